@@ -69,6 +69,7 @@ class ErrorRows(NamedTuple):
 def observed(moments, rows):
     """The table of some rows."""
     dropped = np.zeros(rows.group_count, dtype=np.int64)
+    rows = rows._replace(**{k: np.ascontiguousarray(v) for k, v in rows._asdict().items() if isinstance(v, np.ndarray)})
     targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
     size = len(rows.actual)
     each = (np.array([0, size]), np.zeros(1, np.intp)) if rows.group is None else (np.arange(size + 1), rows.group)

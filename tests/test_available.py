@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics import statistics
 from streammetrics.cli import main
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.metrics import declared_metrics
 
 LABELS = {"a": "p_a", "b": "p_b"}

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from strategies import ErrorRows, observed
 
 import streammetrics as sm
-from streammetrics.core.definition.errors import FAMILIES, HIGHER
+from streammetrics.core.moments import FAMILIES, HIGHER
 from streammetrics.statistics import error_moments
 from streammetrics.statistics.error_moments import ErrorMoments
 

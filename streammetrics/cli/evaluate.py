@@ -23,7 +23,7 @@ from streammetrics.cli.output import show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command, main
 from streammetrics.cli.watching import watch
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import Argument, SourceError
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class

@@ -31,6 +31,7 @@ from streammetrics.core.definition.runs import Counts as Counts
 from streammetrics.core.definition.runs import Extent as Extent
 from streammetrics.core.definition.runs import Floats as Floats
 from streammetrics.core.definition.runs import Labels as Labels
+from streammetrics.core.definition.runs import Order as Order
 from streammetrics.core.definition.runs import Runs as Runs
 from streammetrics.core.definition.runs import ranges as ranges
 
@@ -80,13 +81,16 @@ extent: Final = fastest(numbering.extent)
 fit: Final = fastest(bins.fit)
 interleave: Final = fastest(pairs.interleave)
 likeliest: Final = fastest(classes.likeliest)
-number: Final = fastest(numbering.number)
+number_integers: Final = fastest(numbering.number_integers)
+number_views: Final = fastest(numbering.number_views)
 row_sums: Final = fastest(classes.row_sums)
 sum_calibration: Final = fastest(calibration.sum_calibration)
 sum_class_loss_differences: Final = fastest(pairs.sum_class_loss_differences)
 sum_class_losses: Final = fastest(classes.sum_class_losses)
 sum_error_differences: Final = fastest(pairs.sum_error_differences)
 sum_errors: Final = fastest(errors.sum_errors)
+sum_families: Final = fastest(errors.sum_families)
 sum_loss_differences: Final = fastest(pairs.sum_loss_differences)
 sum_losses: Final = fastest(losses.sum_losses)
+sum_values: Final = fastest(errors.sum_values)
 take: Final = fastest(arranging.take)

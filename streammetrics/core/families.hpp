@@ -6,5 +6,8 @@
 #define RELEASED nb::call_guard<nb::gil_scoped_release>()
 #define FIXED(name) nb::arg(name).noconvert()
 
+void bind_arranging(nb::module_& module);
 void bind_bins(nb::module_& module);
+void bind_errors(nb::module_& module);
+void bind_numbering(nb::module_& module);
 void bind_pairs(nb::module_& module);

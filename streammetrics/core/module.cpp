@@ -9,6 +9,9 @@ NB_MODULE(FORM, module) {
     return false;
 #endif
   });
+  bind_arranging(module);
   bind_bins(module);
+  bind_errors(module);
+  bind_numbering(module);
   bind_pairs(module);
 }

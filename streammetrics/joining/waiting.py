@@ -246,7 +246,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
         if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
             raise ColumnError(f"Column {name!r} cannot be stored, because it is of type {kind}. Cast it to Int64.")
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
-    return decoded(rows).with_columns(pl.col(times).dt.cast_time_unit("us"))
+    return rows.with_columns(map(decoded, rows.iter_columns())).with_columns(pl.col(times).dt.cast_time_unit("us"))
 
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, get_args
 
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import Argument, MetricError, Part
 from streammetrics.metrics import Metric, declared_metrics, metrics_of_name
 from streammetrics.rows.roles import LABEL, SEVERAL, Kind

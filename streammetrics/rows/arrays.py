@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import Codes, Runs
+from streammetrics.core import Codes, Order, Runs
 from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.codes import find, number
 from streammetrics.rows.roles import MODEL, SINGLE, Roles
@@ -90,6 +90,23 @@ class Rows:
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
+    def arranged(self, order: Order | None, runs: Runs) -> Rows:
+        """The rows in another order, None for their own, with the runs of their groups."""
+
+        def moved(values: Array) -> Array:
+            return values if order is None else core.take(values, order)
+
+        return replace(
+            self,
+            starts=runs.starts,
+            local=runs.groups,
+            truth=tuple(map(moved, self.truth)),
+            predicted=tuple(map(moved, self.predicted)),
+            score=tuple(map(moved, self.score)),
+            inputs={name: moved(values) for name, values in self.inputs.items()},
+            weight=None if self.weight is None else moved(self.weight),
+        )
+
 
 def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Sequence[Pair] = ()) -> list[Rows]:
     """Return some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair."""
@@ -134,32 +151,27 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
             codes = codes[kept]
     size = len(next(iter(columns.values()))) if columns else part.stop - part.start
     arrays, labels = _arrays(columns, roles)
-    if codes is None:
-        runs = Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
-    else:
-        order, runs = core.arrange(codes, group_count)
-        arrays = {field: core.take(a, order) for field, a in arrays.items()}
-    weight = arrays.pop(WEIGHT, None)
-    truth, predicted, scores = (
-        tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted", "score")
-    )
-    score = tuple(a.astype(np.float64, copy=False) for a in scores)
-    if labels is not None and score and not predicted:
-        predicted = (core.likeliest(score),)
-    return Rows(
+    scores = [a for field, a in arrays.items() if field.role == "score"]
+    rows = Rows(
         groups,
         np.arange(group_count),
         dropped,
-        runs.starts,
-        runs.groups,
-        truth=truth,
-        predicted=predicted,
-        score=score,
+        np.array([0, size]),
+        np.zeros(1, dtype=np.intp),
+        truth=tuple(a for field, a in arrays.items() if field.role == "truth"),
+        predicted=tuple(a for field, a in arrays.items() if field.role == "predicted"),
+        score=tuple(a.astype(np.float64, copy=False) for a in scores),
         width=tuple(a.dtype for a in scores),
         inputs={name: arrays[Field("input", label=i)] for i, name in enumerate(roles.inputs)},
-        weight=weight,
+        weight=arrays.get(WEIGHT),
         labels=labels,
     )
+    if codes is not None:
+        order, *runs = core.arrange(codes, group_count)
+        rows = rows.arranged(order, Runs(*runs))
+    if labels is not None and scores and not rows.predicted:
+        rows = replace(rows, predicted=(core.likeliest(rows.score),))
+    return rows
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:

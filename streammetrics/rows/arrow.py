@@ -19,6 +19,8 @@ def readable(kind: pa.DataType) -> pa.DataType | None:
     columns have the type of their values, and ``date64`` are dates.
     """
     types = pa.types
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_string(kind):
+        return kind
     if types.is_timestamp(kind) and kind.tz is not None:
         return kind if _is_known(kind.tz) else pa.timestamp(kind.unit, UTC)
     if types.is_date64(kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -35,25 +36,32 @@ class Field(NamedTuple):
 
 
 WEIGHT = Field("weight")
+NO_GROUPS = pl.DataFrame()
+NO_TYPES = pl.Schema()
 
 
 @dataclass(frozen=True)
 class Batch:
     """Validated columns of one batch. Nulls occur only with ``nulls="drop"``.
 
-    Scores keep their float type, to which thresholds are rounded. ``by`` has the group columns. ``label`` is the type
+    Scores keep their float type, to which thresholds are rounded. ``keys`` are the group columns. ``label`` is the type
     of class labels that are not declared.
     """
 
     height: int
-    by: pl.DataFrame
+    keys: Sequence[pl.Series]
     columns: dict[Field, pl.Series]
     label: pl.Schema
 
     @cached_property
     def types(self) -> pl.Schema:
         """Types that depend on the data: of group columns, and of class labels that are not declared."""
-        return pl.Schema({**types_of(self.by), **self.label}) if self.by.width else self.label
+        return types_of(self.keys, self.label) if self.keys else self.label
+
+    @property
+    def by(self) -> pl.DataFrame:
+        """The group columns."""
+        return pl.DataFrame([key.head(self.height) for key in self.keys])
 
     def fits(self, other: Batch) -> bool:
         """Whether the scores of both have the same types, so that their rows can be buffered together."""
@@ -72,10 +80,10 @@ class Batch:
     @cached_property
     def groups(self) -> tuple[pl.DataFrame, Codes | None]:
         """The groups of the rows, and the number of each row's group; None if rows are not grouped."""
-        if not self.by.width:
-            return self.by, None
-        groups, codes = encode(self.by.head(self.height))
-        return decoded(groups), codes
+        if not self.keys:
+            return NO_GROUPS, None
+        groups, codes = encode(self.by)
+        return groups.with_columns(map(decoded, groups.iter_columns())), codes
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -104,7 +112,7 @@ class Batch:
         assert codes is not None
         places, mask = np.flatnonzero(rows), pl.Series(rows)
         columns = {field: column.filter(mask) for field, column in self.columns.items()}
-        part = Batch(len(places), self.by.clear(), columns, self.label)
+        part = Batch(len(places), [key.clear() for key in self.keys], columns, self.label)
         codes = (np.cumsum(chosen) - 1)[codes[places]]
         vars(part).update(types=self.types, groups=(groups.filter(chosen), codes))  # not read again
         return part
@@ -148,8 +156,7 @@ def _read(reader: Reader) -> Batch:
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))
-    by = pl.DataFrame(keys)
-    return Batch(frame.height, by, columns, _label(columns, roles))
+    return Batch(frame.height, keys, columns, _label(columns, roles))
 
 
 def no_rows(roles: Roles) -> Batch:
@@ -164,9 +171,9 @@ def no_rows(roles: Roles) -> Batch:
     types |= {Field("input", label=i): pl.Float64() for i in range(len(roles.inputs))}
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
-    by = pl.DataFrame(schema={key: pl.Int64 if key == FOLD else pl.Null for key in roles.keys})
+    keys = [pl.Series(key, dtype=pl.Int64 if key == FOLD else pl.Null) for key in roles.keys]
     columns = {field: pl.Series(dtype=t) for field, t in types.items()}
-    return Batch(0, by, columns, _label(columns, roles))
+    return Batch(0, keys, columns, _label(columns, roles))
 
 
 def append(held: Batch, more: Batch) -> Batch:
@@ -174,10 +181,9 @@ def append(held: Batch, more: Batch) -> Batch:
 
     The result does not share memory with ``more``, which may change later.
     """
-    by = held.by.head(held.height) if held.by.height > held.height else held.by
     return Batch(
         height=held.height + more.height,
-        by=_appended_groups(by, more.by),
+        keys=[_extended(s, held.height, decoded(key)) for s, key in zip(held.keys, more.keys, strict=True)],
         columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
         label=more.label,
     )
@@ -185,21 +191,9 @@ def append(held: Batch, more: Batch) -> Batch:
 
 def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.Schema:
     if roles.kind != "multiclass" or roles.labels:
-        return pl.Schema()
+        return NO_TYPES
     targets = [s for field, s in columns.items() if field.role in ("truth", "predicted")]
-    return joint_types([types_of(s.alias(LABEL).to_frame()) for s in targets])
-
-
-def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    if not rows.width:
-        return rows
-    others = decoded(others)
-    if rows.schema != others.schema:
-        types = common_types([rows, others])
-        rows, others = typed(rows, types), typed(others, types)
-    if not rows.height:  # a frame without rows would share the memory of the others
-        return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
-    return rows.extend(others)
+    return joint_types([types_of([s.alias(LABEL)]) for s in targets])
 
 
 def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
@@ -209,7 +203,7 @@ def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
     if len(rows) > height:  # an interrupt came between two columns
         rows = rows.head(height)
     if rows.dtype != others.dtype:
-        both = [s.alias(LABEL).to_frame() for s in (rows, others)]
+        both = [s.alias(rows.name).to_frame() for s in (rows, others)]
         types = common_types(both)
         rows, others = (typed(frame, types).to_series() for frame in both)
     return rows.extend(others)

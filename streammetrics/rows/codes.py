@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isqrt
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import Codes
@@ -21,13 +23,37 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
     Equal strings and zeros can have two codes.
     """
     if not column.null_count():
-        return core.number(column)
+        return _number_values(column)
     null = column.is_null().to_numpy()
     rows = np.flatnonzero(~null)
     codes = np.zeros(len(column), dtype=np.intp)
-    codes[rows], first = core.number(column.drop_nulls())
+    codes[rows], first = _number_values(column.drop_nulls())
     codes[null] = len(first)
     return codes, np.append(rows[first], np.argmax(null))
+
+
+def _number_values(column: pl.Series) -> tuple[Codes, Codes]:
+    """Number values by their bits. A category is a code already, so its text is not read."""
+    if column.dtype in (pl.Int128, pl.UInt128):  # which Arrow does not have
+        column = column.cast(pl.String)
+    if column.dtype in (pl.String, pl.Binary) or isinstance(column.dtype, pl.Decimal):
+        return core.number_views(_views(column))
+    return core.number_integers(_integers(column))
+
+
+def _views(column: pl.Series) -> NDArray[np.int64]:
+    """The 16 bytes of each value as two integers. Those of a long string are its location."""
+    values = column.to_arrow(compat_level=pl.CompatLevel.newest())
+    content = values.buffers()[1] or b""
+    return np.frombuffer(content, dtype=np.int64).reshape(-1, 2)[values.offset :][: len(values)]
+
+
+def _integers(column: pl.Series) -> NDArray[np.integer[Any]]:
+    """An integer for each value: its bits."""
+    if column.dtype == pl.Boolean:
+        return column.cast(pl.UInt8).to_numpy()
+    values = column.to_physical().to_numpy()
+    return values.view(f"i{values.itemsize}") if values.dtype.kind == "f" else values
 
 
 def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
@@ -40,7 +66,7 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
     codes, first = number(column)
     for other in others:
         more, firsts = number(other)
-        codes, first = core.number(pl.Series(codes * len(firsts) + more))
+        codes, first = core.number_integers(codes * len(firsts) + more)
     found = columns[first]
     unsure = any(dtype == pl.String or dtype.is_float() for dtype in found.dtypes)
     distinct = found.unique(maintain_order=True) if unsure else found

@@ -22,6 +22,7 @@ from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.text import few, near
 
+FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
 ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
@@ -132,10 +133,12 @@ class Reader:
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
-        name, given = column.name, column
-        if column.dtype.is_float() and (total := column.sum()) != total:  # NaN propagates to the sum, which is cheap
+        name, given, dtype = column.name, column, column.dtype
+        if dtype.is_float() and (total := column.sum()) != total:  # NaN propagates to the sum, which is cheap
             column = column.fill_nan(None)
         self._refuse_nulls(column, given)
+        if self.roles.positive is None and dtype in INTEGERS and extent(column) in FLAGS:
+            return column.cast(pl.Boolean)
         column = _without_values_as_null(column)
         if self.roles.positive is not None:
             return self._named_labels(column)
@@ -149,8 +152,6 @@ class Reader:
             shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
             first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *NAME_LABELS, ".")
-        if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
-            return column.cast(pl.Boolean)
         positive = column == 1
         wrong = ~(positive | (column == 0))
         self._refuse(column, wrong, "labels other than 0 and 1", *self._flags_instead_of(column, wrong))
@@ -338,13 +339,15 @@ class Reader:
             column = column.fill_nan(None)
             found = extent(column)
         self._refuse_nulls(column, given)
-        if given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
+        if given is not column and given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
             wrong = column.cast(pl.Int128, strict=False) != given.cast(pl.Int128, strict=False)
             advice = "Subtract an offset, or round them by casting the column to Float64"
             self._refuse(given, wrong, "integers that a 64-bit float cannot hold", advice)
         return column, found
 
     def _as_floats(self, column: pl.Series) -> pl.Series:
+        if column.dtype.is_float():
+            return column
         column = _without_values_as_null(column)
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
@@ -352,7 +355,7 @@ class Reader:
             if column.dtype == pl.Array:
                 fix = (f" Pass one column of the array, such as {column.name}[:, -1].",)
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.", *fix)
-        return column if column.dtype.is_float() else column.cast(pl.Float64)
+        return column.cast(pl.Float64)
 
     def _refuse_text(self, column: pl.Series, labels: bool = False) -> None:
         """Reject text among numbers, which makes a column of a file a column of strings. Labels can be mostly text."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, StreamMetricsError
@@ -22,6 +24,7 @@ DIGITS = 38  # of decimals
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
 ENGINES = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark", "ray": "ray"}  # by package
+PORTABLE = (pl.String, pl.Int64, pl.Boolean, pl.Date)  # types of groups that stay as they are
 CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
 PANDAS = {  # types of pandas that Arrow stores as numbers, with the fix
     "pandas.period": "Convert the periods to their start: .dt.start_time in pandas",
@@ -37,15 +40,16 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
         raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
         return data
-    if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return _converted(_readable(data, columns))
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
         names = dict.fromkeys(name for row in data for name in row) or columns
         names = columns if columns and set(columns) <= set(names) else names
         data = {name: [row.get(name) for row in data] for name in names}
     if isinstance(data, Mapping):
         used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
-        return _converted({name: as_series(name, values) for name, values in used.items()}, copy=True)
+        shared = not all(isinstance(values, (list, tuple)) for values in used.values())
+        return _converted({name: as_series(name, values) for name, values in used.items()}, copy=shared)
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return _converted(_readable(data, columns))
     if hasattr(data, "iloc") and columns and set(columns) <= set(data.columns):
         return _converted(data[list(columns)], copy=True)  # pandas: others can be unsupported in Arrow
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -68,10 +72,11 @@ def refuse_engines(data: Any, kind: type[StreamMetricsError]) -> None:
 
 def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:
     try:
-        frame = pl.DataFrame(data)
+        whole = isinstance(data, dict) and all(isinstance(values, pl.Series) for values in data.values())
+        frame = pl.DataFrame([*data.values()], schema=[*data]) if whole else pl.DataFrame(data)
         if set(columns) <= set(frame.columns) and columns:
             frame = frame.select(columns)
-        return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
+        return frame[pl.Series(np.arange(frame.height, dtype=np.uint32))] if copy and frame.width else frame
     except (*UNREADABLE, pa.ArrowException) as error:
         if (table := _of_arrow(data, columns)) is not None:
             return table
@@ -99,12 +104,13 @@ def _readable(table: Any, columns: Sequence[str]) -> Any:
         columns = [field.name for field in table.schema if readable(field.type) is not None]
     if not all(names.count(name) == 1 for name in columns):  # which the conversion rejects
         return table
-    table = table.select(columns)
-    for field in table.schema:
+    table = table if names == [*columns] else table.select(columns)
+    others = [field for field in table.schema if readable(field.type) != field.type]
+    for field in others:
         if readable(field.type) is None:
             kind = f"Column {field.name!r} has the unsupported type {field.type}"
             raise ColumnError(f"{kind}. Cast it to another type, such as text.")
-    return as_readable(table)
+    return as_readable(table) if others else table
 
 
 def _unreadable(data: Any) -> Any:
@@ -118,12 +124,14 @@ def _unreadable(data: Any) -> Any:
     return None
 
 
-def types_of(columns: pl.DataFrame) -> pl.Schema:
-    """The types of group or label columns. Categories are strings; integers that floats cannot represent are `WIDE`.
+def types_of(columns: Iterable[pl.Series], others: Mapping[str, pl.DataType] = MappingProxyType({})) -> pl.Schema:
+    """The types of group or label columns, followed by other types.
 
-    A column without any value is Null, since its type is a default of the library that wrote it.
+    Categories are strings, and integers that floats cannot represent are `WIDE`. A column without any value is Null,
+    since its type is a default of the library that wrote it.
     """
-    return pl.Schema({series.name: _type_of(series) for series in columns.iter_columns()})
+    types = {series.name: _type_of(series) for series in columns}
+    return pl.Schema({**types, **others}, check_dtypes=False)
 
 
 def _type_of(series: pl.Series) -> pl.DataType:
@@ -174,7 +182,7 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
 
 def common_types(frames: Sequence[pl.DataFrame]) -> pl.Schema:
     """Return one type per column of groups or labels: of the frames with values; if there are none, of any frame."""
-    found = joint_types([types_of(frame) for frame in frames])
+    found = joint_types([types_of(frame.iter_columns()) for frame in frames])
     return pl.Schema({name: _stored(dtype, [frame.schema[name] for frame in frames]) for name, dtype in found.items()})
 
 
@@ -204,10 +212,9 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([typed(frame, types) for frame in frames], rechunk=True)
 
 
-def decoded(columns: pl.DataFrame) -> pl.DataFrame:
+def decoded(column: pl.Series) -> pl.Series:
     """Return categories as strings, whose type is the same on every shard."""
-    coded = [name for name, dtype in columns.schema.items() if dtype in CODED]
-    return columns.cast(dict.fromkeys(coded, pl.String)) if coded else columns
+    return column.cast(pl.String) if column.dtype in CODED else column
 
 
 def limits(dtype: pl.DataType) -> tuple[int, int] | None:
@@ -226,6 +233,8 @@ def limits(dtype: pl.DataType) -> tuple[int, int] | None:
 
 def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl.Series:
     """Return a column of groups or class labels in a type that is the same on every shard."""
+    if series.dtype in PORTABLE:
+        return series
     if isinstance(series.dtype, pl.BaseExtension):
         kind = series.dtype.ext_name()
         if kind in PANDAS:

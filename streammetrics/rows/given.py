@@ -100,7 +100,7 @@ def _series(name: str, values: Any) -> pl.Series:
     try:
         if isinstance(values, np.ndarray):
             values = _of_polars(name, values)
-        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if not isinstance(values, (list, np.ndarray)) and isinstance(values, (pa.Array, pa.ChunkedArray)):
             values = as_readable(pa.table({name: values})).column(0)
         return pl.Series(name, values)
     except ColumnError:

@@ -21,7 +21,7 @@ Column: TypeAlias = str | pl.Expr
 Columns: TypeAlias = Column | Mapping[Any, Any]
 Kind: TypeAlias = Literal["binary", "multiclass", "multilabel", "regression"]
 
-INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+INTEGERS = (pl.Int64, pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 LABELS = (pl.String, pl.Boolean, pl.Float32, pl.Float64, *INTEGERS)  # types that labels can be declared in
 
 SCALARS = (str, bool, int, float, date, time, timedelta)  # types that one label can be given in

@@ -231,7 +231,7 @@ class Content:
         if self.limit.overflow == "other":
             require_text(pl.Schema({name: types[name] for name in by}))
             return
-        held = [] if self._held is None else [self._held.by.head(self._held.height)]
+        held = [] if self._held is None else [self._held.by]
         counted = [*self._tables_of_groups(), *held]
         known = _distinct(by, [*(counted if self._known is None else [self._known]), *more])
         if self._known is not None and known.height > (self.limit.most or 0):
@@ -241,7 +241,8 @@ class Content:
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
         """The joint types of the content and others."""
-        return self.types if types == self.types else joint_types([self.types, types])
+        same = [*types.values()] == [*self.types.values()]
+        return self.types if same else joint_types([self.types, types])
 
 
 def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -250,9 +251,9 @@ def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame
 
 def data_types(roles: Roles, state: State) -> pl.Schema:
     """Return the types that depend on the data: of group columns, and of class labels that are not declared."""
-    types = types_of(state.keys.select(roles.keys))
+    types = types_of(state.keys.select(roles.keys).iter_columns())
     matrix = state.tables.get(ConfusionMatrix.name)
     if matrix is None or roles.labels:
         return types
-    labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
+    labels = [types_of([matrix[side].alias(LABEL)]) for side in ConfusionMatrix.keys]
     return pl.Schema({**types, **joint_types(labels)})

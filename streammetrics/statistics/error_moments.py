@@ -15,13 +15,16 @@ from polars import Expr
 
 from streammetrics import core
 from streammetrics.core import Floats, Runs
-from streammetrics.core.definition.errors import (
+from streammetrics.core.moments import (
     FAMILIES,
     HIGHER,
     MOMENTS,
     POWERS,
+    TERMS,
+    centred,
     error_m2,
     moved_moment,
+    no_extremes,
     null_deviance,
     two_sum,
 )
@@ -151,14 +154,28 @@ class ErrorMoments(Statistic):
     def observe(self, rows: Rows) -> pl.DataFrame:
         """The table of a chunk, with one row per group."""
         (actual,), (predicted,) = rows.truth, rows.predicted
-        values = (actual, predicted, Runs(rows.starts, rows.local), len(rows.dropped))
-        sums = core.sum_errors(*values, rows.weight, self.families, self.power)
-        columns = dict(zip(self.columns, sums.T, strict=True))
+        columns = self.summed(actual, predicted, rows.weight, Runs(rows.starts, rows.local), len(rows.dropped))
         if rows.weight is not None:
-            squares = core.sum_errors(*values, rows.with_squared_weights.weight, self.families, self.power)
-            named = dict(zip(self.columns, squares.T, strict=True))
-            columns |= {twin: named[name] for name, twin in self.twins.items()}
+            squares = rows.with_squared_weights.weight
+            squared = self.summed(actual, predicted, squares, Runs(rows.starts, rows.local), len(rows.dropped))
+            columns |= {twin: squared[name] for name, twin in self.twins.items()}
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
+
+    def summed(
+        self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int
+    ) -> dict[str, Floats]:
+        """The value columns of a chunk by name. Moments are computed about the means of the groups."""
+        totals, terms, extremes = np.zeros((groups, 3)), np.zeros((groups, TERMS)), no_extremes(groups)
+        core.sum_values(actual, predicted, weight, runs, totals)
+        with np.errstate(all="ignore"):
+            reference = np.where(totals[:, :1] > 0, totals[:, 1:] / totals[:, :1], 0.0)
+        core.sum_errors(actual, predicted, weight, reference, runs, terms, extremes)
+        moments = centred(reference, terms, extremes)
+        more = np.zeros((groups, len(self.columns) - len(MOMENTS)))
+        if self.families:
+            means = moments[:, MOMENTS.index("actual_mean")].copy()
+            core.sum_families(actual, predicted, weight, means, self.families, self.power, runs, more)
+        return dict(zip(self.columns, np.hstack([moments, more]).T, strict=True))
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per group, sorted by group.

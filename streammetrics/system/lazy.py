@@ -22,7 +22,9 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        found = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, found)  # for the next time
+        return found
 
 
 def of_extra(extra: str, module: str, what: str) -> Any:

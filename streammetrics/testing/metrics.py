@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.report.estimate import Estimate

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.core.definition.errors import HIGHER, error_m2, moved_moment
+from streammetrics.core.moments import HIGHER, error_m2, moved_moment
 
 Values = NDArray[np.float64]
 

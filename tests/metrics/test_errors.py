@@ -14,7 +14,7 @@ from strategies import ErrorRows, observed
 
 import streammetrics as sm
 from streammetrics import metrics as m
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.metrics.metric import find_metric
 from streammetrics.statistics.error_moments import ErrorMoments
 

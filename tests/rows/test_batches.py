@@ -12,7 +12,7 @@ from streammetrics.rows.batches import Batch, Field
 @pytest.mark.parametrize("rows", [300, 1_000, 2_499, 2_500, 5_000, 9_000])
 def test_no_piece_is_shorter_than_asked_for_unless_the_batch_is(chunks, rows):
     score = pl.concat([pl.Series([0.5] * n) for n in chunks], rechunk=False)
-    batch = Batch(5_000, pl.DataFrame(), {Field("score"): score}, pl.Schema())
+    batch = Batch(5_000, [], {Field("score"): score}, pl.Schema())
     ends = [0]
     while ends[-1] < batch.height:
         ends.append(batch.end_of_piece(ends[-1], rows))
@@ -24,6 +24,6 @@ def test_no_piece_is_shorter_than_asked_for_unless_the_batch_is(chunks, rows):
 
 def test_pieces_end_with_chunks_of_memory():
     score = pl.concat([pl.Series([0.5] * 1_100)] * 4, rechunk=False)
-    batch = Batch(4_400, pl.DataFrame(), {Field("score"): score}, pl.Schema())
+    batch = Batch(4_400, [], {Field("score"): score}, pl.Schema())
     assert batch.end_of_piece(0, 1_000) == 1_100
     assert batch.end_of_piece(1_100, 1_000) == 2_200

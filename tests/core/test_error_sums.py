@@ -1,4 +1,4 @@
-"""Moments and losses of errors: numpy against exact arithmetic, and against the compiled twin."""
+"""Moments and losses of errors: both forms against exact arithmetic, and against each other."""
 
 import math
 from decimal import Decimal, localcontext
@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streammetrics.core import Runs
-from streammetrics.core import errors as definition
-
-pytestmark = pytest.mark.thorough  # compilation takes a minute
+from streammetrics import core
+from streammetrics.core import Runs, compiled, moments
+from streammetrics.core.definition import errors as definition
+from streammetrics.statistics import ErrorMoments
 
 ROWS = 20_011
 RNG = np.random.default_rng(11)
@@ -35,8 +35,10 @@ INFINITE = {
     "all infinite": ([np.inf, np.inf], [3.0, 4.0]),
     "constant beside infinite": ([1.0, 1.0], [np.inf, 2.0]),
 }
-ALL = tuple(definition.FAMILIES)
-NAMES = (*definition.MOMENTS, *(c for family in ALL for c in definition.FAMILIES[family]))
+ALL = tuple(moments.FAMILIES)
+LOOPS = ("sum_values", "sum_errors")
+FORMS = [definition, *([] if compiled is None else [compiled])]
+needs_core = pytest.mark.skipif(compiled is None, reason="the compiled core is not built")
 grouped = pytest.mark.parametrize("group", [None, GROUP], ids=["ungrouped", "grouped"])
 weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 pair = pytest.mark.parametrize("pair", PAIRS)
@@ -46,13 +48,25 @@ def one_run(rows):
     return Runs(np.array([0, rows]), np.zeros(1, dtype=np.intp))
 
 
-def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, power=1.5, kernel=definition):
+@pytest.fixture(params=FORMS, ids=lambda module: module.__name__.rpartition(".")[2])
+def form(request, monkeypatch):
+    """Both forms of the loops, one after the other."""
+    use(request.param, monkeypatch)
+    return request.param
+
+
+def use(form, monkeypatch):
+    for loop in LOOPS:
+        monkeypatch.setattr(core, loop, getattr(form, loop))
+
+
+def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, power=1.5):
     """The columns by name."""
     arrays = np.asarray(actual, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     runs = one_run(len(arrays[0])) if group is None else Runs.of(group)
-    found = kernel.sum_errors(*arrays, runs, groups, weight, families, power)
-    assert found.shape == (groups, len(definition.MOMENTS) + sum(len(definition.FAMILIES[f]) for f in families))
-    return dict(zip(NAMES, found.T, strict=False))
+    found = ErrorMoments(families, power).summed(*arrays, weight, runs, groups)
+    assert {values.shape for values in found.values()} == {(groups,)}
+    return found
 
 
 def assert_close(found, expected, rtol=1e-12):
@@ -118,7 +132,7 @@ def exactly(actual, predicted, weight):
 
 @weighted
 @pytest.mark.parametrize("name", ["amounts", "signed", "large mean", "outlier first", "constant"])
-def test_exact_arithmetic(name, weight):
+def test_exact_arithmetic(name, weight, form):
     rows = slice(0, 300)
     actual, predicted = (column[rows] for column in PAIRS[name])
     weight = None if weight is None else weight[rows]
@@ -129,7 +143,7 @@ def test_exact_arithmetic(name, weight):
 
 @pair
 @weighted
-def test_groups_are_as_if_alone(pair, weight):
+def test_groups_are_as_if_alone(pair, weight, form):
     actual, predicted = PAIRS[pair]
     found = sums(actual, predicted, GROUP, 10, weight)
     for g in range(9):
@@ -139,7 +153,7 @@ def test_groups_are_as_if_alone(pair, weight):
         assert_close({c: v[g : g + 1] for c, v in found.items()}, alone, tolerance)
 
 
-def test_many_groups_and_no_rows():
+def test_many_groups_and_no_rows(form):
     group = np.arange(ROWS)[::-1].astype(np.intp) % 15_000
     actual, predicted = PAIRS["amounts"]
     found = sums(actual, predicted, group, 15_002)
@@ -152,14 +166,14 @@ def test_many_groups_and_no_rows():
     assert sums([], [], np.empty(0, np.intp), 0)["weight"].shape == (0,)
 
 
-def test_weights_count_rows():
+def test_weights_count_rows(form):
     actual, predicted = (column[:500] for column in PAIRS["amounts"])
     times = np.arange(500) % 4 + 1
     repeated = sums(actual.repeat(times), predicted.repeat(times))
     assert_close(sums(actual, predicted, weight=times.astype(float)), repeated)
 
 
-def test_a_constant_has_no_moments():
+def test_a_constant_has_no_moments(form):
     for value in (0.1, 1.7e9 + 0.1, -1e-300, 1e308):
         for rows in (1, 3, 10_000):
             constant, other = np.full(rows, value), np.linspace(-1, 1, rows)
@@ -170,13 +184,13 @@ def test_a_constant_has_no_moments():
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]])
-def test_there_is_one_zero(zeros):
+def test_there_is_one_zero(zeros, form):
     found = sums(zeros, zeros, families=())
     for name in ("actual_mean", "actual_min", "actual_max", "over_sum", "under_sum", "comoment"):
         assert math.copysign(1, found[name].item()) == 1, name
 
 
-def test_an_outlier_takes_no_digits():
+def test_an_outlier_takes_no_digits(form):
     """A first value far from all others must not serve as the reference."""
     actual = np.append(1e9, np.random.default_rng(3).normal(0, 1, 99_999))
     found = sums(actual, actual, families=())
@@ -184,7 +198,7 @@ def test_an_outlier_takes_no_digits():
     assert found["actual_m2"] == pytest.approx(math.fsum((actual - mean) ** 2), rel=1e-14)
 
 
-def test_a_rough_reference_takes_no_digits():
+def test_a_rough_reference_takes_no_digits(form):
     """Sums of 1e15 are rounded, and so is the mean that is subtracted."""
     actual = 1e15 + np.random.default_rng(4).normal(0, 1, 700)
     predicted = actual[::-1]
@@ -194,18 +208,15 @@ def test_a_rough_reference_takes_no_digits():
         assert found[name] == pytest.approx(float(expected[name]), rel=1e-12), name
 
 
-@pytest.mark.parametrize("module", ["errors", "compiled"])
-def test_equal_terms_add_up_without_drift(module):
+def test_equal_terms_add_up_without_drift(form):
     """A million equal numbers in a row round to the same side."""
-    kernel = pytest.importorskip(f"streammetrics.core.{module}")
     rows = 1_000_000
-    columns = np.zeros(rows), np.full(rows, 0.1), np.zeros(rows, np.intp), 1, np.full(rows, 0.1)
-    found = sums(*columns, families=(), kernel=kernel)
+    found = sums(np.zeros(rows), np.full(rows, 0.1), weight=np.full(rows, 0.1), families=())
     assert found["weight"] == pytest.approx(1e5, rel=1e-12)
     assert found["over_sum"] == pytest.approx(1e4, rel=1e-12)
 
 
-def test_zeros_and_percentages():
+def test_zeros_and_percentages(form):
     found = sums([0.0, 2.0], [0.0, 1.0], families=())
     assert np.isnan(found["percentage_sum"])
     assert found["symmetric_percentage_sum"] == pytest.approx(2 / 3)
@@ -219,7 +230,7 @@ def test_zeros_and_percentages():
 
 @pytest.mark.parametrize("case", INFINITE)
 @pytest.mark.parametrize("group", [None, "grouped"])
-def test_infinite_values(case, group):
+def test_infinite_values(case, group, form):
     actual, predicted = INFINITE[case]
     found = sums(actual, predicted, None if group is None else np.zeros(len(actual), np.intp))
     with np.errstate(invalid="ignore"):
@@ -261,15 +272,12 @@ OUTSIDE = [
 
 @pytest.mark.parametrize(("family", "power", "actual", "predicted"), OUTSIDE)
 def test_out_of_domain_rows_make_a_sum_nan(family, power, actual, predicted):
-    loss = definition.FAMILIES[family][0]
-    kernel = definition.sum_errors
-    columns = len(definition.MOMENTS)
-    runs = one_run(2)
-    found = kernel(np.array([1.0, actual]), np.array([1.0, predicted]), runs, 1, None, (family,), power)
-    assert np.isnan(found[0, columns]), loss
-    assert np.isfinite(found[0, :columns]).sum() >= columns - 3  # percentages of a zero at most
-    inside = kernel(np.array([1.0, 0.5]), np.array([1.0, 2.0]), runs, 1, None, (family,), power)
-    assert np.isfinite(inside).all()
+    columns = len(moments.MOMENTS)
+    found = np.array([*sums([1.0, actual], [1.0, predicted], families=(family,), power=power).values()])
+    assert np.isnan(found[columns])
+    assert np.isfinite(found[:columns]).sum() >= columns - 3  # percentages of a zero at most
+    inside = sums([1.0, 0.5], [1.0, 2.0], families=(family,), power=power)
+    assert np.isfinite([*inside.values()]).all()
 
 
 def unit_deviance(y, m, power):
@@ -292,7 +300,7 @@ def test_deviances_keep_their_digits(power):
     m = np.concatenate([np.ones(80), 10.0 ** rng.uniform(-9, 9, 100), [1.0, 1.7e9]])
     if power < 2:
         y, m = np.append(y, 0.0), np.append(m, 3.0)
-    found = definition.deviance(y, m, power)
+    found = moments.deviance(y, m, power)
     with localcontext(prec=60):
         expected = np.array([float(unit_deviance(*pair, power)) for pair in zip(y, m, strict=True)])
     change = np.clip(np.abs(y - m) / m, 1e-16, 0.5)  # a textbook formula loses as many digits twice
@@ -305,7 +313,7 @@ def test_deviances_keep_their_digits(power):
 def test_deviances_are_never_negative(power):
     y = np.random.default_rng(6).uniform(0.1, 10, 10_000)
     for m in (np.nextafter(y, 0), y, np.nextafter(y, 99), y * (1 + 1e-14)):
-        assert (definition.deviance(y, m, power) >= 0).all()
+        assert (moments.deviance(y, m, power) >= 0).all()
 
 
 def test_log_cosh_keeps_its_digits():
@@ -316,25 +324,101 @@ def test_log_cosh_keeps_its_digits():
     expected += [1e6 - math.log(2), 1.7e308]
     for sign in (1, -1):
         found = [sums([0.0], [sign * e], families=("log_cosh",)) for e in error]
-        np.testing.assert_allclose([f["squared_log_error_sum"][0] for f in found], expected, rtol=1e-15)
+        np.testing.assert_allclose([f["log_cosh_sum"][0] for f in found], expected, rtol=1e-15)
 
 
+RUNS = {
+    "one": one_run(ROWS),
+    "long": Runs.of(np.sort(GROUP)),
+    "scattered": Runs.of(GROUP),
+    "with empty runs": Runs(np.array([0, 0, 7, 7, ROWS, ROWS]), np.array([8, 0, 3, 0, 1])),
+}
+
+
+def of_form(form, pair, runs, weight, groups=10):
+    """All that the loops of one form compute."""
+    columns = *PAIRS[pair], weight
+    totals, terms = np.zeros((groups, 3)), np.zeros((groups, moments.TERMS))
+    extremes = moments.no_extremes(groups)
+    form.sum_values(*columns, runs, totals)
+    reference = np.ascontiguousarray(totals[:, 1:] / np.maximum(totals[:, :1], 1e-9))
+    form.sum_errors(*columns, reference, runs, terms, extremes)
+    return totals, terms, extremes
+
+
+@needs_core
 @pair
-@grouped
 @weighted
-def test_twins_agree(pair, group, weight):
-    compiled = pytest.importorskip("streammetrics.core.compiled", reason="numba is not installed")
-    rows = *PAIRS[pair], group, 1 if group is None else 10, weight
-    assert_close(sums(*rows, kernel=compiled), sums(*rows), 1e-6 if pair == "large mean" else 1e-12)
-    for name in ("weight", "actual_m2", "comoment", "square_error_sum"):
-        one, other = sums(*rows, kernel=compiled)[name], sums(*rows)[name]
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * np.abs(sums(*rows)["actual_m2"]).max())
+@pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS)
+def test_forms_agree(pair, runs, weight):
+    totals, terms, extremes = of_form(definition, pair, runs, weight)
+    for form in (compiled, *builds()):
+        found = of_form(form, pair, runs, weight)
+        np.testing.assert_array_equal(found[2], extremes)
+        np.testing.assert_allclose(found[0], totals, rtol=1e-12, atol=1e-12 * np.abs(totals).max())
+        allowed = 1e-12 * np.nanmax(np.where(np.isfinite(terms), np.abs(terms), 0), axis=0)
+        for one, other, room in zip(found[1].T, terms.T, allowed + 1e-12 * spread(pair), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=room)
 
 
+def spread(pair):
+    """The sizes of the terms of all rows, of which those of odd order cancel."""
+    y, p = PAIRS[pair]
+    terms, nothing = np.zeros((1, moments.TERMS)), moments.no_extremes(1)
+    with np.errstate(all="ignore"):
+        dy, dp = np.abs(y - y.mean()), np.abs(p - p.mean())
+        definition.sum_errors(-dy - dp, dy + dp, WEIGHT + 1, np.zeros((1, 2)), one_run(ROWS), terms, nothing)
+    return np.where(np.isfinite(terms[0]), np.abs(terms[0]), 0)
+
+
+def builds():
+    """The forms for all processors and for those with AVX2."""
+    found = [pytest.importorskip("streammetrics.core._baseline")]
+    if found[0].has_avx2():
+        found.append(pytest.importorskip("streammetrics.core._avx2"))
+    return found
+
+
+@needs_core
 @pytest.mark.parametrize("case", INFINITE)
-@pytest.mark.parametrize("group", [None, "grouped"])
-def test_twins_agree_on_infinite_values(case, group):
-    compiled = pytest.importorskip("streammetrics.core.compiled", reason="numba is not installed")
+@weighted
+def test_forms_agree_on_infinite_values(case, weight, monkeypatch):
     actual, predicted = (np.array(column) for column in INFINITE[case])
-    group = None if group is None else np.zeros(len(actual), np.intp)
-    assert_close(sums(actual, predicted, group, kernel=compiled), sums(actual, predicted, group))
+    weight = None if weight is None else weight[: len(actual)]
+    expected = None
+    for form in (definition, *builds()):
+        use(form, monkeypatch)
+        found = sums(actual, predicted, weight=weight, families=())
+        expected = found if expected is None else expected
+        assert_close(found, expected)
+
+
+@needs_core
+def test_wrong_arrays_are_rejected():
+    y, p, w = np.zeros((3, 6))
+    runs, out, extremes, reference = one_run(6), np.zeros((1, 29)), moments.no_extremes(1), np.zeros((1, 2))
+    compiled.sum_errors(y, p, w, reference, runs, out, extremes)
+    assert out.any()
+    wrong = [
+        (y[:5], p, w, reference, runs, out, extremes),
+        (y, p[:5], w, reference, runs, out, extremes),
+        (y, p, w[:5], reference, runs, out, extremes),
+        (y, p, w, reference[:0], runs, out, extremes),
+        (y, p, w, np.zeros((1, 3)), runs, out, extremes),
+        (y, p, w, reference, Runs(np.array([0, 6]), np.array([1])), out, extremes),
+        (y, p, w, reference, Runs(np.array([0, 6]), np.array([-1])), out, extremes),
+        (y, p, w, reference, Runs(np.array([0, 7]), np.array([0])), out, extremes),
+        (y, p, w, reference, runs, np.zeros((1, 28)), extremes),
+        (y, p, w, reference, runs, out, np.zeros((2, 5))),
+        (y, p, w, reference, runs, out, np.zeros((1, 4))),
+    ]
+    for arrays in wrong:
+        with pytest.raises(ValueError, match=r"rows|group"):
+            compiled.sum_errors(*arrays)
+    with pytest.raises(ValueError, match="wrong number of sums"):
+        compiled.sum_values(y, p, w, runs, np.zeros((1, 4)))
+    for arrays in ((y.astype("f4"), p, w), (y, [0.0] * 6, w), (y, p, w.astype(np.int64))):
+        with pytest.raises(TypeError):
+            compiled.sum_errors(*arrays, reference, runs, out, extremes)
+        with pytest.raises(TypeError):
+            compiled.sum_values(*arrays, runs, np.zeros((1, 3)))

@@ -1,0 +1,31 @@
+// Arrays that a loop allocates and returns to Python.
+#pragma once
+
+#include <memory>
+
+#include "arrays.hpp"
+#include "spare.hpp"
+
+template <class T>
+struct Made {
+  struct Put {
+    void operator()(T* values) const noexcept { Spare::put(values); }
+  };
+  std::unique_ptr<T[], Put> values;  // not initialized
+  u64 size;
+
+  explicit Made(u64 size) : values(static_cast<T*>(Spare::get(size * sizeof(T)))), size(size) {}
+  T* data() { return values.get(); }
+  T& operator[](i64 place) { return values[static_cast<u64>(place)]; }
+};
+
+template <class T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <class T>
+Array<T> returned(Made<T>&& made) {  // needs the interpreter lock
+  T* data = made.values.get();
+  nb::capsule owner(data, [](void* values) noexcept { Spare::put(values); });
+  made.values.release();
+  return Array<T>(data, {made.size}, owner);
+}
