@@ -73,7 +73,7 @@ def warn_if_slow() -> None:
         warnings.warn(
             "streammetrics has no compiled loops in this installation. Counting in numpy takes several times as long "
             "and gives the same results. To compile them, install a C++ compiler such as g++, then reinstall "
-            f"streammetrics. To hide this warning, set the environment variable {CHOICE}={DEFINITION}.",
+            f"streammetrics with --no-cache. To hide this warning, set the environment variable {CHOICE}={DEFINITION}.",
             RuntimeWarning,
             stacklevel=2,
         )
