@@ -7,7 +7,9 @@ name next to this one. The compiled form is used where it was built. Both return
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
@@ -39,12 +41,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFINITION = "definition"
+FORMS = {"avx2": "compiled for AVX2", "baseline": "compiled", DEFINITION: "numpy"}
 CHOICE = "STREAMMETRICS_CORE"  # environment variable that forces one of the forms
 
 
 def _load() -> ModuleType | None:
     """The compiled loops for this processor, None without any."""
     wanted = os.environ.get(CHOICE, "")
+    if wanted and wanted not in FORMS:
+        raise ImportError(f"{CHOICE} must be one of {', '.join(FORMS)}, got {wanted!r}.")
     if wanted == DEFINITION:
         return None
     try:
@@ -60,6 +65,19 @@ def _load() -> ModuleType | None:
 
 compiled: Final = _load()
 form: Final = DEFINITION if compiled is None else compiled.__name__.rpartition("._")[2]
+
+
+@cache
+def warn_if_slow() -> None:
+    """Warn once if rows are counted in numpy, unless the user has chosen that."""
+    if compiled is None and not os.environ.get(CHOICE):
+        warnings.warn(
+            "streammetrics has no compiled loops in this installation. Counting in numpy takes several times as long "
+            "and gives the same results. To compile them, install a C++ compiler such as g++, then reinstall "
+            f"streammetrics with --no-cache. To hide this warning, set the environment variable {CHOICE}={DEFINITION}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def fastest(definition: Callable[P, T]) -> Callable[P, T]:

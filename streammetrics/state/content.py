@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
+from streammetrics.core import warn_if_slow
 from streammetrics.errors import MergeError, StreamMetricsError
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
@@ -78,6 +79,7 @@ class Content:
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, too many groups, or sums beyond the largest float."""
         self._require_whole()
+        warn_if_slow()
         types = self._joint_types(rows.types)
         if far := suspects(rows):
             trial = Content(self.roles, self.state(), NO_LIMIT)
