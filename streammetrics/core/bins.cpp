@@ -3,7 +3,11 @@
 // The rows of a group are listed until there are a few times as many as its capacity of bins. Then they are sorted, which
 // tells the finest shift at which their bins fit, and the bins are counted in place (group_bins.hpp). When more bins are
 // occupied than fit, the shift rises. The table depends on the rows alone, not on their order or on these forms.
+// Several threads may add rows at once.
+#include <array>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <type_traits>
 #include <variant>
 
@@ -15,6 +19,8 @@ namespace {
 
 constexpr i64 LISTED = 4;       // rows per bin of the capacity that are listed
 constexpr i64 MOST_LISTED = 1 << 28;
+constexpr i64 STRIPE = 64;       // consecutive groups that share a lock
+constexpr i64 STRIPES = 64;
 constexpr i64 BLOCK = 512;      // rows whose bins are found at once
 constexpr u64 SIGN = u64{1} << 63;  // turned, it makes the order of signed keys that of unsigned numbers
 
@@ -117,19 +123,35 @@ class Counter {
 
   Counter(Shape shape, std::vector<i64> atoms) : shape(shape), atoms(std::move(atoms)) {}
 
-  void reserve(i64 count) {
+  // Know at least so many groups.
+  void grow(i64 count) {
+    if (count <= size()) return;
+    const std::unique_lock changing(growing);
     if (static_cast<i64>(groups.size()) < count) groups.resize(count);
   }
 
   template <bool PROBABILITY>
   void add(const Columns& columns, const Runs& runs) {
-    for (i64 run = 0; run < runs.size(); run++)
-      add<PROBABILITY>(groups[runs.groups(run)], columns, runs.starts(run), runs.starts(run + 1));
+    const std::shared_lock reading(growing);
+    std::unique_lock<std::mutex> held;
+    for (i64 run = 0; run < runs.size(); run++) {
+      const i64 group = runs.groups(run);
+      std::mutex& stripe = stripes[group / STRIPE % stripes.size()];
+      if (held.mutex() != &stripe) {
+        if (held) held.unlock();
+        held = std::unique_lock(stripe);
+      }
+      add<PROBABILITY>(groups[group], columns, runs.starts(run), runs.starts(run + 1));
+    }
   }
 
-  i64 size() const { return static_cast<i64>(groups.size()); }
+  i64 size() const {
+    const std::shared_lock reading(growing);
+    return static_cast<i64>(groups.size());
+  }
 
   void absorb(const Counter& other, const i64* numbers) {
+    const std::unique_lock changing(growing);
     Cells<Amount> cells(shape.stride()), more(shape.stride());
     for (std::size_t i = 0; i < other.groups.size(); i++) {
       Group& own = groups[numbers[i]];
@@ -149,6 +171,7 @@ class Counter {
   }
 
   Table<Amount> table() const {
+    const std::unique_lock reading(growing);
     Table<Amount> made(shape.sides);
     Cells<Amount> cells(shape.stride());
     std::size_t most = 0;
@@ -172,6 +195,8 @@ class Counter {
 
   Atoms atoms;
   std::vector<Group> groups;
+  mutable std::shared_mutex growing;       // held alone while groups are added, merged, or read
+  std::array<std::mutex, STRIPES> stripes;  // of groups, so that several threads count at once
 
   i64 most_listed() const { return std::min(LISTED * shape.capacity, MOST_LISTED); }
 
@@ -319,7 +344,7 @@ class Bins {
       bool valid = true;
       for (i64 i = 0; i < more.size(); i++) valid &= static_cast<u64>(numbers(i)) < static_cast<u64>(groups);
       require(valid, "group numbers must be below the number of groups");
-      own.reserve(groups);
+      own.grow(groups);
       own.absorb(more, numbers.data());
     }, counter);
   }
@@ -353,7 +378,7 @@ class Bins {
       for (i64 row = 0; sides && row < runs.rows(); row++)
         valid &= static_cast<u64>((*sides)(row)) < static_cast<u64>(own.shape.sides);
       require(valid, "sides must be below their number");
-      own.reserve(groups);
+      own.grow(groups);
       if (probability) own.template add<true>(columns, runs);
       else own.template add<false>(columns, runs);
     }, counter);
@@ -392,6 +417,27 @@ nb::tuple fit(const In<i64>& starts, const In<i64>& low, const In<u8>& least, co
   return made.as_tuple(to_numpy(std::move(shifts)));
 }
 
+// Whether cells are what fit would return: at one shift, ascending, distinct, and no more than the capacity.
+bool is_fitted(const In<i64>& starts, const In<i64>& bins, const In<u8>& shifts, const In<i64>& atoms, i64 capacity) {
+  require(starts.shape(0) > 0 && starts(0) == 0 && std::is_sorted(starts.data(), starts.data() + starts.shape(0)) &&
+              static_cast<u64>(starts(starts.shape(0) - 1)) == bins.shape(0) && shifts.shape(0) == bins.shape(0),
+          "runs must cover all cells");
+  const Atoms kept(std::vector<i64>(atoms.data(), atoms.data() + atoms.shape(0)));
+  for (std::size_t run = 0; run + 1 < starts.shape(0); run++) {
+    const i64 start = starts(run), end = starts(run + 1);
+    if (end - start > capacity) return false;
+    int shift = 0;
+    for (i64 i = start; i < end; i++) shift = std::max<int>(shift, shifts(i));
+    if (shift > MAX_SHIFT) return false;
+    for (i64 i = start; i < end; i++) {
+      const i64 low = static_cast<i64>(static_cast<u64>(bins(i)) << shifts(i));
+      if (shifts(i) != kept.limit(low, shift)) return false;
+      if (i > start && static_cast<i64>(static_cast<u64>(bins(i - 1)) << shifts(i - 1)) >= low) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void bind_bins(nb::module_& module) {
@@ -402,6 +448,8 @@ void bind_bins(nb::module_& module) {
       .def("add_classes", &Bins::add_classes, RELEASED, FIXED("values"), FIXED("classes"), FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
       .def("absorb", &Bins::absorb, RELEASED, nb::arg("other"), FIXED("numbers"), nb::arg("groups"))
       .def("cells", &Bins::cells);
+  module.def("is_fitted", &is_fitted, RELEASED, FIXED("starts"), FIXED("bins"), FIXED("shifts"), FIXED("atoms"),
+             nb::arg("capacity"));
   module.def("fit", &fit<i64>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
   module.def("fit", &fit<double>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
 }

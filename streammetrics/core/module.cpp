@@ -2,6 +2,7 @@
 #include "families.hpp"
 
 NB_MODULE(FORM, module) {
+  nb::set_leak_warnings(false);  // a process may end while a thread still counts
   module.def("has_avx2", [] {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +34,11 @@ class Bins(Counter):
     sides: int
     weighted: bool
 
+    @cached_property
+    def lock(self) -> AbstractContextManager[Any]:
+        """None: the core lets several threads count at once."""
+        return nullcontext()
+
     def __post_init__(self) -> None:
         self.cells = empty(self.lattice, self.capacity, self.sides, self.weighted)
 
@@ -46,9 +53,11 @@ class Bins(Counter):
 
     def table(self) -> pl.DataFrame:
         """Return the columns group, shift, bin, and either neg and pos or count."""
-        group, shift, bin, amounts = self.cells.cells()
+        *keys, amounts = self.cells.cells()
+        columns: list[Any] = [*amounts[::-1], *keys[::-1]]
+        del keys, amounts
         sides = ("count",) if self.sides == 1 else ("neg", "pos")
-        return pl.DataFrame({"group": group, "shift": shift, "bin": bin, **dict(zip(sides, amounts, strict=True))})
+        return pl.DataFrame([pl.Series(name, columns.pop()) for name in ("group", "shift", "bin", *sides)])
 
 
 def empty(lattice: Lattice, capacity: int, sides: int, weighted: bool) -> core.Bins:
@@ -72,9 +81,11 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
         order = sort_order(group)
         table, group = table[order], group[order]
     shift, bin, *values = (column.to_numpy() for column in table.drop("group").iter_columns())
-    low = bin << shift.astype(np.int64)
     wholes = group // sharing
     starts = np.append(_changes(wholes), len(group))
+    if sharing == 1 and core.is_fitted(starts, bin, shift, lattice.atom_keys, capacity):
+        return table
+    low = bin << shift.astype(np.int64)
     least = np.maximum.reduceat(shift, starts[:-1])
     if sharing > 1:
         *_, least = core.fit(starts, low, least, [], lattice.atom_keys, capacity)

@@ -68,6 +68,12 @@ def listed(cells):
     return list(zip(group.tolist(), shift.tolist(), bin.tolist(), *(side.tolist() for side in sides), strict=True))
 
 
+def as_table(cells):
+    """Starts of runs, numbers, and shifts of cells."""
+    group, shift, bin, _ = cells
+    return np.append(np.flatnonzero(np.diff(group.astype(np.int64), prepend=-1)), len(group)), bin, shift
+
+
 def by_hand(values, side, groups, weight, lattice, capacity, sides):
     """The cells from counts of every value, with the first shift that fits found by trying all."""
     found = []
@@ -215,8 +221,29 @@ def test_cells_of_tables_merge_at_the_finest_shift_that_fits(form, kind, capacit
     whole = new(definition, lattice, capacity)
     add(whole, values, side, groups)
     assert listed(found) == listed(whole.cells())
+    assert form.is_fitted(*as_table(found), lattice.atom_keys, capacity + 64)
+    assert not form.is_fitted(starts, bin, shift, lattice.atom_keys, capacity)
     for run, shift in enumerate(shifts.tolist()):
         assert shift >= max(own for of_run, own, *_ in listed(found) if of_run == run)
+
+
+@forms()
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_cells_that_merge_to_themselves_are_fitted(form, kind):
+    lattice = lattice_of(kind, (0.3,))
+    bins = new(definition, lattice, 100)
+    add(bins, *rows_of(kind, 3_000, 9)[:3])
+    starts, bin, shift = as_table(bins.cells())
+    assert form.is_fitted(starts, bin, shift, lattice.atom_keys, 100)
+    assert not form.is_fitted(starts, bin, shift, lattice.atom_keys, int(np.diff(starts).max()) - 1)
+    for wrong in ({"bin": bin[::-1].copy()}, {"shift": shift + np.uint8(1)}, {"bin": np.repeat(bin[:1], len(bin))}):
+        given = {"bin": bin, "shift": shift} | wrong
+        amounts = [np.ones(len(bin), np.int64)]
+        least = np.maximum.reduceat(given["shift"], starts[:-1])
+        low = given["bin"] << given["shift"].astype(np.int64)
+        *found, _ = definition.fit(starts, low, least, amounts, lattice.atom_keys, 100)
+        same = found[2].tolist() == given["bin"].tolist() and found[1].tolist() == given["shift"].tolist()
+        assert form.is_fitted(starts, given["bin"], given["shift"], lattice.atom_keys, 100) == same
 
 
 @forms()

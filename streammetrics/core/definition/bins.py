@@ -54,6 +54,16 @@ def fit(
     )
 
 
+def is_fitted(starts: Codes, bins: Keys, shifts: Shifts, atoms: Keys, capacity: int) -> bool:
+    """Whether cells, given by number and shift, are what `fit` would return: ascending, distinct, and at one shift."""
+    own, sizes = shifts.astype(np.int64), np.diff(starts)
+    low, run = bins << own, np.repeat(np.arange(len(sizes)), sizes)
+    least = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(least, run, own)
+    ascending = (low[1:] > low[:-1]) | (run[1:] != run[:-1])
+    return bool((sizes <= capacity).all() and ascending.all() and (own == limit_shifts(low, least[run], atoms)).all())
+
+
 class Bins:
     """Rows by group and bin, and by side: a label, or the number of a class.
 
