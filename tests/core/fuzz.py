@@ -26,10 +26,12 @@ from test_laws import TASKS, rows
 
 from streammetrics import core
 from streammetrics.core import Runs, definition
+from streammetrics.core.lattice import Lattice
 
 ROWS = 997  # so many that no other array has as many values
 HELPERS = {"has_avx2"}  # functions of the module that are no loops
 REFUSED = (ValueError, TypeError, IndexError, OverflowError)
+GROUPS = 7
 SPECIAL = np.array([0.0, -0.0, 0.5, 1.0, 5e-324, 1 - 2**-53, 1e308, -1e308, np.inf, -np.inf, np.nan])
 LARGE = 1e70  # from which on squares and their squares overflow in one form or another
 Arguments = tuple[Any, ...]
@@ -213,6 +215,43 @@ def refuse(name: str, arguments: Arguments) -> None:
     """Call a loop with what may be wrong: it returns, or raises one of the errors of the boundary."""
     with suppress(*REFUSED):
         loops()[name](*arguments)
+
+
+def drive_bins(random: np.random.Generator) -> None:
+    """Count, merge, and read the same rows in compiled bins and in their definition, in random steps."""
+    sides, weighted, probability = int(random.integers(1, 4)), bool(random.integers(2)), bool(random.integers(2))
+    domain = "probability" if probability else "real"
+    lattice = Lattice(domain, tuple(random.choice([0.25, 0.3, 0.75, 1e-9], random.integers(0, 3)).tolist()))
+    options = int(random.choice([8, 20, 300])), probability, lattice.atom_keys, sides, weighted
+    forms = core.compiled.Bins, definition.bins.Bins
+    counters = [[form(*options) for form in forms] for _ in range(3)]
+    for _ in range(random.integers(1, 12)):
+        one, other = (counters[i] for i in random.integers(0, len(counters), 2))
+        if random.random() < 0.3:
+            numbers = random.permutation(GROUPS)
+            for own, more in zip(one, other, strict=True):
+                own.absorb(more, numbers, GROUPS)
+            continue
+        height = int(random.choice([0, 1, 5, 100, 3_000]))
+        values = random.choice([random.random(height), random.random(height).round(1), random.choice(SPECIAL, height)])
+        values = values if probability else np.log(np.abs(values) + 5e-324) ** random.choice([1, 3, 99])
+        values = np.clip(np.nan_to_num(values), *((0.0, 1.0) if probability else (-np.inf, np.inf)))
+        cuts = np.sort(random.integers(0, height + 1, random.integers(0, 20)))
+        runs = Runs(np.concatenate([[0], cuts, [height]]), random.integers(0, GROUPS, len(cuts) + 1))
+        side, weight = random.integers(0, sides, height), random.integers(1, 9, height) / 4.0
+        for own in one:
+            if sides > 2:
+                own.add_classes(values, side, weight if weighted else None, runs, GROUPS)
+            else:
+                own.add(values, None if sides == 1 else side.astype("u1"), weight if weighted else None, runs, GROUPS)
+        wrong = spoilt((values, side.astype("u1"), weight if weighted else None, runs, GROUPS), random)
+        with suppress(*REFUSED):
+            core.compiled.Bins(*options).add(*wrong)
+    for one, other in counters:
+        assert same(one.cells(), other.cells()), options
+
+
+DRIVERS["Bins"] = drive_bins
 
 
 def fuzz(seconds: float, seed: int) -> dict[str, int]:
