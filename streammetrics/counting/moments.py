@@ -18,7 +18,7 @@ class Moving(Protocol):
     """A statistic whose values of two parts of the rows merge by its own rules."""
 
     def reduce(self, rows: Rows) -> Floats:
-        """Return the values of each group of a block of rows: shape (groups, columns)."""
+        """Return the values of each group of a block of rows: shape (columns, groups)."""
 
     def tabulate(self, groups: Codes, values: Floats) -> pl.DataFrame:
         """Return values as a table."""
@@ -48,13 +48,14 @@ class Moments(Counter):
 
     def table(self) -> pl.DataFrame:
         """Return all values. A group can have several rows."""
-        return self.statistic.tabulate(np.concatenate(self.groups), np.concatenate(self.values))
+        return self.statistic.tabulate(np.concatenate(self.groups), np.hstack(self.values))
 
     def _put(self, groups: Codes, values: Floats) -> None:
         self.groups, self.values = [*self.groups, groups], [*self.values, values]
         self.loose += len(groups)
         if self.loose >= max(FACTOR * self.merged, LOOSE):
             table = self.statistic.merge(self.table())
+            values = table.drop("group").cast(pl.Float64)
             self.groups = [table["group"].to_numpy().astype(np.intp)]
-            self.values = [table.drop("group").cast(pl.Float64).to_numpy()]
+            self.values = [np.stack([column.to_numpy() for column in values.iter_columns()])]
             self.merged, self.loose = table.height, 0

@@ -152,23 +152,23 @@ class ErrorMoments(Statistic):
         return Moments(self)
 
     def reduce(self, rows: Rows) -> Floats:
-        """The value columns of a block of rows, and their twins if rows are weighted: shape (groups, columns)."""
+        """The value columns of a block of rows, and their twins if rows are weighted: shape (columns, groups)."""
         (actual,), (predicted,) = rows.truth, rows.predicted
         runs, groups = Runs(rows.starts, rows.local), len(rows.dropped)
         found = self.summed(actual, predicted, rows.weight, runs, groups)
         if rows.weight is None:
             return found
         squared = self.summed(actual, predicted, rows.with_squared_weights.weight, runs, groups)
-        return np.hstack([found, squared[:, [self.columns.index(name) for name in self.twins]]])
+        return np.vstack([found, squared[[self.columns.index(name) for name in self.twins]]])
 
     def tabulate(self, groups: NDArray[np.intp], values: Floats) -> pl.DataFrame:
         """The table of the value columns of groups."""
-        weighted = values.shape[1] > len(self.columns)
+        weighted = len(values) > len(self.columns)
         names = (*self.columns, *(self.twins.values() if weighted else ()))
-        return self.table(weighted, group=groups, **dict(zip(names, values.T, strict=True)))
+        return self.table(weighted, group=groups, **dict(zip(names, values, strict=True)))
 
     def summed(self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int) -> Floats:
-        """The value columns of rows: shape (groups, columns). Moments are computed about the means of the groups."""
+        """The value columns of rows: shape (columns, groups). Moments are computed about the means of the groups."""
         totals, terms, extremes = np.zeros((groups, 3)), np.zeros((groups, TERMS)), no_extremes(groups)
         core.sum_values(actual, predicted, weight, runs, totals)
         with np.errstate(all="ignore"):
@@ -177,9 +177,9 @@ class ErrorMoments(Statistic):
         moments = centred(reference, terms, extremes)
         if not self.families:
             return moments
-        means, more = moments[:, MOMENTS.index("actual_mean")], np.zeros((groups, len(self.columns) - len(MOMENTS)))
+        means, more = moments[MOMENTS.index("actual_mean")], np.zeros((groups, len(self.columns) - len(MOMENTS)))
         core.sum_families(actual, predicted, weight, means, self.families, self.power, runs, more)
-        return np.hstack([moments, more])
+        return np.vstack([moments, more.T])
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per group, sorted by group.

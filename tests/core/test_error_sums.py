@@ -66,8 +66,8 @@ def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, pow
     runs = one_run(len(arrays[0])) if group is None else Runs.of(group)
     statistic = ErrorMoments(families, power)
     found = statistic.summed(*arrays, weight, runs, groups)
-    assert found.shape == (groups, len(statistic.columns))
-    return dict(zip(statistic.columns, found.T, strict=True))
+    assert found.shape == (len(statistic.columns), groups)
+    return dict(zip(statistic.columns, found, strict=True))
 
 
 def assert_close(found, expected, rtol=1e-12):
