@@ -73,7 +73,9 @@ def observed(moments, rows):
     targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
     size = len(rows.actual)
     each = (np.array([0, size]), np.zeros(1, np.intp)) if rows.group is None else (np.arange(size + 1), rows.group)
-    return moments.observe(Rows(pl.DataFrame(), np.arange(rows.group_count), dropped, *each, **targets))
+    counter = moments.counter(rows.weight is not None)
+    counter.add(Rows(pl.DataFrame(), np.arange(rows.group_count), dropped, *each, **targets), rows.group_count)
+    return counter.table()
 
 
 def stacked(tables):

@@ -50,11 +50,11 @@ def no_extremes(groups: int) -> Floats:
 
 
 def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
-    """The columns `MOMENTS`: shape (groups, columns).
+    """The columns `MOMENTS`: shape (columns, groups).
 
     The reference has the shape (groups, 2), the sums have (groups, 29), and the extremes have (groups, 5).
     """
-    reference, sums, extremes = reference.T, sums.T, extremes.T
+    reference, sums, extremes = (np.ascontiguousarray(values.T) for values in (reference, sums, extremes))
     over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[:8]
     *others, symmetric_square = sums[8:14]
     total, shift, squares, product = sums[14], sums[15:17], sums[17:19], sums[19]
@@ -79,7 +79,7 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
     ranges = (low[0], high[0], low[1], high[1])
     errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
     errors = (*errors, *others, 4 * symmetric_square)
-    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors, *higher], axis=1)
+    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors, *higher])
 
 
 def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: Floats, de: Floats) -> Floats:

@@ -59,8 +59,8 @@ def _integers(column: pl.Series) -> NDArray[np.integer[Any]]:
 def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
     """Return distinct rows, and for each row the index of its distinct row.
 
-    >>> encode(pl.DataFrame({"x": ["a", "b", "a"]}))[1]
-    array([0, 1, 0])
+    >>> encode(pl.DataFrame({"x": ["a", "b", "a"]}))[1].tolist()
+    [0, 1, 0]
     """
     column, *others = columns.iter_columns()
     codes, first = number(column)

@@ -26,9 +26,9 @@ from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.threads import uninterrupted
 
-BLOCK = 262_144  # minimum number of rows counted at once, since kernels are compiled for no fewer,
-MANY = 1_024  # number of groups from which on it is
-LARGE_BLOCK = 1_048_576  # so that groups have several rows
+BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
+MANY = 1_024  # more groups, with
+LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these

@@ -28,7 +28,7 @@ from streammetrics.core.moments import (
     null_deviance,
     two_sum,
 )
-from streammetrics.counting.tables import Tables
+from streammetrics.counting.moments import Moments
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -147,35 +147,39 @@ class ErrorMoments(Statistic):
         columns = (*self.columns, *(self.twins.values() if weighted else ()))
         return {GROUP: pl.UInt32()} | dict.fromkeys(columns, pl.Float64()) | {"weight": count}
 
-    def counter(self, weighted: bool) -> Tables:
-        """Moments of chunks."""
-        return Tables(self)
+    def counter(self, weighted: bool) -> Moments:
+        """Moments of blocks."""
+        return Moments(self)
 
-    def observe(self, rows: Rows) -> pl.DataFrame:
-        """The table of a chunk, with one row per group."""
+    def reduce(self, rows: Rows) -> Floats:
+        """The value columns of a block of rows, and their twins if rows are weighted: shape (columns, groups)."""
         (actual,), (predicted,) = rows.truth, rows.predicted
-        columns = self.summed(actual, predicted, rows.weight, Runs(rows.starts, rows.local), len(rows.dropped))
-        if rows.weight is not None:
-            squares = rows.with_squared_weights.weight
-            squared = self.summed(actual, predicted, squares, Runs(rows.starts, rows.local), len(rows.dropped))
-            columns |= {twin: squared[name] for name, twin in self.twins.items()}
-        return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
+        runs, groups = Runs(rows.starts, rows.local), len(rows.dropped)
+        found = self.summed(actual, predicted, rows.weight, runs, groups)
+        if rows.weight is None:
+            return found
+        squared = self.summed(actual, predicted, rows.with_squared_weights.weight, runs, groups)
+        return np.vstack([found, squared[[self.columns.index(name) for name in self.twins]]])
 
-    def summed(
-        self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int
-    ) -> dict[str, Floats]:
-        """The value columns of a chunk by name. Moments are computed about the means of the groups."""
+    def tabulate(self, groups: NDArray[np.intp], values: Floats) -> pl.DataFrame:
+        """The table of the value columns of groups."""
+        weighted = len(values) > len(self.columns)
+        names = (*self.columns, *(self.twins.values() if weighted else ()))
+        return self.table(weighted, group=groups, **dict(zip(names, values, strict=True)))
+
+    def summed(self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int) -> Floats:
+        """The value columns of rows: shape (columns, groups). Moments are computed about the means of the groups."""
         totals, terms, extremes = np.zeros((groups, 3)), np.zeros((groups, TERMS)), no_extremes(groups)
         core.sum_values(actual, predicted, weight, runs, totals)
         with np.errstate(all="ignore"):
             reference = np.where(totals[:, :1] > 0, totals[:, 1:] / totals[:, :1], 0.0)
         core.sum_errors(actual, predicted, weight, reference, runs, terms, extremes)
         moments = centred(reference, terms, extremes)
-        more = np.zeros((groups, len(self.columns) - len(MOMENTS)))
-        if self.families:
-            means = moments[:, MOMENTS.index("actual_mean")].copy()
-            core.sum_families(actual, predicted, weight, means, self.families, self.power, runs, more)
-        return dict(zip(self.columns, np.hstack([moments, more]).T, strict=True))
+        if not self.families:
+            return moments
+        means, more = moments[MOMENTS.index("actual_mean")], np.zeros((groups, len(self.columns) - len(MOMENTS)))
+        core.sum_families(actual, predicted, weight, means, self.families, self.power, runs, more)
+        return np.vstack([moments, more.T])
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per group, sorted by group.

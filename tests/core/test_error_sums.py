@@ -64,9 +64,10 @@ def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, pow
     """The columns by name."""
     arrays = np.asarray(actual, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     runs = one_run(len(arrays[0])) if group is None else Runs.of(group)
-    found = ErrorMoments(families, power).summed(*arrays, weight, runs, groups)
-    assert {values.shape for values in found.values()} == {(groups,)}
-    return found
+    statistic = ErrorMoments(families, power)
+    found = statistic.summed(*arrays, weight, runs, groups)
+    assert found.shape == (len(statistic.columns), groups)
+    return dict(zip(statistic.columns, found, strict=True))
 
 
 def assert_close(found, expected, rtol=1e-12):
