@@ -45,25 +45,25 @@ FORMS = {"avx2": "compiled for AVX2", "baseline": "compiled", DEFINITION: "numpy
 CHOICE = "STREAMMETRICS_CORE"  # environment variable that forces one of the forms
 
 
-def _load() -> ModuleType | None:
-    """The compiled loops for this processor, None without any."""
+def _load() -> tuple[ModuleType | None, str]:
+    """The compiled loops for this processor. Without any, None and the reason."""
     wanted = os.environ.get(CHOICE, "")
     if wanted and wanted not in FORMS:
         raise ImportError(f"{CHOICE} must be one of {', '.join(FORMS)}, got {wanted!r}.")
     if wanted == DEFINITION:
-        return None
+        return None, ""
     try:
         baseline = import_module("streammetrics.core._baseline")
         if wanted == "baseline" or not baseline.has_avx2():
-            return baseline
-        return import_module("streammetrics.core._avx2")
-    except ImportError:
+            return baseline, ""
+        return import_module("streammetrics.core._avx2"), ""
+    except ImportError as error:
         if wanted:
             raise
-        return None
+        return None, str(error)
 
 
-compiled: Final = _load()
+compiled, _reason = _load()
 form: Final = DEFINITION if compiled is None else compiled.__name__.rpartition("._")[2]
 
 
@@ -72,9 +72,10 @@ def warn_if_slow() -> None:
     """Warn once if rows are counted in numpy, unless the user has chosen that."""
     if compiled is None and not os.environ.get(CHOICE):
         warnings.warn(
-            "streammetrics has no compiled loops in this installation. Counting in numpy takes several times as long "
-            "and gives the same results. To compile them, install a C++ compiler such as g++, then reinstall "
-            f"streammetrics with --no-cache. To hide this warning, set the environment variable {CHOICE}={DEFINITION}.",
+            f"streammetrics has no compiled loops in this installation ({_reason}). "
+            "Counting in numpy takes several times as long and gives the same results. To compile the loops, install a "
+            "C++ compiler such as g++, then reinstall streammetrics with --no-cache. To hide this warning, set the "
+            f"environment variable {CHOICE}={DEFINITION}.",
             RuntimeWarning,
             stacklevel=2,
         )
