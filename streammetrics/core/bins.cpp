@@ -121,7 +121,7 @@ class Counter {
   using Row = AnyRow;
   using Amount = typename Row::Amount;
 
-  Counter(Shape shape, std::vector<i64> atoms) : shape(shape), atoms(std::move(atoms)) {}
+  Counter(Shape shape, Atoms atoms) : shape(shape), atoms(std::move(atoms)) {}
 
   // Know at least so many groups.
   void grow(i64 count) {
@@ -151,14 +151,21 @@ class Counter {
   }
 
   void absorb(const Counter& other, const i64* numbers) {
+    if (&other == this) {  // groups are read after others have changed
+      std::vector<i64> same(groups.size());
+      std::iota(same.begin(), same.end(), 0);
+      Counter copy(shape, atoms);
+      copy.grow(size());
+      copy.absorb(*this, same.data());
+      return absorb(copy, numbers);
+    }
     const std::unique_lock changing(growing);
     Cells<Amount> cells(shape.stride()), more(shape.stride());
     for (std::size_t i = 0; i < other.groups.size(); i++) {
       Group& own = groups[numbers[i]];
       const Group& that = other.groups[i];
       if (!that.bins) {
-        const std::vector<Row> listed = that.list;  // a copy, since a counter can absorb itself
-        for (const Row& row : listed) own.bins ? count(own, row) : list(own, row);
+        for (const Row& row : that.list) own.bins ? count(own, row) : list(own, row);
         continue;
       }
       const int other_shift = that.bins->shift;
@@ -315,10 +322,10 @@ class Bins {
     require(capacity > 0 && sides > 0 && sides <= UINT32_MAX, "a histogram needs bins and sides");
     require(std::is_sorted(this->atoms.begin(), this->atoms.end()), "atoms must ascend");
     const Shape shape{capacity, sides, weighted || sides > 2};
-    if (weighted) counter.emplace<Counter<WeightedRow>>(shape, this->atoms);
-    else if (sides == 1) counter.emplace<Counter<PackedRow<0>>>(shape, this->atoms);
-    else if (sides == 2 && probability) counter.emplace<Counter<PackedRow<1>>>(shape, this->atoms);
-    else counter.emplace<Counter<LabeledRow>>(shape, this->atoms);
+    if (weighted) counter.emplace<Counter<WeightedRow>>(shape, Atoms(this->atoms));
+    else if (sides == 1) counter.emplace<Counter<PackedRow<0>>>(shape, Atoms(this->atoms));
+    else if (sides == 2 && probability) counter.emplace<Counter<PackedRow<1>>>(shape, Atoms(this->atoms));
+    else counter.emplace<Counter<LabeledRow>>(shape, Atoms(this->atoms));
   }
 
   void add(const In<double>& values, const std::optional<In<u8>>& labels, const std::optional<In<double>>& weights,
@@ -363,7 +370,7 @@ class Bins {
   bool probability;
   std::vector<i64> atoms;
   std::variant<Counter<PackedRow<0>>, Counter<PackedRow<1>>, Counter<LabeledRow>, Counter<WeightedRow>> counter{
-      std::in_place_index<0>, Shape{1, 1, false}, std::vector<i64>{}};
+      std::in_place_index<0>, Shape{1, 1, false}, Atoms({})};
 
   template <class Side>
   void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,

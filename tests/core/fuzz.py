@@ -26,7 +26,7 @@ from test_laws import TASKS, rows
 
 from streammetrics import core
 from streammetrics.core import Runs, definition
-from streammetrics.core.lattice import Lattice
+from streammetrics.core.lattice import Lattice, limit_shifts
 
 ROWS = 997  # so many that no other array has as many values
 HELPERS = {"has_avx2"}  # functions of the module that are no loops
@@ -109,7 +109,7 @@ def arrays(value: Any) -> Iterator[np.ndarray]:
 
 def rows_of(arguments: Arguments) -> int:
     """The number of rows of a call."""
-    return next((int(v.starts[-1]) for v in arguments if isinstance(v, Runs)), next(arrays(arguments)).shape[-1])
+    return next((int(v.starts[-1]) for v in arguments if isinstance(v, Runs)), len(next(arrays(arguments))))
 
 
 def drawn(arguments: Arguments, random: np.random.Generator) -> Arguments:
@@ -119,6 +119,8 @@ def drawn(arguments: Arguments, random: np.random.Generator) -> Arguments:
     special = random.random(len(chosen)) < random.choice([0, 0, 0.1])
 
     def pick(array: np.ndarray) -> np.ndarray:
+        if array.shape == (height, 2):  # the words of strings
+            return array[chosen]
         if array.shape[-1:] != (height,):
             return array.copy()
         taken = array[..., chosen]
@@ -251,7 +253,27 @@ def drive_bins(random: np.random.Generator) -> None:
         assert same(one.cells(), other.cells()), options
 
 
-DRIVERS["Bins"] = drive_bins
+def drive_cells(random: np.random.Generator) -> None:
+    """Merge random cells in the compiled loop and in its definition."""
+    lattice, capacity = Lattice("real", (0.3,)), int(random.choice([1, 8, 300]))
+    starts = np.append(0, np.cumsum(random.integers(0, random.choice([2, 50, 900]), random.integers(0, 9))))
+    least = random.choice([0, 0, 1, 40, 52, 62, 63], len(starts) - 1).astype(np.uint8)
+    values = random.choice([random.normal(size=starts[-1]), random.random(starts[-1]).round(2)])
+    shift = np.repeat(least, np.diff(starts)).astype(np.int64)
+    low, kept = lattice.keys(values), lattice.atom_keys
+    own = limit_shifts(low, shift, kept)
+    low = low >> own << own
+    amounts = [random.integers(0, 9, len(low)) for _ in range(random.integers(0, 4))]
+    arguments = starts, low, least, amounts, kept, capacity
+    agree("fit", arguments)
+    run, found, bins, *_ = core.compiled.fit(*arguments)
+    places = np.append(np.flatnonzero(np.diff(run.astype(np.int64), prepend=-1)), len(run))
+    for cells in ((starts, low >> own, own.astype(np.uint8)), (places, bins, found)):
+        agree("is_fitted", (*cells, kept, capacity))
+
+
+DRIVERS |= {"Bins": drive_bins, "fit": drive_cells}
+WITHOUT_ROWS = {"fit", "is_fitted"}  # whose arguments cannot be drawn again row by row
 
 
 def fuzz(seconds: float, seed: int) -> dict[str, int]:
@@ -262,8 +284,10 @@ def fuzz(seconds: float, seed: int) -> dict[str, int]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for name, found in calls.items():
-            arguments = drawn(found[random.integers(len(found))], random)
-            agree(name, arguments)
+            arguments = found[random.integers(len(found))]
+            if name not in WITHOUT_ROWS:
+                arguments = drawn(arguments, random)
+                agree(name, arguments)
             for _ in range(4):
                 refuse(name, spoilt(deepcopy(arguments), random))
             called[name] += 5
