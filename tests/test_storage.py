@@ -87,7 +87,7 @@ def test_round_trips(make, rows, tmp_path):
 
 def test_metadata_says_what_it_is(table):
     header = json.loads(table.schema.metadata[b"streammetrics"])
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["version"] == sm.__version__
     assert header["columns"]["by"] == ["g"]
     assert [s["name"] for s in header["statistics"]] == table.column_names[1:]
@@ -133,7 +133,7 @@ def test_cells_summed_by_sql_are_brought_back_to_the_capacity(tmp_path):
 
 
 def sql(kind):
-    return {"int64": "BIGINT", "double": "DOUBLE"}[str(kind)]
+    return {"int64": "BIGINT", "decimal128(38, 18)": "DECIMAL(38, 18)"}[str(kind)]
 
 
 def load_or_refuse(content):

@@ -58,7 +58,7 @@ def many_groups(path: Path) -> Iterator[Figure]:
         for kind in ("fast", "plain"):
             table = times[kind].result.state.tables["probability_loss"]
             assert table.height == expected.height
-            close(table["log_loss_sum"].sum(), expected["log_loss"].sum())
+            close(float(table["log_loss_sum"].sum()), expected["log_loss"].sum())
         query = times["query"].wall
         yield Figure(SUMS, name, query, unit="s", column="Polars query")
         limits = (2.0,) if by == "most" else ()
