@@ -207,7 +207,7 @@ def _require_equal_rows(
         table = tables[statistic.name]  # of pairs of models, which share some of the rows
         shared = pl.sum_horizontal(pl.col(statistic.counts).cast(pl.Float64)).sum()
         pairs = table.group_by(GROUP, *statistic.keys.keys() & {PAIR}).agg(rows=shared)
-        if wrong := int((pairs["rows"] > pl.Series(total).gather(pairs[GROUP])).sum()):
+        if wrong := pairs.filter(pairs["rows"] > pl.Series(total).gather(pairs[GROUP]))[GROUP].n_unique():
             raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 
 
