@@ -167,3 +167,50 @@ def test_pairs_of_models_share_at_most_all_rows():
     table = frame.to_arrow().replace_schema_metadata(acc.to_arrow().schema.metadata)
     with pytest.raises(sm.StateError, match="'paired_losses' contradicts the row counts in 2 groups"):
         from_arrow(table)
+
+
+def losses(store):
+    """The type in which a history stores a loss."""
+    return pl.scan_delta(store.uri).collect_schema()["probability_loss"].inner.to_schema()["log_loss_sum"]
+
+
+DAYS = DATA.with_columns(day=pl.date(2026, 1, 1) + pl.duration(days=pl.col("g")))
+DAILY = sm.binary(y_true="y", y_score="p", by=["day", "z"], capacity=16)
+FINER = sm.binary(y_true="y", y_score="p", by=["day", "z", "u"], capacity=16)
+
+
+def histories(folder):
+    """A history of today, and one that an earlier version created."""
+    pytest.importorskip("deltalake")
+    yield sm.MetricStore(folder / "today"), DECIMAL
+    with pytest.MonkeyPatch.context() as patch:
+        to_arrow = sm.Accumulator.to_arrow
+        patch.setattr(sm.Accumulator, "to_arrow", lambda acc: of_format_1(to_arrow(acc)))
+        patch.setattr(sm.Accumulator, "to_bytes", lambda acc: ipc(acc.to_arrow()))
+        sm.MetricStore(folder / "earlier").append(DAILY.empty().update(DAYS[:50]), batch_id="0")
+    yield sm.MetricStore(folder / "earlier"), pl.Float64
+
+
+def ipc(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.filterwarnings("ignore::streammetrics.errors.StateWarning")
+def test_histories_of_earlier_versions_keep_their_floats_and_go_on(tmp_path):
+    for store, kind in histories(tmp_path):
+        for number, start in enumerate(range(0, SIZE, 50)):
+            store.append(DAILY.empty().update(DAYS[start : start + 50]), batch_id=f"{number}")
+        store.append(FINER.empty().update(DAYS[:20]), batch_id="finer")
+        assert losses(store) == kind
+        expected = DAILY.rollup("day").update(DAYS).update(DAYS[:20])
+        query = {"by": "day"}
+        require_same(store.query(**query), expected)
+        before = [store.query(**query).to_bytes() for query in ({}, query, {"every": "2d"})]
+        store.compact()
+        assert losses(store) == kind
+        require_same(store.query(**query), expected)
+        after = [store.query(**query).to_bytes() for query in ({}, query, {"every": "2d"})]
+        assert (before == after) or kind == pl.Float64
