@@ -53,7 +53,9 @@ def added_up(values: pl.Series, place: Codes, size: int) -> pl.Series:
     for total, part in zip(parts, (low & LOW, low >> HALF, high), strict=True):
         np.add.at(total, place, part)
     parts[1] += parts[0] >> HALF
-    sums = np.stack([parts[0] & LOW | parts[1] << HALF, parts[2] + (parts[1] >> HALF)], axis=1)
+    sums = np.empty((size, 2), dtype=np.uint64)
+    sums[:, 0] = parts[0] & LOW | parts[1] << HALF
+    sums[:, 1] = parts[2] + (parts[1] >> HALF)
     array = pa.Array.from_buffers(pa.decimal128(38, 18), size, [None, pa.py_buffer(sums)])
     found = pl.Series(values.name, pl.from_arrow(array))
     if not values.null_count():
