@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import pipeline
 from streammetrics.counting import tables
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
@@ -43,7 +42,6 @@ def use_small_chunks(monkeypatch, rows=300):
     monkeypatch.setattr(content, "BUFFER", rows // 2)
     monkeypatch.setattr(state, "PENDING", rows // 2)
     monkeypatch.setattr(tables, "LOOSE", rows // 2)
-    monkeypatch.setattr(pipeline, "FEWEST", rows)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):
