@@ -90,11 +90,3 @@ struct Weights<double> {
   }
   double operator[](i64 row) const { return values[row]; }
 };
-
-// A column that Python owns from now on.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& column) {
-  auto* owned = new std::vector<T>(std::move(column));
-  nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
-}
