@@ -103,8 +103,10 @@ Codes number_values(const T* values, u64 rows) {
     high = std::max(high, values[row]);
   }
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
-  if (range < std::max(NARROW, 2 * rows))
-    return Codes(rows, [&](u64 row) { return static_cast<u64>(values[row]) - static_cast<u64>(low); }, Places(range + 1));
+  if (range < std::max(NARROW, 2 * rows)) {
+    const u64 base = static_cast<u64>(low);
+    return Codes(rows, [&](u64 row) { return static_cast<u64>(values[row]) - base; }, Places(range + 1));
+  }
   return Codes(rows, [&](u64 row) { return static_cast<u64>(values[row]); }, Numbers<u64>());
 }
 

@@ -55,7 +55,7 @@ class Moments(Counter):
         self.loose += len(groups)
         if self.loose >= max(FACTOR * self.merged, LOOSE):
             table = self.statistic.merge(self.table())
-            columns = table.drop("group").cast(pl.Float64)
+            columns = table.drop("group").cast(pl.Float64).iter_columns()
             self.groups = [table["group"].to_numpy().astype(np.intp)]
-            self.values = [np.stack([column.to_numpy() for column in columns.iter_columns()])]
+            self.values = [np.stack([column.to_numpy() for column in columns])]
             self.merged, self.loose = table.height, 0

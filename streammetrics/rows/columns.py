@@ -408,7 +408,8 @@ class Reader:
 def extent(column: pl.Series) -> Extent:
     """Return minimum and maximum of numbers, NaN if one is NaN."""
     found = NOTHING
-    for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
+    values = column.drop_nulls() if column.null_count() else column
+    for chunk in values.get_chunks() if values.n_chunks() > 1 else [values]:
         low, high = core.extent(chunk.to_numpy())
         if low != low:
             return low, high

@@ -20,6 +20,7 @@ interchange: Any = Lazy("pyarrow.interchange")
 EXACT = 2**53  # up to which a Float64 represents every integer
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
+PLAIN = {bool, int, float, str}  # types of Python, whose values have no protocol
 OWN = (pl.Series, pl.DataFrame, np.generic)  # which Polars reads itself
 ARRAYS: dict[str, Callable[[Any], Any]] = {
     "__array__": lambda values: values if isinstance(values, np.ma.MaskedArray) else np.asarray(values),
@@ -140,6 +141,9 @@ def _of_list(name: str, values: Sequence[Any]) -> pl.Series:
     Integers and floats, or lists of them, become floats, since Polars would use the type of the first item. Arrays and
     tensors are stacked.
     """
+    kinds = {*map(type, values)} - {type(None)}
+    if kinds <= PLAIN and (float not in kinds or len(kinds) == 1):
+        return _series(name, [*values])
     values = [None if value is np.ma.masked else value for value in values]
     given = [value for value in values if value is not None]
     if given and all(not isinstance(value, OWN) and any(hasattr(value, p) for p in ARRAYS) for value in given):
