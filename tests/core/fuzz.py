@@ -30,7 +30,7 @@ from streammetrics.core.lattice import Lattice, limit_shifts
 
 ROWS = 997  # so many that no other array has as many values
 HELPERS = {"has_avx2"}  # functions of the module that are no loops
-REFUSED = (ValueError, TypeError, IndexError, OverflowError)
+REFUSED = (ValueError, TypeError, IndexError, OverflowError, MemoryError)
 GROUPS = 7
 SPECIAL = np.array([0.0, -0.0, 0.5, 1.0, 5e-324, 1 - 2**-53, 1e308, -1e308, np.inf, -np.inf, np.nan])
 LARGE = 1e70  # from which on squares and their squares overflow in one form or another
@@ -109,7 +109,7 @@ def arrays(value: Any) -> Iterator[np.ndarray]:
 
 def rows_of(arguments: Arguments) -> int:
     """The number of rows of a call."""
-    return next((int(v.starts[-1]) for v in arguments if isinstance(v, Runs)), len(next(arrays(arguments))))
+    return next((int(v.starts[-1]) for v in arguments if isinstance(v, Runs)), max(next(arrays(arguments)).shape))
 
 
 def drawn(arguments: Arguments, random: np.random.Generator) -> Arguments:
@@ -119,11 +119,9 @@ def drawn(arguments: Arguments, random: np.random.Generator) -> Arguments:
     special = random.random(len(chosen)) < random.choice([0, 0, 0.1])
 
     def pick(array: np.ndarray) -> np.ndarray:
-        if array.shape == (height, 2):  # the words of strings
-            return array[chosen]
-        if array.shape[-1:] != (height,):
+        if height not in array.shape:
             return array.copy()
-        taken = array[..., chosen]
+        taken = array.take(chosen, array.shape.index(height))
         if array.dtype == np.float64 and array.ndim == 1:
             low, high = array.min(), array.max()
             taken[special] = random.choice(SPECIAL[(low <= SPECIAL) & (high >= SPECIAL)].tolist() or [low])
@@ -142,7 +140,12 @@ def drawn(arguments: Arguments, random: np.random.Generator) -> Arguments:
 
 
 def spoilt(arguments: Arguments, random: np.random.Generator) -> Arguments:
-    """The arguments with one array that is wrong in one way."""
+    """The arguments with one array or number that is wrong in one way."""
+    numbers = [i for i, value in enumerate(arguments) if type(value) is int]
+    if numbers and random.random() < 0.2:
+        place = random.choice(numbers)
+        wrong = int(random.choice([-(2**31), -1, 0, 1, arguments[place] - 1]))
+        return (*arguments[:place], wrong, *arguments[place + 1 :])
     target = int(random.integers(max(1, sum(1 for _ in arrays(arguments)))))
     seen = -1
 
@@ -173,7 +176,8 @@ def spoilt(arguments: Arguments, random: np.random.Generator) -> Arguments:
                 return copy
 
             ways += [put] * len(ways)  # half of all
-        changed = random.choice(np.array(ways, dtype=object))()
+        with np.errstate(all="ignore"):
+            changed = random.choice(np.array(ways, dtype=object))()
         if isinstance(changed, np.ndarray) and random.random() < 0.1:
             changed.flags.writeable = False
         return changed
