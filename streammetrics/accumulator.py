@@ -494,7 +494,7 @@ class Accumulator:
 
     @classmethod
     def _unpickled(cls, roles: dict[str, Any], metrics: Any, state: Any, named: Any, limit: Any) -> Accumulator:
-        return cls._of(Saved(Roles(**roles), metrics, State(*state), named), GroupLimit(*limit))
+        return cls._of(Saved(Roles(**roles), metrics, states.of_today(State(*state)), named), GroupLimit(*limit))
 
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed

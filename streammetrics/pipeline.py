@@ -6,11 +6,8 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import cycle
 from pathlib import Path
 from typing import Any, overload
-
-import numpy as np
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
@@ -20,8 +17,6 @@ from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
 from streammetrics.rows.roles import labeling
 from streammetrics.sources.streams import Source, Stream, are_paths, open_stream
-from streammetrics.state.content import BLOCK, Content
-from streammetrics.state.overflow import suspects
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
@@ -31,9 +26,6 @@ from streammetrics.text import few
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
 GRACE = 20  # steps that a source may take to return after an interrupt
-TEAM = 2  # threads that share the counters of many groups
-FEWEST = TEAM * BLOCK  # rows of a batch that are divided among a team,
-ROWS_OF_A_BIN = 2  # if histogram bins get so few of them
 
 
 @overload
@@ -106,12 +98,12 @@ def accumulate(
     feed = _Feed(stream.batches)
     threads = workers or os.cpu_count() or 1
     parts = [_Part(targets) for _ in range(threads)]
-    common = [_Part(targets) for _ in range(threads // TEAM)]
+    common = _Part(targets)
     with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
         try:
-            _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
+            _run(feed, [_Worker(part, common) for part in parts], bar)
         finally:
-            uninterrupted(lambda: _absorb(targets, [*parts, *common]))
+            uninterrupted(lambda: _absorb(targets, [common, *parts]))
     return filled[""] if isinstance(given, Accumulator) else filled
 
 
@@ -208,14 +200,32 @@ class _Part:
         self.lock = threading.Lock()
         self.failed = False  # if memory runs out, contents can contain different batches, or a part of one
 
-    def add(self, rows: Sequence[Batch], shares: Sequence[Sequence[Batch]]) -> None:
+    def add(self, rows: Sequence[Batch]) -> None:
         """Add one batch to all contents, or to none if one of them rejects it."""
         with self.lock:
-            for content, more in zip(self.contents, rows, strict=True):
-                content.require(more)
+            self._require(rows)
             with self._counting():
-                for content, more, divided in zip(self.contents, rows, shares, strict=True):
-                    content.add(more, divided)
+                for content, more in zip(self.contents, rows, strict=True):
+                    content.add(more)
+
+    def add_with_others(self, rows: Sequence[Batch]) -> bool:
+        """Add one batch to all contents while other threads add others, and return whether that is possible."""
+        if not any(content.are_many(more) for content, more in zip(self.contents, rows, strict=True)):
+            return False
+        with self.lock:
+            self._require(rows)
+            tallies = [content.tally(more) for content, more in zip(self.contents, rows, strict=True)]
+        if any(tally is None for tally in tallies):
+            return False
+        with self._counting():
+            for content, tally, more in zip(self.contents, tallies, rows, strict=True):
+                if tally is not None:
+                    content.count(tally, more)
+        return True
+
+    def _require(self, rows: Sequence[Batch]) -> None:
+        for content, more in zip(self.contents, rows, strict=True):
+            content.require(more)
 
     def observe(self) -> None:
         """Count the buffered rows."""
@@ -233,9 +243,9 @@ class _Part:
 
 
 class _Worker:
-    """A thread, which counts batches in its own part, or, if there are many bins, in a part shared by its team."""
+    """A thread, which counts batches in its own part, or, if they fill many bins, in a part shared by all."""
 
-    def __init__(self, own: _Part, common: _Part | None) -> None:
+    def __init__(self, own: _Part, common: _Part) -> None:
         self.own = own
         self.common = common
         self.busy = False  # while a batch is drawn and not yet processed
@@ -244,20 +254,8 @@ class _Worker:
     def add(self, batch: Any) -> None:
         """Add one batch to one of the parts."""
         rows = [read(batch, content.roles) for content in self.own.contents]
-        shares = [_shares(*each) if self.common else [] for each in zip(rows, self.own.contents, strict=True)]
-        part = self.common if self.common and any(shares) else self.own
-        part.add(rows, shares)
-
-
-def _shares(rows: Batch, content: Content) -> list[Batch]:
-    """The rows divided by group for the threads of a team; none if the counters of all groups are small.
-
-    Rows whose sums could overflow are not divided, so that they are summed as `Content.require` does on trial.
-    """
-    if rows.height < FEWEST or not content.capacity or not content.roles.keys:
-        return []
-    bins = np.minimum(rows.sizes, content.capacity).sum()
-    return [] if bins * ROWS_OF_A_BIN < rows.height or suspects(rows) else rows.divided(TEAM)
+        if not self.common.add_with_others(rows):
+            self.own.add(rows)
 
 
 class _Feed:

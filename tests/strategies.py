@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import pipeline
-from streammetrics.counting import fitting, tables
+from streammetrics.counting import tables
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
 from streammetrics.state import tables as state
@@ -43,8 +42,6 @@ def use_small_chunks(monkeypatch, rows=300):
     monkeypatch.setattr(content, "BUFFER", rows // 2)
     monkeypatch.setattr(state, "PENDING", rows // 2)
     monkeypatch.setattr(tables, "LOOSE", rows // 2)
-    monkeypatch.setattr(fitting, "ROWS", rows // 2)
-    monkeypatch.setattr(pipeline, "FEWEST", rows)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 RUN = Path(__file__).parent / "benchmarks" / "run.py"
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -45,11 +47,49 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if "Brier score" in f["table"]]
     assert len(of_peers) >= 24  # as many as are installed
-    assert len(figures) - len(of_peers) == 53
+    assert len(figures) - len(of_peers) == 39
     page = PAGE.read_text()
     printed = {f["table"] for f in figures if f"**{f['table']}**\n" in page}
-    assert len(printed) == 8
+    assert len(printed) == 9
     for figure in figures:
         assert f"**{figure['table']}**\n" in done.stdout
         assert f"| {figure['row']} | " in done.stdout
         assert figure["table"] not in printed or f"| {figure['row']} | " in page
+
+
+@pytest.mark.thorough
+def test_another_installation_runs_the_same_cases_beside(tmp_path):
+    options = ["--rows=30000", "--rounds=2", f"--folder={tmp_path}", f"--json={tmp_path / 'out.json'}"]
+    command = [sys.executable, RUN, *options, "--only=out_of_core", f"--beside={sys.executable}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "out.json").read_text())["figures"]
+    assert len(figures) == 4
+    assert all(figure["beside"] > 0 for figure in figures)
+    of_bounds = next(figure for figure in figures if "ROC AUC" in figure["row"])
+    assert of_bounds["beside"] == of_bounds["value"]
+    assert done.stdout.count(" beside ") == 4
+
+
+@pytest.fixture
+def grid():
+    spec = spec_from_file_location("grid", RUN.with_name("grid.py"))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_cliff_in_the_grid_is_an_error(grid, monkeypatch):
+    monkeypatch.setattr(grid, "measured", lambda python, groups, capacity, rows: (30 if groups < 50 else 61, 0.5))
+    axes = ["--groups=1", "--groups=10", "--groups=50", "--capacity=256", "--capacity=1024", "--rows=1000000"]
+    done = CliRunner().invoke(grid.main, axes)
+    assert done.exit_code == 1
+    assert "(10, 256, 1000000) and (50, 256, 1000000)" in done.output
+    assert "(1, 256" not in done.output.partition("Error")[2]
+    assert CliRunner().invoke(grid.main, [*axes[:2], *axes[3:], "--beside=python"]).exit_code == 0
+
+
+def test_a_cell_of_the_grid_is_measured(grid):
+    nanoseconds, memory = grid.measured(sys.executable, 3, 64, 10_000)
+    assert nanoseconds > 1
+    assert memory > 0.05

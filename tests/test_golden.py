@@ -146,11 +146,24 @@ def require_same(acc, metrics, path):
         assert {k: row[k] for k in before} == numbers
 
 
+def require_saved_as_today(acc, fresh):
+    """A state of an earlier version is saved with the format and the types of today, and merges with those of today."""
+    ours, theirs = (some.to_arrow().schema for some in (acc, fresh))
+    assert json.loads(ours.metadata[b"streammetrics"])["format"] == 2
+    known = {field.name: field.type for field in theirs}
+    assert {f.name: f.type for f in ours if f.name in acc.state.tables}.items() <= known.items()
+    if acc.statistics == fresh.statistics:
+        for total in (acc + fresh, fresh + acc):
+            assert total.to_arrow().schema.remove_metadata() == theirs.remove_metadata()
+            assert total.seen == 2 * fresh.seen
+
+
 @pytest.mark.parametrize("path", FILES, ids=place)
 def test_states_of_earlier_versions_give_their_numbers(path):
     with pytest.warns(sm.StateWarning, match="No checksum in") if path.parent.name in BARE else nullcontext():
         acc = load(path)
     require_same(acc, STATES[path.stem][1], path)
+    require_saved_as_today(acc, STATES[path.stem][0]().update(DATA))
     assert acc.seen * 2 == acc.update(DATA).seen
 
 

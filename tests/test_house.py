@@ -1,6 +1,7 @@
 """The architecture, held by a script: public names, import direction, and what an import costs."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import streammetrics as sm
+from streammetrics import core
 
 ROOT = Path(sm.__file__).parent
 PROJECT = Path(__file__).parent.parent
@@ -75,8 +77,21 @@ def test_an_import_alone_brings_in_no_other_library():
 
 def test_the_package_works_in_a_zip_archive(tmp_path):
     archive = shutil.make_archive(str(tmp_path / "packages"), "zip", ROOT.parent, ROOT.name)
-    code = f"import sys; sys.path.insert(0, {archive!r}); {EVALUATION}; assert sm.__file__.startswith({archive!r})"
-    assert "streammetrics.pipeline" in imported(code)
+    lines = f"""
+import sys
+sys.path.insert(0, {archive!r})
+sys.meta_path[:] = [finder for finder in sys.meta_path if isinstance(finder, type)]  # not that of an editable install
+{EVALUATION}
+assert sm.__file__.startswith({archive!r})
+for _ in range(2):
+    sm.evaluate([{{"y": 1, "p": 0.9}}, {{"y": 0, "p": 0.2}}], sm.binary(y_true="y", y_score="p"))
+from streammetrics import core
+assert core.form == core.DEFINITION  # compiled code cannot be imported from an archive
+"""
+    environment = {key: value for key, value in os.environ.items() if key != core.CHOICE}
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning: streammetrics has no compiled loops") == 1
 
 
 def test_an_evaluation_brings_in_no_extras():

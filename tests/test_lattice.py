@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.core.lattice import MAX_SHIFT, Lattice, bit_length, shortest_decimal
+from streammetrics.core.lattice import MAX_SHIFT, Lattice, bit_length, limit_shifts, merge_levels, shortest_decimal
 
 PROBABILITY, REAL = Lattice("probability"), Lattice("real")
 ATOMS = (0.05, 0.3, 1 - 2**-53)
@@ -39,7 +39,7 @@ def specials(lattice):
 def bins_of(lattice, values, shift):
     """Bin and shift of each value when a shift is asked for."""
     keys = lattice.keys(np.asarray(values, dtype=np.float64))
-    shifts = lattice.limit_shifts(keys, np.full(len(keys), shift))
+    shifts = limit_shifts(keys, np.full(len(keys), shift), lattice.atom_keys)
     return keys >> shifts, shifts
 
 
@@ -113,7 +113,7 @@ def test_the_lowest_float_selects_the_bins_above(lattice, data, shift):
 @given(data=st.data())
 def test_number_of_bins_follows_from_merge_levels(lattice, data):
     values = np.unique(data.draw(values_of(lattice)))
-    levels = lattice.merge_levels(lattice.keys(values))
+    levels = merge_levels(lattice.keys(values), lattice.atom_keys)
     for shift in range(MAX_SHIFT + 1):
         bins, shifts = bins_of(lattice, values, shift)
         count = len(set(zip(bins.tolist(), shifts.tolist(), strict=True)))

@@ -151,9 +151,9 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
     drawn, taken, ahead = [], [], []
     add = Content.add
 
-    def counted(self, rows, shares):
+    def counted(self, rows):
         taken.append(1)
-        return add(self, rows, shares)
+        return add(self, rows)
 
     def batches():
         for _ in range(50):

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from formats import of_format_1
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -87,7 +88,7 @@ def test_round_trips(make, rows, tmp_path):
 
 def test_metadata_says_what_it_is(table):
     header = json.loads(table.schema.metadata[b"streammetrics"])
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["version"] == sm.__version__
     assert header["columns"]["by"] == ["g"]
     assert [s["name"] for s in header["statistics"]] == table.column_names[1:]
@@ -133,7 +134,7 @@ def test_cells_summed_by_sql_are_brought_back_to_the_capacity(tmp_path):
 
 
 def sql(kind):
-    return {"int64": "BIGINT", "double": "DOUBLE"}[str(kind)]
+    return {"int64": "BIGINT", "decimal128(38, 18)": "DECIMAL(38, 18)"}[str(kind)]
 
 
 def load_or_refuse(content):
@@ -270,6 +271,13 @@ def with_cell(table, statistic, **values):
     return changed.cast(table.schema.remove_metadata()).replace_schema_metadata(table.schema.metadata)
 
 
+def with_type(table, statistic, kind):
+    """A state whose sums of a statistic have another type."""
+    cell = pl.element().struct.with_fields(pl.element().struct.field("^.*_sum$").cast(kind))
+    changed = pl.DataFrame(table).with_columns(pl.col(statistic).list.eval(cell)).to_arrow()
+    return changed.replace_schema_metadata(table.schema.metadata)
+
+
 def dtype_of(frame, statistic, field):
     return frame.schema[statistic].inner.to_schema()[field]
 
@@ -288,7 +296,7 @@ HARM = {
     "no metadata": (lambda t: t.replace_schema_metadata(None), "[Nn]ot a (streammetrics )?state"),
     "no json": (lambda t: t.replace_schema_metadata({KEY: b"{"}), "cannot be read"),
     "a list": (lambda t: t.replace_schema_metadata({KEY: b"[]"}), "has no format"),
-    "newer": (lambda t: with_header(t, format=2, version="9.9"), "written by streammetrics 9.9.*Upgrade"),
+    "newer": (lambda t: with_header(t, format=3, version="9.9"), "written by streammetrics 9.9.*Upgrade"),
     "no format": (lambda t: with_header(t, format="gone"), "has no format"),
     "odd format": (lambda t: with_header(t, format="1"), "has no format"),
     "no columns": (lambda t: with_header(t, columns="gone"), "'columns' is missing"),
@@ -317,8 +325,15 @@ HARM = {
     "other type": (lambda t: t.set_column(1, "row_counts", t.column("g")), "is of type String"),
     "negative count": (lambda t: with_cell(t, "row_counts", rows=-1), "invalid cells"),
     "null count": (lambda t: with_cell(t, "confusion_counts", tp=None), "invalid cells"),
-    "NaN sum": (lambda t: with_cell(t, "probability_loss", brier_sum=float("nan")), "invalid cells"),
-    "infinite sum": (lambda t: with_cell(t, "probability_loss", log_loss_sum=float("inf")), "invalid cells"),
+    "null sum": (lambda t: with_cell(t, "probability_loss", brier_sum=None), "invalid cells"),
+    "NaN sum": (lambda t: with_cell(of_format_1(t), "probability_loss", brier_sum=float("nan")), "invalid cells"),
+    "infinite sum": (
+        lambda t: with_cell(of_format_1(t), "probability_loss", log_loss_sum=float("inf")),
+        "invalid cells",
+    ),
+    "sum beyond decimals": (lambda t: with_cell(of_format_1(t), "calibration_bins", score_sum=1e30), "invalid cells"),
+    "a sum of whole numbers": (lambda t: with_type(t, "probability_loss", pl.Int64()), "is of type"),
+    "coarse decimals": (lambda t: with_type(t, "probability_loss", pl.Decimal(38, 6)), "is of type"),
     "third class": (lambda t: with_cell(t, "probability_loss", actual=2), "invalid cells"),
     "shift": (lambda t: with_cell(t, "score_histogram", shift=200), "invalid cells"),
     "bin below": (lambda t: with_cell(t, "score_histogram", bin=-5), "invalid cells"),

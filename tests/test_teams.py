@@ -1,4 +1,4 @@
-"""Threads that divide the rows of many groups: the same counts, and a batch enters whole or not at all."""
+"""Threads that count in the same bins: the same counts, and a batch enters whole or not at all."""
 
 from itertools import count
 
@@ -9,9 +9,8 @@ from polars.testing import assert_frame_equal
 from strategies import shards
 
 import streammetrics as sm
-from streammetrics import pipeline
-from streammetrics.rows.batches import Batch, read
 from streammetrics.state import content
+from streammetrics.state.content import Content
 from streammetrics.state.tally import Tally
 
 SIZE = 6_000
@@ -39,30 +38,29 @@ TASKS = {
     "two models": lambda: sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=["g", "class"]),
     "regression": lambda: sm.regression(y_true="measured", y_pred="predicted", by="g"),
     "classes": lambda: sm.multiclass(
-        y_true="class", y_score={"a": "p", "b": "q", "c": "w"}, by="g", renormalize=True, capacity=64
+        y_true="class", y_score={"a": "p", "b": "q", "c": "w"}, by="g", renormalize=True, capacity=64, one_vs_one=True
     ),
 }
 
 
 @pytest.fixture
-def divided(monkeypatch):
-    """Divides small batches too, and returns the sizes of the shares."""
-    found, divide = [], Batch.divided
+def together(monkeypatch):
+    """Threads count small batches together too. Returns the sizes of these batches."""
+    found, count = [], Content.count
 
-    def spy(self, shares):
-        parts = divide(self, shares)
-        found.append([part.height for part in parts])
-        return parts
+    def spy(self, tally, rows):
+        found.append(rows.height)
+        count(self, tally, rows)
 
-    monkeypatch.setattr(pipeline, "FEWEST", 1_000)
-    monkeypatch.setattr(Batch, "divided", spy)
+    monkeypatch.setattr(content, "BLOCK", 1_000)
+    monkeypatch.setattr(Content, "count", spy)
     return found
 
 
 @pytest.mark.parametrize("rows", [DATA, SKEWED], ids=["even", "skewed"])
 @pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 @pytest.mark.parametrize("workers", [2, pytest.param(5, marks=pytest.mark.thorough)])
-def test_a_team_counts_what_one_thread_counts(make, workers, rows, divided):
+def test_threads_count_together_what_one_thread_counts(make, workers, rows, together):
     rows = rows.with_columns(p=HOLES["p"]) if make().roles.nulls == "drop" else rows
     batches = shards(rows, rng, 4)
     found = sm.accumulate(batches, make(), workers=workers)
@@ -71,12 +69,7 @@ def test_a_team_counts_what_one_thread_counts(make, workers, rows, divided):
     for name in COUNTS & set(found.to_arrow().column_names):
         assert found.to_arrow()[name].equals(expected.to_arrow()[name])
     assert_frame_equal(found.finalize().frame, expected.finalize().frame, rel_tol=1e-9)
-    assert divided or max(batch.height for batch in batches) < pipeline.FEWEST
-
-
-def test_one_worker_divides_nothing(divided):
-    sm.accumulate([DATA], TASKS["binary"](), workers=1)
-    assert not divided
+    assert len(together) == sum(batch.height >= 1_000 for batch in batches)
 
 
 @pytest.mark.parametrize(
@@ -88,30 +81,12 @@ def test_one_worker_divides_nothing(divided):
     ],
     ids=["no groups", "few bins", "no histogram"],
 )
-def test_rows_of_small_counters_are_not_divided(task, divided):
+def test_small_counters_are_those_of_each_thread(task, together):
     sm.accumulate([DATA, DATA], task(), workers=2)
-    assert not divided
+    assert not together
 
 
-def test_a_share_has_groups_of_its_own_and_some_rows_of_large_groups():
-    roles = TASKS["binary"]().roles
-    batches = [read(SKEWED[half], roles) for half in (slice(0, 3_000), slice(3_000, None))]
-    shares = [batch.divided(3) for batch in batches]
-    for batch, parts in zip(batches, shares, strict=True):
-        assert sum(part.height for part in parts) == batch.height
-        assert max(part.height for part in parts) < 1.2 * batch.height / 3
-        rows = [row for part in parts for row in zip(*_rows(part), strict=True)]
-        assert sorted(rows) == sorted(zip(*_rows(batch), strict=True))
-    owned = [{group for parts in shares for group in parts[i].groups[0]["g"]} for i in range(3)]
-    assert owned[0] & owned[1] == owned[1] & owned[2] == owned[0] & owned[2] == {"large"}
-
-
-def _rows(batch):
-    groups, codes = batch.groups
-    return groups["g"][codes].to_list(), *(column.to_list() for column in batch.columns.values())
-
-
-@pytest.mark.usefixtures("divided")
+@pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("strict_first", [True, False])
 def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
     few, many = sm.binary(y_true="y", y_score="p", by="g", max_groups=60), TASKS["weights and nulls"]()
@@ -123,7 +98,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
     assert "new" not in many.state.groups["g"]
 
 
-def test_groups_can_become_floats_and_cannot_become_text(divided):
+def test_groups_can_become_floats_and_cannot_become_text(together):
     whole = DATA.with_columns(g=pl.col("g").cast(pl.Int64))
     halves = whole.with_columns(g=pl.col("g") + 0.5)
     found = sm.accumulate([whole, halves, whole], TASKS["binary"](), workers=2)
@@ -132,10 +107,10 @@ def test_groups_can_become_floats_and_cannot_become_text(divided):
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
         sm.accumulate([DATA], into=found, workers=2)
     assert found.seen == 3 * SIZE
-    assert len(divided) == 4
+    assert len(together) == 2
 
 
-@pytest.mark.usefixtures("divided")
+@pytest.mark.usefixtures("together")
 def test_groups_beyond_the_limit_are_one_group():
     def make():
         return sm.binary(y_true="y", y_score="p", by="g", max_groups=20, overflow="other")
@@ -144,8 +119,8 @@ def test_groups_beyond_the_limit_are_one_group():
     assert found.to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
 
 
-@pytest.mark.usefixtures("divided")
-def test_what_a_thread_counts_alone_and_with_its_team_adds_up():
+@pytest.mark.usefixtures("together")
+def test_what_threads_count_alone_and_together_adds_up():
     batches = [DATA[:900], DATA[900:], DATA[:50]]
     accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
     sm.accumulate(batches, into=accumulators, workers=2)
@@ -154,7 +129,7 @@ def test_what_a_thread_counts_alone_and_with_its_team_adds_up():
     assert accumulators["groups"].to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
 
 
-@pytest.mark.usefixtures("divided")
+@pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("failing", range(6))
 def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
     calls, add = count(), Tally.add
@@ -180,10 +155,18 @@ class AlternatingSteps(sm.RowSums):
         return {"steps": step}
 
 
-def test_huge_values_that_cancel_out_are_not_divided(divided):
-    """Divided, all positive values of a large group would be in one share, and all negative ones in the other."""
+def test_values_whose_sums_could_overflow_are_summed_as_they_were_tried(together):
     rows = DATA.with_columns(g=pl.lit("large"), step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
     acc = sm.Accumulator(AlternatingSteps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
     sm.accumulate([rows], into=acc, workers=2)
     assert acc.state.tables["alternating_steps"]["steps"].to_list() == [0]
-    assert not divided
+    assert not together
+
+
+def test_many_threads_count_in_the_same_bins(monkeypatch):
+    """Groups appear, lists become arrays, and shifts rise while other threads count."""
+    rows = pl.DataFrame({"y": rng.random(400_000) < 0.3, "p": rng.random(400_000), "g": rng.integers(0, 300, 400_000)})
+    task = sm.Accumulator(sm.ScoreHistogram(capacity=64), y_true="y", y_score="p", by="g")
+    monkeypatch.setattr(content, "BLOCK", 1_000)
+    found = sm.accumulate((rows[i::80].sort("g", "p") for i in range(80)), task, workers=8)
+    assert found.to_bytes() == sm.accumulate([rows], task, workers=1).to_bytes()

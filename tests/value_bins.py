@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import polars as pl
 
-from streammetrics.core.lattice import Lattice
+from streammetrics.core.lattice import Lattice, limit_shifts
 
 HUGE = 1.7e308
 TINY = 5e-324
@@ -19,7 +19,8 @@ def histogram(samples, weights=None, coarsen=None):
         keys, shifts = lattice.keys(values), np.zeros(len(values), dtype=np.int64)
         if coarsen is not None:
             regions = {region: coarsen.choice([0, 1, 30, 49, 51, 52, 54]) for region in np.unique(keys >> 54).tolist()}
-            shifts = lattice.limit_shifts(keys, np.array([regions[r] for r in (keys >> 54).tolist()], dtype=np.int64))
+            coarse = np.array([regions[r] for r in (keys >> 54).tolist()], dtype=np.int64)
+            shifts = limit_shifts(keys, coarse, lattice.atom_keys)
         low, high = lattice.lowest(keys >> shifts, shifts), lattice.highest(keys >> shifts, shifts)
         count = np.ones(len(values)) if weights is None else np.array(weights[group], dtype=np.float64)
         tables.append(pl.DataFrame({"group": np.full(len(values), group), "low": low, "high": high, "count": count}))

@@ -35,7 +35,7 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
     _require_groups(ours, theirs)
     histogram = next(s for s in reference.statistics if isinstance(s, ScoreHistogram))
     common = Histogram(ALL, ours.lattice.domain, tuple({*ours.lattice.atoms} & {*theirs.lattice.atoms}))
-    labels, counts = (_by_group(table) for table in (reference.tables[histogram.name], theirs.bins))
+    labels, counts = (_by_group(table) for table in (reference.table(histogram), theirs.bins))
     thresholds, reaching = _predicted(scores)
     pairs = paired(ours, theirs).filter(pl.col("current").is_not_null())
     for pair in pairs.iter_rows(named=True):
@@ -95,7 +95,7 @@ def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float],
         if isinstance(statistic, ConfusionCounts | PredictedCounts):
             labeled = isinstance(statistic, ConfusionCounts)
             positives = pl.col("tp") + pl.col("fp") if labeled else pl.col("predicted_positives")
-            table = state.tables[statistic.name].select(GROUP, "threshold", positives.cast(pl.Float64))
+            table = state.table(statistic).select(GROUP, "threshold", positives.cast(pl.Float64))
             return statistic.thresholds, {(group, at): number for group, at, number in table.iter_rows()}
     return (), {}
 
@@ -111,7 +111,7 @@ def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...]
             for *keys, at, value in rows.select(*report.by, threshold.alias("threshold"), "value").iter_rows():
                 found.setdefault(tuple(keys), {})[metric, at] = value
     histogram = next(s for s in report.state.statistics if isinstance(s, ScoreHistogram))
-    positives = report.state.tables[histogram.name].group_by(GROUP).agg(pl.sum("pos").cast(pl.Float64))
+    positives = report.state.table(histogram).group_by(GROUP).agg(pl.sum("pos").cast(pl.Float64))
     for _, *keys, pos in report.state.groups.join(positives, on=GROUP, how="left").iter_rows():
         found.setdefault(tuple(keys), {})[POSITIVES, None] = pos
     return found

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from streammetrics.core import FORMS, form
 from streammetrics.errors import Argument, StreamMetricsError
 from streammetrics.text import escaped
 from streammetrics.version import __version__
@@ -78,7 +79,7 @@ def with_options(text: str) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__)
+@click.version_option(__version__, message=f"%(prog)s, version %(version)s (loops over rows: {FORMS[form]})")
 def main() -> None:
     """Evaluate model predictions of any size in one pass."""
 

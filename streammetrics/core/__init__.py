@@ -7,10 +7,12 @@ name next to this one. The compiled form is used where it was built. Both return
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
 
 from streammetrics.core.definition import (
     arranging,
@@ -38,27 +40,44 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFINITION = "definition"
+FORMS = {"avx2": "compiled for AVX2", "baseline": "compiled", DEFINITION: "numpy"}
 CHOICE = "STREAMMETRICS_CORE"  # environment variable that forces one of the forms
 
 
-def _load() -> ModuleType | None:
-    """The compiled loops for this processor, None without any."""
+def _load() -> tuple[ModuleType | None, str]:
+    """The compiled loops for this processor. Without any, None and the reason."""
     wanted = os.environ.get(CHOICE, "")
+    if wanted and wanted not in FORMS:
+        raise ImportError(f"{CHOICE} must be one of {', '.join(FORMS)}, got {wanted!r}.")
     if wanted == DEFINITION:
-        return None
+        return None, ""
     try:
         baseline = import_module("streammetrics.core._baseline")
         if wanted == "baseline" or not baseline.has_avx2():
-            return baseline
-        return import_module("streammetrics.core._avx2")
-    except ImportError:
+            return baseline, ""
+        return import_module("streammetrics.core._avx2"), ""
+    except ImportError as error:
         if wanted:
             raise
-        return None
+        return None, str(error)
 
 
-compiled: Final = _load()
+compiled, _reason = _load()
 form: Final = DEFINITION if compiled is None else compiled.__name__.rpartition("._")[2]
+
+
+@cache
+def warn_if_slow() -> None:
+    """Warn once if rows are counted in numpy, unless the user has chosen that."""
+    if compiled is None and not os.environ.get(CHOICE):
+        warnings.warn(
+            f"streammetrics has no compiled loops in this installation ({_reason}). "
+            "Counting in numpy takes several times as long and gives the same results. To compile the loops, install a "
+            "C++ compiler such as g++, then reinstall streammetrics with --no-cache. To hide this warning, set the "
+            f"environment variable {CHOICE}={DEFINITION}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def fastest(definition: Callable[P, T]) -> Callable[P, T]:
@@ -66,21 +85,24 @@ def fastest(definition: Callable[P, T]) -> Callable[P, T]:
     return cast(Callable[P, T], getattr(compiled, definition.__name__, definition))
 
 
+if TYPE_CHECKING:
+    Bins = bins.Bins
+else:
+    Bins = fastest(bins.Bins)
+
 add_runs: Final = fastest(runs.add_runs)
 arrange: Final = fastest(arranging.arrange)
-count_bins: Final = fastest(bins.count_bins)
 count_outcomes: Final = fastest(outcomes.count_outcomes)
 count_pairs: Final = fastest(pairs.count_pairs)
 count_ranks: Final = fastest(classes.count_ranks)
 extent: Final = fastest(numbering.extent)
-find_bins: Final = fastest(bins.find_bins)
+fit: Final = fastest(bins.fit)
 interleave: Final = fastest(pairs.interleave)
+is_fitted: Final = fastest(bins.is_fitted)
 likeliest: Final = fastest(classes.likeliest)
 number_integers: Final = fastest(numbering.number_integers)
 number_views: Final = fastest(numbering.number_views)
-place_bins: Final = fastest(bins.place_bins)
 row_sums: Final = fastest(classes.row_sums)
-sum_bins: Final = fastest(bins.sum_bins)
 sum_calibration: Final = fastest(calibration.sum_calibration)
 sum_class_loss_differences: Final = fastest(pairs.sum_class_loss_differences)
 sum_class_losses: Final = fastest(classes.sum_class_losses)

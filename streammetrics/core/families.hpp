@@ -7,6 +7,7 @@
 #define FIXED(name) nb::arg(name).noconvert()
 
 void bind_arranging(nb::module_& module);
+void bind_bins(nb::module_& module);
 void bind_errors(nb::module_& module);
 void bind_numbering(nb::module_& module);
 void bind_pairs(nb::module_& module);

@@ -93,40 +93,48 @@ class Lattice:
         >>> Lattice("probability").span_atoms(np.array([0, 0, 1]), np.array([0, 40, 40]))
         array([False,  True, False])
         """
-        spanning = np.zeros(len(bins), dtype=np.bool_)
-        for key in self.atom_keys:
-            spanning |= bins == key >> shifts
-        return spanning & (shifts > 0)
-
-    def limit_shifts(self, keys: Keys, shifts: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Limit the shifts of keys so that no bin contains an atom and other values."""
-        limited = np.array(np.broadcast_to(shifts, keys.shape), dtype=np.int64)
-        near = np.flatnonzero(self.span_atoms(keys >> limited, limited))
-        limited[near] = np.minimum(limited[near], np.maximum(self._levels_to_atom(keys[near]) - 1, 0))
-        return limited
-
-    def merge_levels(self, keys: Keys) -> NDArray[np.int64]:
-        """The lowest shift at which neighbors among ascending keys share a bin, 64 if they never do."""
-        levels = bit_length(keys[1:] ^ keys[:-1])
-        shared = np.minimum(levels, MAX_SHIFT)
-        levels[self.span_atoms(keys[1:] >> shared, shared)] = 64
-        return levels
-
-    def _levels_to_atom(self, keys: Keys) -> NDArray[np.int64]:
-        """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.
-
-        The atom with the longest common prefix of bits is one of the two atoms next to the key.
-        """
-        after = np.searchsorted(self.atom_keys, keys)
-        above = self.atom_keys[np.minimum(after, len(self.atom_keys) - 1)]
-        below = self.atom_keys[np.maximum(after - 1, 0)]
-        return np.minimum(bit_length(keys ^ above), bit_length(keys ^ below))
+        return span_atoms(bins, shifts, self.atom_keys)
 
     @cached_property
     def atom_keys(self) -> Keys:
         """The keys of all atoms in ascending order, including zero and infinities (or 0 and 1 for probabilities)."""
         ends = (0.0, 1.0) if self.domain == "probability" else (-np.inf, 0.0, np.inf)
         return np.unique(self.keys(np.array([*ends, *self.atoms], dtype=np.float64)))
+
+
+def span_atoms(bins: Keys, shifts: NDArray[np.integer], atoms: Keys) -> NDArray[np.bool_]:
+    """Whether each bin contains the key of an atom and other keys."""
+    spanning = np.zeros(len(bins), dtype=np.bool_)
+    for key in atoms:
+        spanning |= bins == key >> shifts
+    return spanning & (shifts > 0)
+
+
+def limit_shifts(keys: Keys, shifts: NDArray[np.integer], atoms: Keys) -> NDArray[np.int64]:
+    """Limit the shifts of keys so that no bin contains an atom and other values."""
+    limited = np.array(np.broadcast_to(shifts, keys.shape), dtype=np.int64)
+    near = np.flatnonzero(span_atoms(keys >> limited, limited, atoms))
+    limited[near] = np.minimum(limited[near], np.maximum(_levels_to_atom(keys[near], atoms) - 1, 0))
+    return limited
+
+
+def merge_levels(keys: Keys, atoms: Keys) -> NDArray[np.int64]:
+    """The lowest shift at which neighbors among ascending keys share a bin, 64 if they never do."""
+    levels = bit_length(keys[1:] ^ keys[:-1])
+    shared = np.minimum(levels, MAX_SHIFT)
+    levels[span_atoms(keys[1:] >> shared, shared, atoms)] = 64
+    return levels
+
+
+def _levels_to_atom(keys: Keys, atoms: Keys) -> NDArray[np.int64]:
+    """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.
+
+    The atom with the longest common prefix of bits is one of the two atoms next to the key.
+    """
+    after = np.searchsorted(atoms, keys)
+    above = atoms[np.minimum(after, len(atoms) - 1)]
+    below = atoms[np.maximum(after - 1, 0)]
+    return np.minimum(bit_length(keys ^ above), bit_length(keys ^ below))
 
 
 def bit_length(keys: Keys) -> NDArray[np.int64]:

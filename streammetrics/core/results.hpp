@@ -29,3 +29,11 @@ Array<T> returned(Made<T>&& made) {  // needs the interpreter lock
   made.values.release();
   return Array<T>(data, {made.size}, owner);
 }
+
+// A column of a length that was not known before; needs the interpreter lock.
+template <class T>
+Array<T> to_numpy(std::vector<T>&& column) {
+  auto* owned = new std::vector<T>(std::move(column));
+  nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return Array<T>(owned->data(), {owned->size()}, owner);
+}

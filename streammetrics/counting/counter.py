@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from contextlib import AbstractContextManager
+from functools import cached_property
+from threading import Lock
+from typing import Any, Self
 
 import polars as pl
 
@@ -13,6 +16,16 @@ from streammetrics.rows.arrays import Rows
 
 class Counter(ABC):
     """Counts the rows of some groups in place."""
+
+    def count(self, rows: Rows, groups: int) -> None:
+        """Count more rows, also while other threads count others."""
+        with self.lock:
+            self.add(rows, groups)
+
+    @cached_property
+    def lock(self) -> AbstractContextManager[Any]:
+        """What a thread holds while it counts."""
+        return Lock()
 
     @abstractmethod
     def add(self, rows: Rows, groups: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -36,6 +38,11 @@ class WithSquares(Counter):
     statistic: Squaring
     weights: Counter
     squares: Counter
+
+    @cached_property
+    def lock(self) -> AbstractContextManager[Any]:
+        """That of the counter of weights."""
+        return self.weights.lock
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows."""

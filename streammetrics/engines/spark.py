@@ -250,4 +250,5 @@ def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Ba
 def _merged_states(batches: Batches, acc: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
-        yield from plain(tables.merge([restored(pa.Table.from_batches(parts), acc)])).to_batches(PIECE)
+        given = pa.Table.from_batches(parts)
+        yield from plain(tables.merge([restored(given, acc)]), given.schema).to_batches(PIECE)

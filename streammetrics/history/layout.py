@@ -17,6 +17,7 @@ from streammetrics.counting.sums import Sums
 from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
+from streammetrics.rows.exact_sums import DECIMAL
 from streammetrics.rows.frames import has_values, joint_types
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.content import data_types
@@ -48,7 +49,8 @@ class Layout:
 
     A row is a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns of
     `Accumulator.to_arrow`. Types that Delta Lake does not have are stored as integers, and times in UTC. ``none`` is
-    the saved form of the empty accumulator when the table was created; fields added later are not stored.
+    the saved form of the empty accumulator when the table was created; fields added later are not stored, and decimals
+    are stored as floats if they were floats then.
     """
 
     empty: Accumulator
@@ -133,7 +135,8 @@ class Layout:
         _require_years(acc)
         joint_types([self._types, data_types(acc.roles, acc.state)])
         frame = pl.DataFrame((self.empty + acc).to_arrow())
-        return frame.select(fitted(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
+        columns = {name: _rounded(_within(frame[name], kind), kind) for name, kind in self.schema.items()}
+        return frame.select(fitted(column, stored(self.schema[name])) for name, column in columns.items())
 
     @cached_property
     def _types(self) -> pl.Schema:
@@ -327,6 +330,16 @@ def _within(column: pl.Series, kind: Any) -> pl.Series:
     if not isinstance(column.dtype, pl.List) or len(_leaves(column.dtype)) == len(_leaves(kind)):
         return column
     return column.list.eval(pl.struct(pl.element().struct.field(field.name) for field in kind.inner.fields))
+
+
+def _rounded(column: pl.Series, kind: Any) -> pl.Series:
+    """A nested column with floats in place of decimals, if the table is of a version that had only floats."""
+    own: Any = column.dtype
+    if own.base_type() != pl.List or pl.Float64 not in _leaves(kind):
+        return column
+    floats = {field.name: field.dtype for field in kind.inner.fields if field.dtype == pl.Float64}
+    types = {f.name: floats.get(f.name, f.dtype) if f.dtype == DECIMAL else f.dtype for f in own.inner.fields}
+    return column.cast(pl.List(pl.Struct(types)))
 
 
 def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:

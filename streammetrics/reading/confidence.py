@@ -34,7 +34,7 @@ def with_intervals(
     reasons, otherwise, needed = {}, {}, {}
     for statistic, view, own in by_view(state, metrics):
         for m in own:
-            of_table = m, statistic, view, state.tables[statistic.name]
+            of_table = m, statistic, view, state.table(statistic)
             reasons[m.name] = reason(m, units=folds is not None, **known_of(*of_table))
             otherwise[m.name] = of_rows(m, units=folds is not None)
             needed[m] = needed_by(*of_table)

@@ -55,7 +55,7 @@ def distributions(state: State) -> dict[str, Distribution]:
     """
     found: dict[str, Distribution] = {}
     for statistic in state.statistics:
-        table, groups = state.tables[statistic.name], state.groups_of(statistic)
+        table, groups = state.table(statistic), state.groups_of(statistic)
         for of, (lattice, bins) in statistic.distributions(table).items():
             found.setdefault(of, Distribution(lattice, groups, bins.filter(pl.col("count") > 0)))
     return {of: found[of] for of in (*FIRST, *found) if of in found}

@@ -58,14 +58,14 @@ def at_threshold(state: State, threshold: float) -> State | None:
     if histogram is None or threshold in kept or threshold != threshold:
         return None
     counts = CutCounts((threshold,))
-    bins = histogram.edges(state.tables[histogram.name])
+    bins = histogram.edges(state.table(histogram))
     found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
     table = found.join(counts_at(bins, threshold), on=GROUP, how="left", maintain_order="left").fill_null(0)
     missing = state.missing.filter(pl.col(STATISTIC) == histogram.name).with_columns(
         pl.lit(counts.name).alias(STATISTIC)
     )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
-    tables = {s.name: state.tables[s.name] for s in rows} | {counts.name: table}
+    tables = {s.name: state.table(s) for s in rows} | {counts.name: table}
     return replace(state, statistics=(*rows, counts), tables=tables, missing=missing)
 
 
@@ -88,7 +88,7 @@ def at_only(state: State, threshold: float) -> State:
         table, missing = found.tables[counts.name], found.missing
     elif any(threshold in s.thresholds for s in stored):
         (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
-        table = state.tables[counts.name].filter(pl.col(THRESHOLD) == threshold)
+        table = state.table(counts).filter(pl.col(THRESHOLD) == threshold)
         own = pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) == threshold)
         missing = state.missing.filter(pl.col(STATISTIC) == counts.name, own)
     else:
@@ -121,7 +121,7 @@ def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic
 def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Metrics of one view: columns group, kept keys (``label`` if there is one), metric, value, bounds and note."""
     labels = state.labels_of(statistic)
-    table, groups = state.tables[statistic.name], state.groups_of(statistic)
+    table, groups = state.table(statistic), state.groups_of(statistic)
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
     each = _read(view, groups, table, [m for m in metrics if m.average is None])
     parts = [with_label(each, labels)]

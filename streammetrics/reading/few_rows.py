@@ -42,7 +42,7 @@ def of_few_rows(state: State, fewest: Mapping[Metric, int]) -> pl.DataFrame:
     needed = {metric.name: least for metric, least in fewest.items()}
     parts = [pl.DataFrame(schema={GROUP: state.groups.schema[GROUP], "metric": pl.String})]
     for statistic, view, own in by_view(state, list(fewest)):
-        table = state.tables[statistic.name]
+        table = state.table(statistic)
         weighted = bool(own and statistic.twins) and is_weighted(statistic, table)
         for averaged in (False, True):
             rows = {m.name: _rows_of(m, view, weighted) for m in own if (m.average is not None) == averaged}

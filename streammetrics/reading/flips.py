@@ -51,7 +51,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
 
 
 def _counted(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:
-    table = statistic.between(state.tables[statistic.name], *names)
+    table = statistic.between(state.table(statistic), *names)
     if table is None:
         return None
     differing = [cell for cell in CELLS if cell not in SAME]

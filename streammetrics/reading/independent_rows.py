@@ -154,7 +154,7 @@ def intervals_of_view(
     statistic: Statistic, view: View, state: State, metrics: Sequence[Metric], confidence: float
 ) -> pl.DataFrame:
     """Group, kept keys, metric and limits."""
-    table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
+    table, groups, index = state.table(statistic), state.groups_of(statistic), [GROUP, *view.kept]
     first = first_case(view, table)
     parts = [no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
     twins = _twins(statistic, view, is_weighted(statistic, table))

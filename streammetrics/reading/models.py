@@ -64,7 +64,7 @@ class SameRows:
         """
         for statistic in self.pairs.statistics:
             if isinstance(statistic, kind):
-                table = statistic.between(self.pairs.tables[statistic.name], *self.names)
+                table = statistic.between(self.pairs.table(statistic), *self.names)
                 if table is not None and not is_weighted(statistic, table):
                     return self._of_same_rows(table, statistic)
         return pl.DataFrame()
@@ -80,7 +80,8 @@ class SameRows:
         """A sum of each model, and the sum of its squares, for groups and keys of a statistic."""
         found = keys
         for side, state in zip(SIDES, (self.a, self.b), strict=True):
-            sums = state.tables[statistic].select(
+            kept = next(s for s in state.statistics if s.name == statistic)
+            sums = state.table(kept).select(
                 *keys.columns, total.alias(f"total_{side}"), pl.col(squares).alias(f"squares_{side}")
             )
             found = found.join(sums, on=keys.columns, how="left", maintain_order="left")

@@ -503,14 +503,14 @@ class Report:
     def _curve(self, kind: str, order: str) -> pl.DataFrame:
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
-            return self._with_keys(bins, bins.reliability(self.state.tables[bins.name]))
+            return self._with_keys(bins, bins.reliability(self.state.table(bins)))
         if kind == "quantile_calibration":
             histogram, groups = self._kept(ScoreHistogram), self._kept(CalibrationBins).bins
-            edges = histogram.edges(self.state.tables[histogram.name])
+            edges = histogram.edges(self.state.table(histogram))
             return self._with_keys(histogram, curves.quantile_calibration(edges, groups))
         if kind in ERROR_CURVES:
             errors = self._kept(ErrorHistogram)
-            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.tables[errors.name])))
+            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.table(errors))))
         if kind in BINS:
             return self._bins(kind)
         if kind not in curves.CURVES:
@@ -527,7 +527,7 @@ class Report:
         kept = [s for s in self.state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
         found = [s for wanted in BINS[kind] for s in kept if isinstance(s, wanted)]
         histogram = found[0] if found else self._kept(BINS[kind][0])
-        bins = histogram.edges(self.state.tables[histogram.name])
+        bins = histogram.edges(self.state.table(histogram))
         names = {c: BIN_COLUMNS.get(c, c) for c in ("low", "high", *histogram.counts)}
         return self._with_keys(histogram, bins.select(GROUP, *names).rename(names))
 
@@ -547,7 +547,7 @@ class Report:
         [(0.5, 1, 0, 1, 1)]
         """
         counts = self._kept(ConfusionCounts)
-        return self._with_keys(counts, self.state.tables[counts.name].select(GROUP, *counts.keys, *counts.counts))
+        return self._with_keys(counts, self.state.table(counts).select(GROUP, *counts.keys, *counts.counts))
 
     def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
         """Return the nonempty cells of the multiclass confusion matrix.
@@ -616,7 +616,7 @@ class Report:
 
     def _of_matrix(self, read: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
         matrix = self._kept(ConfusionMatrix, "For two classes, see the metrics tp, fp, fn, and tn.")
-        return self._with_keys(matrix, read(self.state.tables[matrix.name]))
+        return self._with_keys(matrix, read(self.state.table(matrix)))
 
     def operating_point(
         self,
@@ -655,7 +655,7 @@ class Report:
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)
-        return histogram.cases(histogram.edges(self.state.tables[histogram.name]))
+        return histogram.cases(histogram.edges(self.state.table(histogram)))
 
     def _kept(self, kind: type[S], otherwise: str = "") -> S:
         for statistic in self.state.statistics:

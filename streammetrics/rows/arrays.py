@@ -91,13 +91,6 @@ class Rows:
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
-    def by_class(self) -> Rows:
-        """The rows with each class of each group as a separate group."""
-        classes = len(self.score)
-        codes = self.truth[0] if self.codes is None else self.codes * classes + self.truth[0]
-        by_class = replace(self, numbers=np.add.outer(self.numbers * classes, np.arange(classes)).ravel())
-        return by_class.arranged(codes, len(self.dropped) * classes)
-
     def arranged(self, codes: Codes, groups: int) -> Rows:
         """The rows in the order of other groups."""
         weights = [] if self.weight is None else [self.weight]

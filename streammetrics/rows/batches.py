@@ -21,8 +21,6 @@ from streammetrics.rows.frames import common_types, decoded, joint_types, to_fra
 from streammetrics.rows.roles import FOLD, LABEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
 
-LARGE = 32  # a group is large if it has more rows than a batch divided by this
-
 
 class Field(NamedTuple):
     """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, or weight.
@@ -90,32 +88,6 @@ class Batch:
         """The number of rows of each group."""
         groups, codes = self.groups
         return np.array([self.height]) if codes is None else np.bincount(codes, minlength=groups.height)
-
-    def divided(self, shares: int) -> list[Batch]:
-        """Divide rows that are grouped into shares of about the same size.
-
-        A group is in the same share of every batch. Only the rows of large groups are spread over all shares.
-        """
-        groups, codes = self.groups
-        assert codes is not None
-        share = (groups.hash_rows() % shares).to_numpy().astype(np.uint8)
-        large = self.sizes > self.height // LARGE
-        of_row = share[codes]
-        if large.any():
-            rows = np.flatnonzero(large[codes])
-            of_row[rows] = np.arange(len(rows)) % shares
-        return [self._part(of_row == i, large | (share == i)) for i in range(shares)]
-
-    def _part(self, rows: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> Batch:
-        """The rows of some groups."""
-        groups, codes = self.groups
-        assert codes is not None
-        places, mask = np.flatnonzero(rows), pl.Series(rows)
-        columns = {field: column.filter(mask) for field, column in self.columns.items()}
-        part = Batch(len(places), [key.clear() for key in self.keys], columns, self.label)
-        codes = (np.cumsum(chosen) - 1)[codes[places]]
-        vars(part).update(types=self.types, groups=(groups.filter(chosen), codes))  # not read again
-        return part
 
 
 def read(data: Any, roles: Roles) -> Batch:

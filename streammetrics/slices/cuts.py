@@ -63,7 +63,7 @@ class Cut:
     def of(cls, state: State, statistic: Statistic, groups: pl.DataFrame) -> Cut:
         """The table of a state whose groups are those of a report, optionally by fold."""
         statistic = statistic.for_reports()
-        table, labels = state.tables[statistic.name], state.labels_of(statistic)
+        table, labels = state.table(statistic), state.labels_of(statistic)
         owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups)
         folds: tuple[int, ...] = ()
         fold = pl.zeros(state.groups.height, pl.UInt32, eager=True)

@@ -231,7 +231,7 @@ class Remainders:
     def _counts(self, state: State) -> pl.DataFrame:
         """The confusion counts of each slice."""
         _, view, _ = next(found for found in by_view(state, [self.metric]) if found[2])
-        first = first_case(view, state.tables[self.cut.statistic.name])
+        first = first_case(view, state.table(self.cut.statistic))
         counts = matching(first, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
         return state.groups.select(GROUP).join(
             counts.select(GROUP, *CELLS), on=GROUP, how="left", maintain_order="left"
@@ -250,7 +250,7 @@ def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataF
             f"Metric {metric.name!r} is not available for slices: the rest of the rows has no moments or extremes. "
             "Use a mean of losses, such as mse or mae."
         )
-    table, labels = state.tables[statistic.name], state.labels_of(statistic)
+    table, labels = state.table(statistic), state.labels_of(statistic)
     if labels and LABEL in keys:
         if keys[LABEL] not in labels:
             raise ReportError(f"Unknown label {keys[LABEL]!r}. Labels: {text.few(labels)}.")

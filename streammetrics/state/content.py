@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
+from streammetrics.core import warn_if_slow
 from streammetrics.errors import MergeError, StreamMetricsError
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
@@ -23,7 +24,7 @@ from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.system.threads import in_threads, uninterrupted
+from streammetrics.system.threads import uninterrupted
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
 MANY = 1_024  # more groups, with
@@ -31,6 +32,7 @@ LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
+ROWS_OF_A_BIN = 2  # below which threads share bins
 
 
 class Content:
@@ -45,7 +47,7 @@ class Content:
         self.types: pl.Schema = data_types(roles, state)
         self._merged = state
         self._pending: list[State] = []
-        self._tallies: list[Tally] = []
+        self._tally: Tally | None = None
         self._held: Batch | None = None
         self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
         self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
@@ -78,6 +80,7 @@ class Content:
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, too many groups, or sums beyond the largest float."""
         self._require_whole()
+        warn_if_slow()
         types = self._joint_types(rows.types)
         if far := suspects(rows):
             trial = Content(self.roles, self.state(), NO_LIMIT)
@@ -92,21 +95,40 @@ class Content:
         if self._may_exceed_limit(rows.height):
             self._require_groups(types, rows.groups[0])
 
-    def add(self, rows: Batch, shares: Sequence[Batch] = ()) -> None:
-        """Add rows that `require` accepted. Small batches are buffered.
-
-        ``shares`` are the same rows divided by group, to count them in several threads.
-        """
+    def add(self, rows: Batch) -> None:
+        """Add rows that `require` accepted. Small batches are buffered."""
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
         buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
-        if shares or rows.height >= buffer // 2:
-            uninterrupted(lambda: self._count(*(shares or [rows])))
+        if rows.height >= buffer // 2:
+            uninterrupted(lambda: self._count(rows))
         else:
             self._held = append(self._held or no_rows(self.roles), rows)
             if self._held.height >= buffer:
                 self.observe()
+
+    def are_many(self, rows: Batch) -> bool:
+        """Whether rows fill so many bins that threads should share them. Each thread may count such rows by `count`.
+
+        Not if their sums could overflow, which `require` tries in one order, or if groups beyond a limit are merged.
+        """
+        if not self.capacity or not self.roles.keys or self.limit.overflow == "other" or suspects(rows):
+            return False
+        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height >= BLOCK)
+
+    def tally(self, rows: Batch) -> Tally | None:
+        """The tally that knows the groups of these rows, None if it has groups of other types."""
+        self._require_whole()
+        if self._tally is not None and not self._tally.takes(rows.groups[0]):
+            return None
+        self.types = self._joint_types(rows.types)
+        self._tally = self._added(self._tally, rows, 0, 0)
+        return self._tally
+
+    def count(self, tally: Tally, rows: Batch) -> None:
+        """Count rows in a tally of `tally`, also while other threads count others."""
+        self._counted(tally, rows)
 
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
@@ -124,16 +146,16 @@ class Content:
             self.limit = limit
 
     def absorb(self, other: Content) -> None:
-        """Merge other content without buffered rows, which `require_content` accepted. Its tallies are taken over."""
+        """Merge other content without buffered rows, which `require_content` accepted. Its tally is taken over."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
         self._loaded, self._large = self._loaded + other._loaded, self._large or other._large
         self._pending += [other._merged, *other._pending]
-        for own, more in zip(self._tallies, other._tallies, strict=False):
-            if own.takes(more.keys):
-                own.absorb(more)
-            else:
-                self._pending.append(more.state())
-        self._tallies = [*self._tallies, *other._tallies[len(self._tallies) :]]
+        if self._tally is None:
+            self._tally = other._tally
+        elif other._tally is not None and self._tally.takes(other._tally.keys):
+            self._tally.absorb(other._tally)
+        elif other._tally is not None:
+            self._pending.append(other._tally.state())
         if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
             self._merged, self._pending = self._combined([self._merged, *self._pending]), []
 
@@ -146,14 +168,15 @@ class Content:
         """Return all rows as one state, within the limit of groups."""
         self.observe()
         self._require_whole()
-        if self._pending or self._tallies or self._is_over(self._merged.groups.height):
+        if self._pending or self._tally is not None or self._is_over(self._merged.groups.height):
             self._combine()
         return self._merged
 
     def _combine(self) -> None:
         """Merge all counted rows to one state."""
-        counted = in_threads(Tally.state, self._tallies)
-        self._merged, self._pending, self._tallies = self._combined([self._merged, *self._pending, *counted]), [], []
+        counted = [] if self._tally is None else [self._tally.state()]
+        self._merged, self._pending = self._combined([self._merged, *self._pending, *counted]), []
+        self._tally = None
 
     def _combined(self, parts: list[State]) -> State:
         merged = states.combine(parts) if len(parts) > 1 else parts[0]
@@ -172,38 +195,39 @@ class Content:
             self._count(self._held)
             self._held = None
 
-    def _count(self, *shares: Batch) -> None:
-        """Count rows. Each share has a tally and a thread of its own."""
+    def _count(self, rows: Batch) -> None:
         self._require_whole()
         self._whole = False
-        if not all(tally.takes(shares[0].groups[0]) for tally in self._tallies):  # a group column changed its type
-            self._pending, self._tallies = [*self._pending, *(tally.state() for tally in self._tallies)], []
-        tallies = [*self._tallies, *[None] * len(shares)]
-        counted = in_threads(self._counted, tallies[: len(shares)], shares)
-        self._tallies = [*counted, *self._tallies[len(shares) :]]
+        if self._tally is not None and not self._tally.takes(rows.groups[0]):  # a group column changed its type
+            self._pending, self._tally = [*self._pending, self._tally.state()], None
+        self._tally = self._counted(self._tally, rows)
         if self._is_over(self._groups):
             self._combine()
         self._whole = True
 
     def _counted(self, tally: Tally | None, batch: Batch) -> Tally:
         """The tally with the rows of a batch."""
-        start, pairs = 0, pairs_kept(self.statistics)
+        start = 0
         block = LARGE_BLOCK if batch.groups[0].height > MANY else BLOCK
         while True:
             end = batch.end_of_piece(start, block)
-            rows = rows_by_model(batch, self.roles, start, end, pairs)
-            if tally is None:
-                tally = Tally.of(rows, self.statistics, self.roles.labels)
-            else:
-                tally.add(rows)
+            tally = self._added(tally, batch, start, end)
             start = end
             if start >= batch.height:
                 return tally
 
+    def _added(self, tally: Tally | None, batch: Batch, start: int, end: int) -> Tally:
+        """The tally with some rows of a batch, and with all of its groups."""
+        rows = rows_by_model(batch, self.roles, start, end, pairs_kept(self.statistics))
+        if tally is None:
+            return Tally.of(rows, self.statistics, self.roles.labels)
+        tally.add(rows)
+        return tally
+
     @property
     def _groups(self) -> int:
         """Number of groups counted since the last state was computed."""
-        return sum(tally.groups.height for tally in self._tallies)
+        return 0 if self._tally is None else self._tally.groups.height
 
     def _require_whole(self) -> None:
         """Reject further use if rows could have been counted partially."""
@@ -222,7 +246,7 @@ class Content:
         return False
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
-        parts: list[State | Tally] = [self._merged, *self._pending, *self._tallies]
+        parts: list[State | Tally] = [self._merged, *self._pending, *([] if self._tally is None else [self._tally])]
         return [part.groups for part in parts]
 
     def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:

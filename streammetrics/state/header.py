@@ -19,7 +19,7 @@ from streammetrics.statistics.statistic import class_name
 from streammetrics.system.foreign import translated
 from streammetrics.version import __version__
 
-FORMAT = 1
+FORMAT = 2  # in format 1, decimals were floats
 KEY = b"streammetrics"
 UNSAID = ("expressions", "inputs")  # fields that no state, or only some states, have
 PLAIN = (str, int, float, bool, type(None))  # JSON types

@@ -63,7 +63,7 @@ def may_overflow(state: State) -> bool:
 
 def overflown(state: State) -> set[str]:
     """Return the statistics of a state with sums that are not finite."""
-    return {s.name for s in state.statistics if state.tables[s.name].select(s.overflown().any()).item()}
+    return {s.name for s in state.statistics if state.table(s).select(s.overflown().any()).item()}
 
 
 def refuse_overflow_together(one: State, other: State) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streammetrics.counting.paired import PAIR
 from streammetrics.errors import ColumnError, StateError
+from streammetrics.rows.exact_sums import DECIMAL, LARGEST
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
@@ -123,7 +125,8 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
         .explode(statistic.name)
         .unnest(statistic.name)
     )
-    table = _as_today(table, cell, statistic)
+    exact = {c: table[c] for c in statistic.decimals if found.get(c) == DECIMAL}
+    table = _as_today(statistic.with_floats(table), cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
     squares = [  # NaN in states of earlier versions
         pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.signed
@@ -131,17 +134,24 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     valid = pl.all_horizontal(statistic.valid(), statistic.valid_for(roles.labels), *squares)
     if labels:
         valid &= pl.col(LABEL) < labels
+    if roles.sample_weight is None and statistic.decimals:
+        valid &= pl.all_horizontal(pl.col(c).sum() < LARGEST for c in statistic.decimals if c not in statistic.added)
     wrong = table.filter(~valid.fill_null(False))
     if wrong.height:
         raise StateError(
             f"The state's column {statistic.name!r} contains {wrong.height} invalid cells (first: {wrong.row(0)})."
         )
+    table = statistic.with_decimals(table.with_columns(**exact))
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
 
 
 def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    """The fields that a cell must have. Counts can be stored as floats, and fields added later can be missing."""
-    floats: dict[str, Any] = {c: pl.Float64() for c in statistic.counts if found.get(c) == pl.Float64()}
+    """The fields that a cell must have.
+
+    Counts and decimals can be stored as floats, and fields added later can be missing.
+    """
+    either = (*statistic.counts, *statistic.decimals)
+    floats: dict[str, Any] = {c: pl.Float64() for c in either if found.get(c) == pl.Float64()}
     return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in _later(statistic)}
 
 
@@ -151,7 +161,7 @@ def _later(statistic: Statistic) -> dict[str, float]:
 
 
 def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
-    """Cells in the current types and fields; earlier versions saved them differently."""
+    """Cells in the current types and fields; earlier versions saved them differently. Decimals are floats."""
     for name in (c for c, kind in cell.items() if kind == pl.Int64() and table.schema.get(c) == pl.Float64()):
         whole = table[name].cast(pl.Int64(), strict=False)
         parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
@@ -192,6 +202,12 @@ def _require_equal_rows(
         total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
         low, high = total * (1 - rounding), total * (1 + rounding)
         if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
+            raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
+    for statistic in (s for s in statistics if s.decimals and not s.held and roles.sample_weight is None):
+        table = tables[statistic.name]  # of pairs of models, which share some of the rows
+        shared = pl.sum_horizontal(pl.col(statistic.counts).cast(pl.Float64)).sum()
+        pairs = table.group_by(GROUP, *statistic.keys.keys() & {PAIR}).agg(rows=shared)
+        if wrong := pairs.filter(pairs["rows"] > pl.Series(total).gather(pairs[GROUP]))[GROUP].n_unique():
             raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 
 

@@ -214,7 +214,7 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(declared):
         there = [f for f in declared if found.get_field_index(f.name) >= 0]  # others can have been added later
         return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in there])
-    return declared
+    return found if pa.types.is_decimal(declared) and pa.types.is_floating(found) else declared  # of earlier versions
 
 
 def _content(path: Path) -> bytes:

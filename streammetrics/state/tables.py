@@ -33,6 +33,8 @@ class State:
     has the table of each statistic by name; its column ``group`` refers to the numbers. If the task has several
     ``labels``, tables of binary statistics have a separate group for each label of each group: number of the group
     times number of labels, plus number of the label. ``missing`` contains what was not counted for some groups.
+
+    States are merged by these tables. Metrics are computed from those of the method `table`.
     """
 
     statistics: Statistics
@@ -44,6 +46,10 @@ class State:
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """Return the labels with separate groups in the table of a statistic; none if it has no labels."""
         return self.labels if statistic.of_label else ()
+
+    def table(self, statistic: Statistic) -> pl.DataFrame:
+        """Return the table of a statistic for metrics: with floats in place of decimals, which are converted only here."""
+        return statistic.with_floats(self.tables[statistic.name])
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:
         """Return the groups of the table of a statistic, with the column ``label`` if it has separate labels."""
@@ -74,6 +80,11 @@ class State:
     def cells(self) -> int:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
+
+
+def of_today(state: State) -> State:
+    """Return the state of an earlier version with the types of today."""
+    return replace(state, tables={s.name: s.with_decimals(state.tables[s.name]) for s in state.statistics})
 
 
 def combine(states: Sequence[State]) -> State:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Tally:
     labels: tuple[Any, ...]
     groups: pl.DataFrame
     counters: tuple[tuple[Counter, ...], ...]
+    _numbering: Lock = field(default_factory=Lock)
     _latest: tuple[pl.DataFrame, Codes] | None = None
 
     @classmethod
@@ -54,17 +56,19 @@ class Tally:
         return all(own[s.name] == s.dtype or (own[s.name] != pl.Null() and not has_values(s)) for s in groups)
 
     def add(self, rows: Sequence[Rows]) -> None:
-        """Count one more block."""
+        """Count one more block. Several threads may count at once, each counter by its own rules."""
         for r in rows:
-            r = replace(r, numbers=self._number(r.groups))
+            with self._numbering:
+                r = replace(r, numbers=self._number(r.groups))
+                groups = self.groups.height
             for statistic, counters in zip(self.statistics, self.counters, strict=True):
                 if not (self.labels and statistic.of_label):
-                    counters[0].add(r, self.groups.height)
+                    counters[0].count(r, groups)
             for label in range(len(self.labels)):
                 of_label = r.of_label(label)
                 for statistic, counters in zip(self.statistics, self.counters, strict=True):
                     if statistic.of_label:
-                        counters[label].add(of_label, self.groups.height)
+                        counters[label].count(of_label, groups)
 
     def absorb(self, other: Tally) -> None:
         """Count the rows of another tally, whose group columns have the same types."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.arguments import whole
 from streammetrics.core.lattice import Domain, Lattice
-from streammetrics.counting.fitting import fit
+from streammetrics.counting.bins import fit
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.roles import several
 from streammetrics.statistics.statistic import Statistic

@@ -25,7 +25,8 @@ class CalibrationBins(Summed):
 
     Keys: ``bin`` (0 to ``bins - 1``). Bins exclude their lower and include their upper edge; the first bin includes 0,
     as in scikit-learn's ``calibration_curve``. Values: ``weight`` (the number of rows, or the sum of their weights),
-    ``pos``, ``score_sum``, ``score_square_sum``, ``pos_score_sum``. Counts merge bit for bit, sums within 1e-12.
+    ``pos``, ``score_sum``, ``score_square_sum``, ``pos_score_sum``. Counts and sums merge bit for bit, weighted ones
+    within 1e-12.
 
     Args:
         bins: Number of bins.
@@ -48,6 +49,7 @@ class CalibrationBins(Summed):
     limits: ClassVar[Mapping[str, float]] = {"pos": 1, "score_sum": 1, "score_square_sum": 1, "pos_score_sum": 1}
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
+    decimals: ClassVar[tuple[str, ...]] = sums
     squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
 
     def __post_init__(self) -> None:

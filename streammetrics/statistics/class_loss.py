@@ -21,8 +21,8 @@ class ClassLoss(Losses):
     Keys: ``actual`` (the number of the label). Values: ``class_weight`` (the number of rows, or the sum of their
     weights), ``log_loss_sum``, ``log_loss_square_sum``, ``brier_sum``, ``brier_square_sum``. The log loss of a row is
     the negative natural logarithm of the probability given to its class, clipped to [1e-15, 1 - 1e-15]; its Brier loss
-    is the sum over classes of the squares of probability minus indicator, from 0 to 2. Counts merge bit for bit, sums
-    within 1e-12.
+    is the sum over classes of the squares of probability minus indicator, from 0 to 2. Counts and sums
+    merge bit for bit, weighted ones within 1e-12.
 
     >>> ClassLoss()
     ClassLoss()

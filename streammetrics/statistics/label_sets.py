@@ -28,7 +28,7 @@ class LabelSets(Summed):
     correct), ``label_decisions`` (one per row and label), ``label_errors`` (wrong decisions), ``jaccard_sum`` (per row,
     the number of labels both true and predicted, divided by the number true or predicted; 0 if there are none); for
     confidence intervals, ``label_error_square_sum`` and ``jaccard_square_sum`` (the sums of the squares of both).
-    Unweighted counts merge bit for bit, the sums within 1e-12.
+    Counts and sums merge bit for bit, weighted ones within 1e-12.
 
     Args:
         threshold: Score at or above which a label is predicted, rounded to the type of the score. Ignored if ``y_pred``
@@ -50,6 +50,7 @@ class LabelSets(Summed):
     held: ClassVar[tuple[str, ...]] = ("row_weight",)
     limits: ClassVar[Mapping[str, float]] = {"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1}
     sums: ClassVar[tuple[str, ...]] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
+    decimals: ClassVar[tuple[str, ...]] = ("jaccard_sum", "jaccard_square_sum")
     added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(sums[1:], nan))
     squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
 

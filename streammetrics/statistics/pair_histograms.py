@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 
+from streammetrics import core
 from streammetrics.core import Codes
 from streammetrics.core.lattice import Domain
-from streammetrics.counting.bins import MOST, Bins
+from streammetrics.counting.bins import empty, fit
 from streammetrics.counting.counter import Counter
-from streammetrics.counting.fitting import fit
 from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.view import GROUP, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
@@ -133,45 +132,43 @@ def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
 
 @dataclass
 class PairCounter(Counter):
-    """Rows by bin of the score of each class, and by class: classes are counted as groups.
-
-    A class has at most as many bins as all classes together, so its bins are never coarser than the shared ones.
-    """
+    """Rows by bin of the score of each class, and by true class."""
 
     statistic: PairHistograms
     weighted: bool
-    counters: list[Bins] = field(default_factory=list)
+    counters: list[core.Bins] = field(default_factory=list)  # one per class
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows."""
-        classes = len(rows.score)
-        self._know(classes)
-        apart = rows.by_class()
-        for counter, score in zip(self.counters, apart.score, strict=True):
-            counter.add(replace(apart, score=(score,)), groups * classes)
+        self._know(len(rows.score))
+        for counter, score in zip(self.counters, rows.score, strict=True):
+            counter.add_classes(score, rows.truth[0], rows.weight, rows.runs, groups)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Count the rows of another."""
-        classes = len(other.counters)
-        self._know(classes)
-        places = np.add.outer(numbers * classes, np.arange(classes)).ravel()
+        self._know(len(other.counters))
         for one, more in zip(self.counters, other.counters, strict=True):
-            one.absorb(more, places, groups * classes)
+            one.absorb(more, numbers, groups)
 
     def table(self) -> pl.DataFrame:
-        """The counts as a table; a cell can occur twice."""
-        classes = len(self.counters)
-        label = pl.col(GROUP) % classes
-        return pl.concat(
-            counter.table().select(
-                pl.col(GROUP) // classes, pl.lit(i, pl.UInt32).alias("scored"), label.alias("actual"), pl.exclude(GROUP)
-            )
-            for i, counter in enumerate(self.counters)
+        """The counts as a table."""
+        return pl.concat(self._cells(i) for i in range(len(self.counters)))
+
+    def _cells(self, scored: int) -> pl.DataFrame:
+        """The cells that have rows."""
+        group, shift, bin, amounts = self.counters[scored].cells()
+        actual, place = np.nonzero(np.stack(amounts))
+        return self.statistic.table(
+            self.weighted,
+            group=group[place],
+            scored=np.full(len(place), scored),
+            actual=actual,
+            shift=shift[place],
+            bin=bin[place],
+            count=np.stack(amounts)[actual, place],
         )
 
     def _know(self, classes: int) -> None:
         if not self.counters:
-            of, most = self.statistic, MOST // classes  # every row is listed for each class
-            self.counters = [
-                Bins(READ["y_score"], of.lattice, of.capacity, 1, self.weighted, most) for _ in range(classes)
-            ]
+            of = self.statistic
+            self.counters = [empty(of.lattice, of.capacity, classes, self.weighted) for _ in range(classes)]

@@ -22,8 +22,8 @@ class PairedLosses(Losses, PairedSums):
 
     Keys: ``pair`` (number of the pair), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of
     their weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
-    `ProbabilityLoss`, which has their sums. Rows without a prediction of both models are skipped. Counts merge bit for
-    bit, sums within 1e-12.
+    `ProbabilityLoss`, which has their sums. Rows without a prediction of both models are skipped. Counts and sums
+    merge bit for bit, weighted ones within 1e-12.
 
     `Report.compare` computes confidence intervals for differences of log loss, Brier score, and their skill scores from
     it. `binary` includes it for several models without weights and units.
@@ -44,6 +44,7 @@ class PairedLosses(Losses, PairedSums):
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "actual": pl.Int8()}
     counts: ClassVar[tuple[str, ...]] = ("weight",)
     sums: ClassVar[tuple[str, ...]] = ("log_loss_difference_square_sum", "brier_difference_square_sum")
+    decimals: ClassVar[tuple[str, ...]] = sums
     most: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS**2, 1), strict=True))  # of a row
 
     def cells(self, rows: Rows) -> tuple[int, ...]:

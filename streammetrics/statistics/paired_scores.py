@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.core.definition.pairs import SIDE, sides
 from streammetrics.core.lattice import Domain, Lattice
-from streammetrics.counting.bins import Bins
-from streammetrics.counting.fitting import fit
+from streammetrics.counting.bins import Bins, fit
 from streammetrics.counting.paired import PAIR
 from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.rows.arrays import Rows

@@ -22,6 +22,7 @@ class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    decimals: ClassVar[tuple[str, ...]] = sums
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
@@ -40,7 +41,7 @@ class ProbabilityLoss(Losses):
     Keys: ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their weights), ``log_loss_sum``,
     ``log_loss_square_sum``, ``brier_sum``, ``brier_square_sum``. The log loss of a row is the negative natural
     logarithm of the probability given to its class, with the score clipped to [1e-15, 1 - 1e-15]; its Brier loss is the
-    square of score minus label. Counts merge bit for bit, sums within 1e-12.
+    square of score minus label. Counts and sums merge bit for bit, weighted ones within 1e-12.
 
     >>> ProbabilityLoss()
     ProbabilityLoss()

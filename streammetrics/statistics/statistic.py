@@ -14,6 +14,7 @@ from streammetrics.core.lattice import Lattice
 from streammetrics.counting.counter import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.rows.codes import ascending, summed
+from streammetrics.rows.exact_sums import DECIMAL, to_decimals, to_floats
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
@@ -47,6 +48,8 @@ class Statistic(ABC):
     - ``keys``, and ``kept``, the keys that reports show; metrics aggregate over the others;
     - ``support``: an expression for the number of rows with the label, for tables by label;
     - ``counts`` (integers, or sums of weights) and ``sums`` (Float64);
+    - ``decimals``: the sums that tables of unweighted rows hold as exact decimals, which merge bit for bit. What a row
+      adds to them is bounded. Metrics are computed from floats;
     - ``held``: the counts whose sum over all cells of a group is its number of rows, or their weight. If rows are
       counted several times, such as once per threshold, this holds for each value of the keys ``again``;
     - ``limits``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
@@ -66,6 +69,7 @@ class Statistic(ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
+    decimals: ClassVar[tuple[str, ...]] = ()
     support: ClassVar[pl.Expr | None] = None
     held: ClassVar[tuple[str, ...]] = ()
     again: ClassVar[tuple[str, ...]] = ()
@@ -141,7 +145,19 @@ class Statistic(ABC):
     def table(self, weighted: bool, /, **columns: Any) -> pl.DataFrame:
         """Return a table of these columns."""
         types = self.schema(weighted)
-        return pl.DataFrame([pl.Series(name, columns[name], types[name]) for name in types if name in columns])
+        return pl.DataFrame([_column(name, columns[name], types[name]) for name in types if name in columns])
+
+    def with_floats(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table with its decimals as floats, which metrics are computed from."""
+        found = [to_floats(table[c]) for c in self.decimals if table.schema.get(c) == DECIMAL]
+        return table.with_columns(found) if found else table
+
+    def with_decimals(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table with the types of today: tables of earlier versions hold floats in place of decimals."""
+        if is_weighted(self, table):
+            return table
+        found = [to_decimals(table[c]) for c in self.decimals if table.schema.get(c) == pl.Float64]
+        return table.with_columns(found) if found else table
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, sorted by group and keys. Equal tables give equal sums, bit for bit."""
@@ -165,7 +181,7 @@ class Statistic(ABC):
         return parts.group_by(GROUP).agg(fewest=pl.min("held"), most=pl.max("held"))
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table read from a file is valid."""
+        """Whether a row of a table read from a file is valid. Decimals are given as floats."""
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in self.added]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
@@ -173,7 +189,7 @@ class Statistic(ABC):
         return pl.all_horizontal(*counts, *finite, *limited)
 
     def overflown(self) -> pl.Expr:
-        """Whether a total of the table, over all groups, is not finite."""
+        """Whether a total of the table, over all groups, is not finite. Decimals are given as floats."""
         aside = {*self.keys, *self.twins.values(), *self.added}
         floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in aside]
         totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
@@ -224,8 +240,16 @@ class Statistic(ABC):
             | self.keys
             | dict.fromkeys(self.counts, count)
             | dict.fromkeys(self.sums, pl.Float64())
+            | dict.fromkeys(self.decimals if not weighted else (), DECIMAL)
             | (dict.fromkeys(self.twins.values(), pl.Float64()) if weighted else {})
         )
+
+
+def _column(name: str, values: Any, kind: pl.DataType) -> pl.Series:
+    """A column of a table. Floats are rounded to decimals."""
+    if kind != DECIMAL or getattr(values, "dtype", None) == DECIMAL:
+        return pl.Series(name, values, kind)
+    return to_decimals(pl.Series(name, values, pl.Float64))
 
 
 def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:

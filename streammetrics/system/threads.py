@@ -12,19 +12,6 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-def in_threads(function: Callable[..., T], *arguments: Sequence[object]) -> list[T]:
-    """Return the results of calls, each in a thread of its own, like `map`. A single call needs no other thread.
-
-    >>> in_threads(pow, [2, 3], [3, 2])
-    [8, 9]
-    """
-    calls = len(arguments[0])
-    if calls < 2:
-        return list(map(function, *arguments))
-    with ThreadPoolExecutor(calls) as pool:
-        return list(pool.map(function, *arguments))
-
-
 def of_each(function: Callable[[A], T], items: Sequence[A]) -> list[T]:
     """Return the results of calls for any number of items, in one thread per CPU core.
 

@@ -106,4 +106,5 @@ def _tables(acc: Accumulator) -> Iterator[pl.DataFrame]:
     frame = pl.DataFrame(acc.to_arrow())
     yield frame.select(acc.roles.group_columns)
     for statistic in acc.statistics:
-        yield frame.select(statistic.name).with_row_index("group").explode(statistic.name).unnest(statistic.name)
+        table = frame.select(statistic.name).with_row_index("group").explode(statistic.name).unnest(statistic.name)
+        yield statistic.with_floats(table)

@@ -32,7 +32,7 @@ def require_same(found: Accumulator, expected: Accumulator) -> None:
 
 def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
     """The columns of a table that are merged by sums, and all that are not floats."""
-    return table.select(
+    return statistic.with_floats(table).select(
         name
         for name, dtype in table.schema.items()
         if not dtype.is_float() or name in (GROUP, *statistic.keys, *statistic.counts, *statistic.sums)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +13,7 @@ import data
 import duckdb
 import numpy as np
 import polars as pl
-from measure import FAST, Figure, both, close, either, peak, side_by_side, within
+from measure import Figure, alone, close, peak, side_by_side, within
 
 import streammetrics as sm
 
@@ -52,29 +50,27 @@ def out_of_core(path: Path) -> Iterator[Figure]:
         from '{path}' group by bin order by bin
     """
 
-    def ours() -> sm.Accumulator:
-        return sm.accumulate(scan, main_job()).compact()
-
     times = side_by_side(
         {
             "scan": lambda: scan.select(pl.sum("label", "score")).collect(engine="streaming"),
-            "fast": either(ours, fast=True),
-            "plain": either(ours, fast=False),
+            "main": lambda: sm.accumulate(scan, main_job()).compact(),
+            "suite": lambda: sm.accumulate(scan, suite()).compact(),
             "duckdb": lambda: duckdb_of_two_threads().sql(sql).pl(),
         }
     )
     theirs = times["duckdb"].result.select(pl.exclude("bin").sum()).row(0, named=True)
-    for name in ("fast", "plain"):
+    for name in ("main", "suite"):
         report = times[name].result.finalize()
         assert times["scan"].result["label"].item() == theirs["pos"]
         assert report["tp"].value == theirs["tp"]
         assert report["fp"].value == theirs["fp"]
         close(report["log_loss"].value, theirs["loss"] / report["rows"].value)
         close(report["brier_score"].value, theirs["brier"] / report["rows"].value)
-    fast, plain, scan_wall, sql_wall = (times[name].wall for name in ("fast", "plain", "scan", "duckdb"))
+    main, whole, bare, sql_wall = (times[name].wall for name in ("main", "suite", "scan", "duckdb"))
     what = f"{MAIN}: run time relative to"
-    yield from both(FILES, f"{what} a Parquet scan", fast / scan_wall, plain / scan_wall, 1.5, 2.5)
-    yield from both(FILES, f"{what} DuckDB with equal-width bins", fast / sql_wall, plain / sql_wall, 0.5, 0.75)
+    yield Figure(FILES, f"{what} a Parquet scan", main / bare, "<=", 1.5)
+    yield Figure(FILES, f"{what} DuckDB with equal-width bins", main / sql_wall, "<=", 0.5)
+    yield Figure(FILES, "All statistics of `sm.binary`: run time relative to a Parquet scan", whole / bare, "<=", 1.8)
     auc = report["roc_auc"]
     yield Figure(BOUNDS, "ROC AUC, data of the benchmark", (auc.upper - auc.lower) / 2, "<=", 1.5e-4, "")
 
@@ -105,22 +101,20 @@ def in_memory(path: Path) -> Iterator[Figure]:
     def polars_ds() -> float:
         return frame.select(pds.query_roc_auc(pl.col("label").cast(pl.UInt32), "score")).item()
 
-    times = side_by_side({"fast": either(ours, fast=True), "plain": either(ours, fast=False), "polars-ds": polars_ds})
+    times = side_by_side({"ours": ours, "polars-ds": polars_ds})
     theirs = side_by_side({"scikit-learn": scikit_learn}, rounds=2)["scikit-learn"]
-    for name in ("fast", "plain"):
-        report = times[name].result
-        within(report["roc_auc"], theirs.result[0])
-        within(report["roc_auc"], times["polars-ds"].result)
-        within(report["average_precision"], theirs.result[1])
-        for metric, value in zip(wanted[2:], theirs.result[2:], strict=True):
-            close(report[metric].value, value)
-    fast, plain = theirs.cpu / times["fast"].cpu, theirs.cpu / times["plain"].cpu
+    report = times["ours"].result
+    within(report["roc_auc"], theirs.result[0])
+    within(report["roc_auc"], times["polars-ds"].result)
+    within(report["average_precision"], theirs.result[1])
+    for metric, value in zip(wanted[2:], theirs.result[2:], strict=True):
+        close(report[metric].value, value)
     what = (
         "scikit-learn: AUC, average precision, log loss, Brier score, and true positives, relative to the same metrics"
     )
-    yield from both(PEERS, what, fast, plain, 150, 60, sense=">=")
+    yield Figure(PEERS, what, theirs.cpu / times["ours"].cpu, ">=", 150)
     what = f"polars-ds: AUC alone, relative to {MAIN}"
-    yield Figure(PEERS, what, times["polars-ds"].cpu / times["fast"].cpu, ">=", 1, column=FAST)
+    yield Figure(PEERS, what, times["polars-ds"].cpu / times["ours"].cpu, ">=", 1)
 
 
 def tensors(path: Path) -> Iterator[Figure]:
@@ -150,7 +144,7 @@ def tensors(path: Path) -> Iterator[Figure]:
     theirs = side_by_side({"torchmetrics": torchmetrics}, rounds=2)["torchmetrics"]
     assert abs(times.result["roc_auc"].value - theirs.result) < 1e-4  # float32 there
     what = "torchmetrics: exact AUROC alone, relative to all metrics of `sm.binary`"
-    yield Figure(PEERS, what, theirs.cpu / times.cpu, ">=", 20, column=FAST)
+    yield Figure(PEERS, what, theirs.cpu / times.cpu, ">=", 20)
 
 
 def by_country(path: Path) -> Iterator[Figure]:
@@ -174,23 +168,22 @@ def by_country(path: Path) -> Iterator[Figure]:
             "sums": lambda: scan.group_by("country").agg(pl.sum("label", "score")).collect(engine="streaming"),
         }
         | {("duckdb", bins): lambda bins=bins: duckdb_of_two_threads().sql(sql(bins)).pl() for bins in (1_024, BINS)}
-        | {(fast, bins): either(ours(bins), fast) for fast in (True, False) for bins in (1_024, BINS)}
+        | {("ours", bins): ours(bins) for bins in (1_024, BINS)}
     )
     theirs = times["duckdb", BINS].result.group_by("country").agg(pl.sum("pos", "neg")).sort("country")
-    for fast in (True, False):
-        frame = times[fast, BINS].result.finalize(["positives", "negatives"]).frame.sort("country")
-        found = frame.pivot("metric", index="country", values="value")
-        assert found["positives"].to_list() == theirs["pos"].to_list()
-        assert found["negatives"].to_list() == theirs["neg"].to_list()
+    frame = times["ours", BINS].result.finalize(["positives", "negatives"]).frame.sort("country")
+    found = frame.pivot("metric", index="country", values="value")
+    assert found["positives"].to_list() == theirs["pos"].to_list()
+    assert found["negatives"].to_list() == theirs["neg"].to_list()
     rows = {
-        ("scan", 1_024): ("a Parquet scan", 1.5, 3.5),
-        ("sums", 1_024): ("two sums by country in Polars", 1, 2.2),
-        (("duckdb", 1_024), 1_024): ("a score histogram alone in DuckDB", 0.35, 1),
-        (("duckdb", BINS), BINS): ("a score histogram alone in DuckDB", 0.4, 1),
+        ("scan", 1_024): ("a Parquet scan", 2.2),
+        ("sums", 1_024): ("two sums by country in Polars", 1.1),
+        (("duckdb", 1_024), 1_024): ("a score histogram alone in DuckDB", 0.3),
+        (("duckdb", BINS), BINS): ("a score histogram alone in DuckDB", 0.35),
     }
-    for (baseline, bins), (what, *targets) in rows.items():
-        fast, plain = (times[kind, bins].wall / times[baseline].wall for kind in (True, False))
-        yield from both(GROUPS, f"{bins:,} bins, relative to {what}", fast, plain, *targets)
+    for (baseline, bins), (what, target) in rows.items():
+        ratio = times["ours", bins].wall / times[baseline].wall
+        yield Figure(GROUPS, f"{bins:,} bins, relative to {what}", ratio, "<=", target)
 
 
 def bounds(path: Path) -> Iterator[Figure]:
@@ -215,13 +208,11 @@ def thresholds(path: Path) -> Iterator[Figure]:
             path, sm.Accumulator(sm.ConfusionCounts(points), y_true="label", y_score="score")
         ).compact()
 
-    ratios = []
-    for fast in (True, False):
-        times = side_by_side({"one": either(ours(1), fast), "many": either(ours(10_000), fast)})
-        one, many = (times[k].result.state.tables["confusion_counts"] for k in ("one", "many"))
-        assert many.filter(pl.col("threshold") <= 0.5)["tp"].min() >= one["tp"].item()
-        ratios.append(times["many"].wall / times["one"].wall)
-    yield from both(FILES, "Confusion counts at 10,000 thresholds: run time relative to one threshold", *ratios, 2)
+    times = side_by_side({"one": ours(1), "many": ours(10_000)})
+    one, many = (times[k].result.state.tables["confusion_counts"] for k in ("one", "many"))
+    assert many.filter(pl.col("threshold") <= 0.5)["tp"].min() >= one["tp"].item()
+    what = "Confusion counts at 10,000 thresholds: run time relative to one threshold"
+    yield Figure(FILES, what, times["many"].wall / times["one"].wall, "<=", 2)
 
 
 def single_rows(path: Path) -> Iterator[Figure]:
@@ -229,8 +220,9 @@ def single_rows(path: Path) -> Iterator[Figure]:
     frame = pl.read_parquet(path, n_rows=1)
     expressions = sm.binary(y_true=pl.col("label") & True, y_score=pl.col("score") * 1)
     kinds = {
+        "a dictionary": (frame.to_dict(as_series=False), suite(), 60),
         "a Polars frame": (frame, suite(), 30),
-        "an Arrow batch": (frame.to_arrow().to_batches()[0], suite(), 100),
+        "an Arrow batch": (frame.to_arrow().to_batches()[0], suite(), 40),
         "a Polars frame, columns given as expressions": (frame, expressions, 100),
     }
     rows = 100_000
@@ -276,24 +268,44 @@ def memory(path: Path) -> Iterator[Figure]:
         for file in files:
             os.link(path, file)
         few, many = (median(peak(code, *map(str, files[:count])) for _ in range(5)) for count in (1, 10))
-    yield Figure(FILES, "`sm.binary`: peak memory of ten files relative to one", many / few, "<=", 1.05, column=FAST)
+    yield Figure(FILES, "`sm.binary`: peak memory of ten files relative to one", many / few, "<=", 1.05)
+
+
+FIRST = """
+import sys, time
+import polars as pl, streammetrics as sm
+def run():
+    start = time.perf_counter()
+    task = sm.binary(y_true="label", y_score="score", by=(pl.col("few") % 6).alias("six"))
+    assert len(sm.evaluate(sys.argv[1], task, metrics=["roc_auc", "log_loss"]).frame)
+    return time.perf_counter() - start
+first = run()
+print(first - min(run() for _ in range(3)))
+"""
+
+
+def first_evaluation(path: Path) -> Iterator[Figure]:
+    """What the first evaluation of a new process takes on top of the next ones, with no cache of compiled code."""
+    path = data.write(path.parent, min(data.height(path), 2_000_000), data.grouped)
+    found = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as empty:
+            found.append(float(alone(FIRST, str(path), NUMBA_CACHE_DIR=empty)))  # of earlier releases
+    what = "First evaluation of a new process, additional run time: 2 million rows by 6 groups"
+    yield Figure(SMALL, what, median(found), "<=", 0.15, "s")
 
 
 def imports(path: Path) -> Iterator[Figure]:
     """Fresh interpreters that import the library, alone or with what an evaluation needs, and Polars."""
 
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-
-    def run(code: str):
-        code = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
-        command = [sys.executable, "-c", code]
-        return lambda: float(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)
+    def run(code: str) -> float:
+        return float(alone(f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"))
 
     kinds = ("import polars", "import streammetrics", "from streammetrics import binary, evaluate")
-    times = {code: [run(code)() for _ in range(2)] for code in kinds}
+    times = {code: [run(code) for _ in range(2)] for code in kinds}
     for _ in range(9):
         for code, found in times.items():
-            found.append(run(code)())
+            found.append(run(code))
     polars, alone, used = (median(found) for found in times.values())
     what = "relative to `import polars`"
     yield Figure(SMALL, f"Run time of `import streammetrics` {what}", alone / polars, "<=", 1.3)
@@ -306,4 +318,5 @@ def duckdb_of_two_threads() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-CASES = (out_of_core, by_country, in_memory, tensors, bounds, thresholds, single_rows, states, memory, imports)
+CASES = (out_of_core, by_country, in_memory, tensors, bounds, thresholds, single_rows, first_evaluation)
+CASES += (states, memory, imports)

@@ -1,6 +1,7 @@
 """What a row of a histogram by group costs, and how much memory it takes: groups by bins by rows, with no cliff.
 
-Each cell of the grid runs in a process of its own, in memory, on one thread.
+Each cell of the grid runs in a process of its own, in memory, on one thread. It fails where a row costs more than twice
+as much as in a neighbouring cell.
 """
 
 from __future__ import annotations
@@ -8,17 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from itertools import product
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 
 import click
 
 CELL = """
 import json, resource, sys, time
 import numpy as np, polars as pl, streammetrics as sm
-from streammetrics.core import choice
 
-groups, capacity, rows, fast = map(int, sys.argv[1:])
-choice.LARGE = choice.LARGE if fast else 1 << 62
+groups, capacity, rows = map(int, sys.argv[1:])
 random, batch = np.random.default_rng(0), 1 << 20
 
 def batches(rows):
@@ -45,25 +46,46 @@ print(json.dumps([seconds / rows * 1e9, resource.getrusage(resource.RUSAGE_SELF)
 """
 
 
+CLIFF = 2
+
+
 @click.command()
-@click.option("--groups", multiple=True, type=int, default=[1, 50, 1_000, 10_000, 100_000], show_default=True)
-@click.option("--capacity", multiple=True, type=int, default=[256, 1_024, 16_384], show_default=True)
+@click.option("--groups", multiple=True, type=int, default=[1, 10, 50, 250, 1_000, 3_000, 10_000, 30_000, 100_000])
+@click.option("--capacity", multiple=True, type=int, default=[256, 1_024, 4_096, 16_384], show_default=True)
 @click.option("--rows", multiple=True, type=int, default=[2_000_000, 20_000_000], show_default=True)
-def main(groups: tuple[int, ...], capacity: tuple[int, ...], rows: tuple[int, ...]) -> None:
-    """Print processor time per row in ns, table included, and peak memory in GB: with the extra fast, and without."""
-    click.echo(
-        "| Rows | Groups | Bins | CPU time with `fast` | Without | Memory with `fast` | Without |\n" + "|---" * 7 + "|"
-    )
+@click.option("--beside", help="Python of another installation, which runs the same cells.")
+def main(groups: Sequence[int], capacity: Sequence[int], rows: Sequence[int], beside: str | None) -> None:
+    """Print processor time per row in ns, table included, and peak memory in GB."""
+    click.echo("| Rows | Groups | Bins | CPU time per row | Peak memory |\n" + "|---" * 5 + "|")
+    found: dict[tuple[int, ...], float] = {}
     for n, g, c in product(rows, groups, capacity):
-        (fast, memory), (plain, plain_memory) = (cell(g, c, n, compiled) for compiled in (1, 0))
-        figures = f"{fast:,.0f} ns | {plain:,.0f} ns | {memory:.2g} GB | {plain_memory:.2g} GB"
-        click.echo(f"| {n // 1_000_000} million | {g:,} | {c:,} | {figures} |")
+        found[g, c, n], memory = measured(sys.executable, g, c, n)
+        time, space = f"{found[g, c, n]:,.0f} ns", f"{memory:.2g} GB"
+        if beside:
+            theirs, their_memory = measured(beside, g, c, n)
+            time += f", beside {theirs:,.0f} ns: {found[g, c, n] / theirs:.2g}×"
+            space += f", beside {their_memory:.2g} GB"
+        click.echo(f"| {n // 1_000_000} million | {g:,} | {c:,} | {time} | {space} |")
+    steep = [
+        f"{a} and {b}" for a, b in neighbours(groups, capacity, rows) if not 1 / CLIFF < found[a] / found[b] < CLIFF
+    ]
+    if steep:
+        raise click.ClickException("More than twice the time of a neighbour (groups, bins, rows): " + "; ".join(steep))
 
 
-def cell(*arguments: int) -> tuple[float, float]:
+def neighbours(*axes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of cells that differ by one step of one axis."""
+    for axis, steps in enumerate(axes):
+        others = [each if i != axis else [None] for i, each in enumerate(axes)]
+        for rest, (low, high) in product(product(*others), pairwise(sorted(steps))):
+            yield tuple(low if v is None else v for v in rest), tuple(high if v is None else v for v in rest)
+
+
+def measured(python: str, *cell: int) -> tuple[float, float]:
     """Processor time per row in ns, and peak memory in GB."""
-    command = [sys.executable, "-c", CELL, *map(str, arguments)]
-    ns, memory = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command = [python, "-c", CELL, *map(str, cell)]
+    folder = tempfile.gettempdir()  # where nothing hides what is installed
+    ns, memory = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout)
     return ns, memory
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -16,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from streammetrics import Accumulator, Estimate
-from streammetrics.core import choice
 
 ROUNDS = 5
 most_rounds = ROUNDS  # fewer where times do not matter
+take_turns: Callable[[], object] = int  # lets another installation run, and waits for it
 PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"  # kB
 
 
@@ -43,6 +44,7 @@ class Figure:
     target: float | None = None
     unit: str = "×"
     column: str = "Measured"
+    beside: float | None = None  # the same in another installation
 
     @property
     def met(self) -> bool:
@@ -51,19 +53,10 @@ class Figure:
         return self.value <= self.target if self.sense == "<=" else self.value >= self.target
 
     def __str__(self) -> str:
-        return f"{number(self.value, self.unit)}{'' if self.met else ' (missed)'}"
-
-
-FAST, PLAIN = "With `fast`", "Without"
-
-
-def both(
-    table: str, row: str, fast: float, plain: float, *targets: float, sense: str = "<=", unit: str = "×"
-) -> Iterator[Figure]:
-    """A row with compiled kernels and without them, which have one target or two."""
-    first, second = (targets or (None,))[0], (targets or (None,))[-1]
-    yield Figure(table, row, fast, sense, first, unit, FAST)
-    yield Figure(table, row, plain, sense, second, unit, PLAIN)
+        text = f"{number(self.value, self.unit)}{'' if self.met else ' (missed)'}"
+        if self.beside is None:
+            return text
+        return f"{text}, beside {number(self.beside, self.unit)}: {number(self.value / self.beside, '×')}"
 
 
 def number(value: float, unit: str) -> str:
@@ -107,6 +100,7 @@ def side_by_side(runs: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> di
             wall, cpu = time.perf_counter(), cpu_seconds()
             results[name] = run()
             times[name].append((time.perf_counter() - wall, cpu_seconds() - cpu))
+            take_turns()
     return {
         name: Timing(median(w for w, _ in found), median(c for _, c in found), results[name])
         for name, found in times.items()
@@ -119,17 +113,6 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-@contextmanager
-def compiled(wanted: bool):
-    """With the kernels of the extra ``fast``, or as in an installation without it."""
-    before = choice.LARGE
-    choice.LARGE = before if wanted else 1 << 62
-    try:
-        yield
-    finally:
-        choice.LARGE = before
-
-
 def fill(acc: Accumulator, batches: Sequence[pl.DataFrame]) -> Accumulator:
     """Take in all batches, down to the table."""
     for frame in batches:
@@ -137,21 +120,17 @@ def fill(acc: Accumulator, batches: Sequence[pl.DataFrame]) -> Accumulator:
     return acc.compact()
 
 
-def either(run: Callable[[], Any], fast: bool) -> Callable[[], Any]:
-    """A run with or without compiled kernels."""
-
-    def wrapped() -> Any:
-        with compiled(fast):
-            return run()
-
-    return wrapped
-
-
 def peak(code: str, *arguments: str) -> float:
     """Most memory, in GB, that a process of its own took; what it inherits from this one does not count."""
-    command = [sys.executable, "-c", f"{code}\n{PEAK}", *arguments]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return int(printed.split()[-1]) / 1e6  # a progress bar can come before
+    return int(alone(f"{code}\n{PEAK}", *arguments).split()[-1]) / 1e6  # a progress bar can come before
+
+
+def alone(code: str, *arguments: str, **variables: str) -> str:
+    """What some code prints in a process of its own, which imports what is installed and not what lies here."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
+    command = [sys.executable, "-c", code, *arguments]
+    folder = tempfile.gettempdir()
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=folder).stdout
 
 
 def close(found: float, expected: float) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
-from measure import Figure, close, either, peak, side_by_side, within
+from measure import Figure, close, peak, side_by_side, within
 
 import streammetrics as sm
 from streammetrics.statistics import CAPACITY_OF_A_GROUP
@@ -136,11 +136,8 @@ def peers(path: Path) -> Iterator[Figure]:
     frame = pl.read_parquet(path, columns=["label", "score", "country"])
     for where, source in (("Parquet", path), ("In memory", frame)):
         for name, by in (("", None), (", by country", "country")):
-            runs: dict[str, Callable[[], Any]] = {
-                "streammetrics, with `fast`": either(lambda s=source, by=by: streammetrics(s, by), fast=True),
-                "streammetrics, without `fast`": either(lambda s=source, by=by: streammetrics(s, by), fast=False),
-            }
-            runs |= {peer: lambda run=run, s=source, by=by: run(s, by) for peer, run in installed().items()}
+            tools = {"streammetrics": streammetrics} | installed()
+            runs = {tool: lambda run=run, s=source, by=by: run(s, by) for tool, run in tools.items()}
             times = side_by_side(runs, rounds=3)
             compare({peer: timing.result for peer, timing in times.items()}, by)
             for peer, timing in times.items():
@@ -169,7 +166,7 @@ run(pathlib.Path(sys.argv[3]), sys.argv[4] or None)"
 def memory_of_peers(path: Path) -> Iterator[Figure]:
     """Most memory of a process that computes the job from the file."""
     for name, by in (("", ""), (", by country", "country")):
-        for peer, run in {"streammetrics, with `fast`": streammetrics, **installed()}.items():
+        for peer, run in {"streammetrics": streammetrics, **installed()}.items():
             found = peak(MEMORY, str(Path(__file__).parent), run.__name__, str(path), by)
             yield Figure(f"Peak memory {JOB}", peer, found, unit="GB", column="Parquet" + name)
 

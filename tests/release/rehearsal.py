@@ -4,9 +4,10 @@
     python tests/release/rehearsal.py extras --only store  # some of them
     python tests/release/rehearsal.py lowest tests --quick --python 3.12
 
-Steps: ``wheel`` (it installs, runs, and holds the package alone), ``extras`` (each one alone, and what is said without
-it), ``bare`` (tests without any optional package are skipped, and none fails), ``lowest`` and ``highest`` (the base
-suite with the lowest and the highest dependencies). The tests are those of the source distribution.
+Steps: ``wheel`` (it installs, runs compiled loops, and holds the package alone), ``uncompiled`` (the source installs and
+runs without a compiler), ``extras`` (each one alone, and what is said without it), ``bare`` (tests without any optional
+package are skipped, and none fails), ``lowest`` and ``highest`` (the base suite with the lowest and the highest
+dependencies). The tests are those of the source distribution.
 """
 
 import argparse
@@ -21,7 +22,8 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-STEPS = ("wheel", "extras", "bare", "lowest", "highest")
+STEPS = ("wheel", "uncompiled", "extras", "bare", "lowest", "highest")
+MOST_BYTES = 2_000_000  # of a wheel
 NEEDS = {"spark": "java"}  # programs besides Python
 NO_FEATURE = ("bench",)  # programs to compare with
 QUICK = [
@@ -40,10 +42,10 @@ print(sm.__version__)
 """
 
 
-def run(*command, folder=None):
+def run(*command, folder=None, **variables):
     """Run a command without what is set for this checkout; its last lines if it fails."""
-    own = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
-    environment = {key: value for key, value in os.environ.items() if key not in own}
+    own = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "STREAMMETRICS_CORE", "STREAMMETRICS_COMPILED")
+    environment = {key: value for key, value in os.environ.items() if key not in own} | variables
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
@@ -56,7 +58,8 @@ class Rehearsal:
 
     def __init__(self, folder, python, quick):
         self.folder, self.python, self.quick = folder, python, quick
-        run("uv", "build", "--quiet", "--out-dir", folder / "dist", folder=ROOT)
+        build = ("uv", "build", "--quiet", "--python", python, "--out-dir", folder / "dist")
+        run(*build, folder=ROOT, STREAMMETRICS_COMPILED="1")
         (self.wheel_file,) = (folder / "dist").glob("*.whl")
         (self.sdist_file,) = (folder / "dist").glob("*.tar.gz")
         with tarfile.open(self.sdist_file) as archive:
@@ -87,12 +90,28 @@ class Rehearsal:
         strays = [name for name in names if not name.startswith(("streammetrics/", "streammetrics-"))]
         assert not strays, strays
         assert "streammetrics/py.typed" in names
-        python = self.environment("wheel")
-        with tempfile.TemporaryDirectory() as empty:
-            version = run(python, "-c", USE, folder=empty).strip()
-            assert version in run(python, "-m", "streammetrics", "--version", folder=empty)
+        assert not [name for name in names if name.endswith((".cpp", ".hpp"))]
+        assert self.wheel_file.stat().st_size < MOST_BYTES
+        version = self.used(self.environment("wheel"), "compiled")
         assert f"-{version}-" in self.wheel_file.name
         yield f"{len(names)} files, {self.wheel_file.stat().st_size:,} bytes"
+
+    def uncompiled(self):
+        """The source installs without a compiler, and counts in numpy."""
+        python = self.environment("uncompiled")
+        install = ("uv", "pip", "install", "--quiet", "--python", python, "--no-cache", "--no-deps", "--reinstall")
+        run(*install, self.sdist_file, CXX=shutil.which("false"))
+        self.used(python, "numpy")
+        yield "runs in numpy"
+
+    def used(self, python, loops):
+        """The version of an installation, which runs from an empty folder with loops of this kind."""
+        with tempfile.TemporaryDirectory() as empty:
+            version = run(python, "-c", USE, folder=empty).strip()
+            said = run(python, "-m", "streammetrics", "--version", folder=empty)
+        assert version in said
+        assert f"loops over rows: {loops}" in said, said
+        return version
 
     def extras(self, only):
         """Each extra alone: what it is for runs. Without any, errors say which one is missing."""

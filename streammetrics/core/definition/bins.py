@@ -1,180 +1,131 @@
-"""Bins: the finest resolution at which those of a group fit its capacity, and hash tables that count them.
+"""Histogram bins by group, at the finest resolution that fits a capacity.
 
-There is one hash table per group, stored one after the other in the same arrays.
-
-The hash function maps neighboring bins to neighboring slots, both for distant bins (single values) and for dense bins
-(a coarse histogram). If a slot is occupied, the next slot to try depends on the bin.
-
-Each bin has an *id*, its number at the shift of the group. Bins near an atom are finer than this shift. Their id is
-`NEAR` plus the number of the atom and the bit length of the difference between bin and atom.
+``atoms`` are the keys that always have a bin of their own, in ascending order (see `streammetrics.core.lattice`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.definition.runs import Codes, Counts, Floats, Labels, Runs
-from streammetrics.core.lattice import MAX_SHIFT, Keys, Lattice, bit_length
-
-Integers = NDArray[np.int64]
-Slots = NDArray[np.intp]
+from streammetrics.core.lattice import MAX_SHIFT, Keys, Lattice, limit_shifts, merge_levels
 
 NEW = MAX_SHIFT + 2  # above all levels, for the first cell of a run
-NO_TABLE = 2  # empty slots at the beginning, the table of all groups without a table
-EMPTY = np.int64(np.iinfo(np.int64).min)
-NEAR = np.int64(1 << 62)
-LEVELS = 64  # number of possible bit lengths
-MIX = np.uint64(0x9E3779B97F4A7C15)
-STEP_BITS = np.uint64(40)
-WIDE = 4  # ids that agree in all bits above bits + WIDE keep their distance as slots
-FACTOR = np.uint64(5)  # a multiple of four plus one, so that the sequence visits all slots before it repeats
-PROBED = 16_384  # rows per lookup
+WAITING = 1 << 20  # cells that are merged at once
+
+Shifts: TypeAlias = NDArray[np.uint8]
+Sides: TypeAlias = Sequence[Counts]
 
 
-def find_bins(low: Keys, runs: Runs, least: Integers, lattice: Lattice, capacity: int) -> tuple[Codes, Integers]:
-    """The first cell of each bin, and the smallest shift of each run at which its bins fit the capacity; 30 ns.
+def fit(
+    starts: Codes, low: Keys, least: Shifts, amounts: Sides, atoms: Keys, capacity: int
+) -> tuple[NDArray[np.uint32], Shifts, Keys, list[Counts], Shifts]:
+    """Merge the cells of each run at the smallest shift at which its bins fit the capacity.
 
-    A run contains the lowest keys of the cells of a group in ascending order. Its shift is at least ``least``, the
-    largest shift of its cells. At shift s, it has one bin plus one for each pair of neighbors that merge only above s.
+    Run i has the cells from ``starts[i]`` up to ``starts[i + 1]``, in any order; each has the lowest key of its bin,
+    ``low``, and one amount per side. The shift of a run is at least ``least``. At shift s, a run has one bin plus one
+    for each pair of neighbors that merge only above s. Returns run, shift, number, and amounts of each bin, ascending,
+    and the shift of each run. A bin near an atom has a smaller shift than its run.
     """
-    sizes = np.diff(runs.starts)
-    levels = np.append(NEW, lattice.merge_levels(low))
-    levels[runs.starts[:-1]] = NEW
-    shifts, full = least.copy(), np.flatnonzero(sizes > capacity)
-    if len(full):
-        place = np.full(len(sizes), len(full))
-        place[full] = np.arange(len(full))
-        cells = np.repeat(place * (NEW + 1), sizes)
-        cells += levels
-        merging = np.bincount(cells, minlength=(len(full) + 1) * (NEW + 1)).reshape(-1, NEW + 1)[: len(full)]
-        left = sizes[full, np.newaxis] - np.cumsum(merging, axis=1)  # number of bins at each shift
-        shifts[full] = np.minimum(np.maximum(shifts[full], np.argmax(left <= capacity, axis=1)), MAX_SHIFT)
-    return np.flatnonzero(levels > np.repeat(shifts, sizes)), shifts
+    run = np.repeat(np.arange(len(least)), np.diff(starts))
+    order = np.lexsort((low, run))  # stable
+    low, run = low[order], run[order]
+    levels = np.append(NEW, merge_levels(low, atoms))[: len(low)]
+    levels[starts[:-1][np.diff(starts) > 0]] = NEW
+    merging = np.zeros((len(least), NEW + 1), dtype=np.int64)
+    np.add.at(merging, (run, levels), 1)
+    bins = np.diff(starts)[:, np.newaxis] - np.cumsum(merging, axis=1)  # of each run at each shift
+    fitting = np.argmax(bins[:, :MAX_SHIFT] <= capacity, axis=1)
+    fitting[bins[:, MAX_SHIFT - 1] > capacity] = MAX_SHIFT
+    shifts = np.maximum(fitting, least)
+    first = np.flatnonzero(levels > shifts[run])
+    own = limit_shifts(low[first], shifts[run[first]], atoms)
+    sums = [np.add.reduceat(side[order], first) if len(first) else side for side in amounts]
+    return (
+        run[first].astype(np.uint32),
+        own.astype(np.uint8),
+        low[first] >> own,
+        sums,
+        shifts.astype(np.uint8),
+    )
 
 
-def sum_bins(values: NDArray[np.integer], first: Codes) -> Integers:
-    """Sums of integers from each index in ``first`` to the next, exclusive; 3 ns."""
-    before = np.append(0, np.cumsum(values, dtype=np.int64))  # exact for integers, and faster than many short sums
-    return np.diff(before[first], append=before[-1])
+def is_fitted(starts: Codes, bins: Keys, shifts: Shifts, atoms: Keys, capacity: int) -> bool:
+    """Whether cells, given by number and shift, are what `fit` would return: ascending, distinct, and at one shift."""
+    own, sizes = shifts.astype(np.int64), np.diff(starts)
+    low, run = bins << own, np.repeat(np.arange(len(sizes)), sizes)
+    least = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(least, run, own)
+    ascending = (low[1:] > low[:-1]) | (run[1:] != run[:-1])
+    return bool((sizes <= capacity).all() and ascending.all() and (own == limit_shifts(low, least[run], atoms)).all())
 
 
-class HashTables(NamedTuple):
-    """Hash tables of bins.
+class Bins:
+    """Rows by group and bin, and by side: a label, or the number of a class.
 
-    The table of group g has ``2 ** bits[g]`` slots, starting at ``offsets[g]``, for bins at shift ``shifts[g]``. Each
-    slot has the id of a bin and its counts. Counts have the shape (slots, sides), and are floats if rows have weights.
+    Args:
+        capacity: Maximum number of bins per group. Bins near atoms can be a few more.
+        probability: Whether values are probabilities, whose bins are as fine near 1 as near 0.
+        atoms: Keys with bins of their own.
+        sides: Number of sides.
+        weighted: Whether rows have weights. Then amounts are floats, else integers.
     """
 
-    ids: Integers
-    counts: Counts
-    shifts: Integers
-    offsets: Integers
-    bits: Integers
+    def __init__(self, capacity: int, probability: bool, atoms: Keys, sides: int, weighted: bool) -> None:
+        self.lattice = Lattice("probability" if probability else "real")
+        self.capacity = capacity
+        self.atoms = atoms
+        self.sides = sides
+        self.kind: Any = np.float64 if weighted else np.int64
+        none = np.zeros(0, dtype=np.int64)
+        self._parts = [(none, none, none, np.zeros((0, sides), dtype=self.kind))]
+        self._held = 0
 
+    def add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, groups: int) -> None:
+        """Count rows. All group numbers are below ``groups``."""
+        self._add(values, label, weight, runs)
 
-def identify(keys: Keys, shifts: Integers, lattice: Lattice) -> Integers:
-    """Ids of the bins of keys."""
-    ids = keys >> shifts
-    near = np.flatnonzero(lattice.span_atoms(ids, shifts))
-    if len(near):
-        levels = bit_length(keys[near, np.newaxis] ^ lattice.atom_keys)
-        atom = np.argmin(levels, axis=1)
-        ids[near] = NEAR + LEVELS * atom + np.take_along_axis(levels, atom[:, np.newaxis], axis=1)[:, 0]
-    return ids
+    def add_classes(self, values: Floats, classes: Codes, weight: Floats | None, runs: Runs, groups: int) -> None:
+        """Count rows by class."""
+        self._add(values, classes, weight, runs)
 
+    def absorb(self, other: Bins, numbers: Codes, groups: int) -> None:
+        """Add another counter, whose groups have these numbers in this one."""
+        group, low, shift, amounts = other._merged()
+        self._append(numbers[group], low, shift, amounts)
 
-def lowest_keys(ids: Integers, shifts: Integers, lattice: Lattice) -> tuple[Keys, Integers]:
-    """The lowest keys of bins and their shifts, which are smaller than the shift of their group near an atom."""
-    low, own = ids << shifts, shifts.copy()
-    near = np.flatnonzero((shifts > 0) & (ids >= NEAR))
-    if len(near):
-        place = ids[near] - NEAR
-        atom, level = lattice.atom_keys[place // LEVELS], place % LEVELS
-        own[near] = np.maximum(level - 1, 0)
-        low[near] = ((atom >> own[near]) ^ (level > 0)) << own[near]
-    return low, own
+    def cells(self) -> tuple[NDArray[np.uint32], Shifts, Keys, list[Counts]]:
+        """Group, shift, number, and amounts of each bin, sorted by group and value."""
+        group, low, shift, amounts = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        order = np.argsort(group, kind="stable")
+        group, sides = group[order], [amounts[order, side] for side in range(self.sides)]
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        least = np.maximum.reduceat(shift[order], first) if len(first) else shift
+        starts = np.append(first, len(group))
+        run, own, bin, sums, _ = fit(starts, low[order], least.astype(np.uint8), sides, self.atoms, self.capacity)
+        return group[first][run].astype(np.uint32), own, bin, sums
 
+    def _add(self, values: Floats, side: Labels | Codes | None, weight: Floats | None, runs: Runs) -> None:
+        keys, group = self.lattice.keys(values), runs.codes()
+        step = WAITING // self.sides + 1
+        for block in (slice(start, start + step) for start in range(0, len(keys), step)):
+            amounts: Any = np.zeros((len(keys[block]), self.sides), dtype=self.kind)
+            places = 0 if side is None else side[block]
+            amounts[np.arange(len(amounts)), places] = 1 if weight is None else weight[block]
+            self._append(group[block], keys[block], np.zeros(len(amounts), dtype=np.int64), amounts)
 
-def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables) -> None:
-    """Insert new bins into their tables, which must have free slots; 0.5 µs per bin. First bins are found fastest."""
-    left = np.arange(len(ids))[::-1]
-    while len(left):
-        slots = find(groups[left], ids[left], tables)
-        tables.ids[slots] = ids[left]  # if several bins get the same slot, the last one wins and the others try again
-        won = tables.ids[slots] == ids[left]
-        tables.counts[slots[won]] = counts[left[won]]
-        left = left[~won]
+    def _append(self, group: Codes, low: Keys, shift: NDArray[Any], amounts: Counts) -> None:
+        self._parts.append((group, low, shift, amounts))
+        if sum(part[3].size for part in self._parts) >= max(WAITING, 2 * self._held):
+            self._parts = [self._merged()]
+            self._held = self._parts[0][3].size
 
-
-def find(groups: Codes, ids: Integers, tables: HashTables) -> Slots:
-    """The slot of each bin, or the free slot for it."""
-    bits, offsets = tables.bits[groups], tables.offsets[groups]
-    place = home(ids, bits)
-    slots: Slots = offsets + place.view(np.int64)
-    held = tables.ids[slots]
-    left = np.flatnonzero((held != ids) & (held != EMPTY))
-    last = last_slot(bits)
-    while len(left):
-        place[left] = following(place[left], ids[left]) & last[left]
-        slots[left] = offsets[left] + place[left].view(np.int64)
-        held = tables.ids[slots[left]]
-        left = left[(held != ids[left]) & (held != EMPTY)]
-    return slots
-
-
-def home(ids: Integers, bits: Integers) -> NDArray[np.uint64]:
-    """The first slot to try for a bin. Adjacent bins have adjacent first slots."""
-    far = (ids >> bits >> WIDE).view(np.uint64)
-    far *= MIX
-    far >>= np.uint64(64) - bits.view(np.uint64)
-    far += ids.view(np.uint64)
-    far &= last_slot(bits)
-    return far
-
-
-def last_slot(bits: Integers) -> NDArray[np.uint64]:
-    """The last slot of a table, which is also the bit mask of its slots."""
-    last: NDArray[np.uint64] = (np.uint64(1) << bits.view(np.uint64)) - np.uint64(1)
-    return last
-
-
-def following(places: NDArray[np.uint64], ids: Integers) -> NDArray[np.uint64]:
-    """The next slots to try. The sequence visits all slots and avoids adjacent slots, which are often occupied too."""
-    return places * FACTOR + (ids.view(np.uint64) * MIX >> STEP_BITS | np.uint64(1))
-
-
-def count_bins(
-    values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, lattice: Lattice, tables: HashTables
-) -> Codes:
-    """Count rows whose bins have a slot, and return the rows whose bins have none; 20 ns."""
-    if not tables.offsets[runs.groups].any():
-        return np.arange(len(values))
-    sides = tables.counts.shape[1]
-    counts, missed = tables.counts.reshape(-1), [np.empty(0, dtype=np.intp)]
-    for block, groups in runs.blocks(PROBED):
-        bits, shifts, offsets = (of[groups] for of in (tables.bits, tables.shifts, tables.offsets))
-        ids = lattice.keys(values[block])
-        ids >>= shifts
-        slots: Slots = home(ids, bits).view(np.int64)
-        slots += offsets
-        elsewhere = np.flatnonzero(tables.ids[slots] != ids)
-        slots[elsewhere] = 0  # counts of this slot are never read
-        slots *= sides
-        if label is not None:
-            slots += label[block]
-        np.add.at(counts, slots, 1 if weight is None else weight[block])
-        missed.append(block.start + elsewhere)
-    rows: Codes = np.concatenate(missed)
-    group = runs.codes_of(rows)
-    ids = identify(lattice.keys(values[rows]), tables.shifts[group], lattice)
-    slots = find(group, ids, tables)
-    known = tables.ids[slots] == ids
-    slots = slots[known] * sides
-    if label is not None:
-        slots += label[rows[known]]
-    np.add.at(counts, slots, 1 if weight is None else weight[rows[known]])
-    new: Codes = rows[~known]
-    return new
+    def _merged(self) -> tuple[Codes, Keys, NDArray[Any], Counts]:
+        """Group, lowest key, shift, and amounts of each bin."""
+        group, own, bin, sums = self.cells()
+        shift = own.astype(np.int64)
+        return group.astype(np.int64), bin << shift, shift, np.stack(sums, axis=1)

@@ -1,0 +1,93 @@
+// The bins of one group as cells in ascending order, and the finest shift at which they fit a capacity.
+#pragma once
+
+#include <numeric>
+
+#include "lattice.hpp"
+
+// Cell i has the lowest key of its bin, low[i], and amounts[i * stride] and those after it.
+template <class Amount>
+struct Cells {
+  i64 stride;
+  std::vector<i64> low;
+  std::vector<Amount> amounts;
+
+  explicit Cells(i64 stride) : stride(stride) {}
+
+  i64 size() const { return static_cast<i64>(low.size()); }
+
+  void clear() {
+    low.clear();
+    amounts.clear();
+  }
+
+  Amount* at(i64 cell) { return amounts.data() + cell * stride; }
+  const Amount* at(i64 cell) const { return amounts.data() + cell * stride; }
+
+  Amount* append(i64 key) {
+    low.push_back(key);
+    amounts.resize(amounts.size() + stride);
+    return at(size() - 1);
+  }
+
+  void append(i64 key, const Amount* values) {
+    low.push_back(key);
+    amounts.insert(amounts.end(), values, values + stride);
+  }
+
+  // Sort by key; equal keys stay in order.
+  void sort() {
+    if (std::is_sorted(low.begin(), low.end())) return;
+    std::vector<i64> order(low.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [this](i64 a, i64 b) { return low[a] < low[b]; });
+    Cells sorted(stride);
+    sorted.low.reserve(low.size());
+    sorted.amounts.reserve(amounts.size());
+    for (i64 cell : order) sorted.append(low[cell], at(cell));
+    low.swap(sorted.low);
+    amounts.swap(sorted.amounts);
+  }
+
+  // Merge sorted cells at the smallest shift, at least the given one, at which their bins fit the capacity.
+  int fit(int least, i64 capacity, const Atoms& atoms) {
+    const bool distinct = std::adjacent_find(low.begin(), low.end()) == low.end();
+    if (distinct && !least && size() <= capacity) return 0;
+    const int shift = find_shift(least, capacity, atoms);
+    merge(shift, atoms);
+    return shift;
+  }
+
+ private:
+
+  int find_shift(int least, i64 capacity, const Atoms& atoms) {
+    i64 merging[NEVER + 1] = {};
+    levels.resize(low.size());
+    for (i64 i = 1; i < size(); i++) merging[levels[i] = atoms.level(low[i - 1], low[i])]++;
+    i64 bins = size();
+    for (int shift = 0; shift <= least; shift++) bins -= merging[shift];
+    int shift = least;
+    while (bins > capacity && shift < MAX_SHIFT) bins -= merging[++shift];
+    return shift;
+  }
+
+  // Add up the cells of each bin, in their order.
+  void merge(int shift, const Atoms& atoms) {
+    i64 bin = -1;
+    for (i64 i = 0; i < size(); i++) {
+      const Amount* more = at(i);
+      if (i == 0 || levels[i] > shift) {
+        bin++;
+        low[bin] = lowest_key(low[i], atoms.limit(low[i], shift));
+        std::copy(more, more + stride, at(bin));
+      } else {
+        Amount* own = at(bin);
+        for (i64 side = 0; side < stride; side++) own[side] += more[side];
+      }
+    }
+    low.resize(bin + 1);
+    amounts.resize((bin + 1) * stride);
+  }
+
+  std::vector<u8> levels;  // lowest shift at which a cell shares a bin with the cell before it
+};

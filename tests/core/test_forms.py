@@ -1,0 +1,73 @@
+"""Which form of the loops is used, and what is said of it."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from streammetrics import core
+
+COUNT = """
+import streammetrics as sm
+for _ in range(2):
+    sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, 0.2]})
+"""
+BUILT = find_spec("streammetrics.core._baseline") is not None
+built = pytest.mark.skipif(not BUILT, reason="built without a compiler")
+
+
+def run(code, **variables):
+    """A Python process in which the loops can be of any form."""
+    environment = {key: value for key, value in os.environ.items() if key != core.CHOICE} | variables
+    return subprocess.run([sys.executable, *code], capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize("form", core.FORMS)
+def test_a_variable_forces_one_form(form):
+    if form != core.DEFINITION and find_spec(f"streammetrics.core._{form}") is None:
+        pytest.skip("not built for this processor")
+    done = run(["-m", "streammetrics", "--version"], STREAMMETRICS_CORE=form)
+    assert done.stdout.endswith(f"(loops over rows: {core.FORMS[form]})\n"), done.stderr
+
+
+def test_another_value_is_an_error():
+    done = run(["-c", "import streammetrics.core"], STREAMMETRICS_CORE="fast")
+    assert "STREAMMETRICS_CORE must be one of avx2, baseline, definition, got 'fast'." in done.stderr
+
+
+def test_a_chosen_definition_and_compiled_loops_give_no_warning():
+    assert run(["-c", COUNT], STREAMMETRICS_CORE="definition").stderr == ""
+    if BUILT:
+        assert run(["-c", COUNT]).stderr == ""
+
+
+MISSING = "import sys; sys.modules['streammetrics.core._baseline'] = None"
+
+
+def test_without_compiled_loops_the_first_rows_give_one_warning():
+    done = run(["-W", "default", "-c", MISSING + COUNT])
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning: streammetrics has no compiled loops") == 1
+    imports = "; import streammetrics as sm; sm.binary; from streammetrics import core; assert core.compiled is None"
+    assert run(["-c", MISSING + imports]).stderr == ""
+
+
+def test_a_warning_that_is_an_error_changes_nothing():
+    code = """
+import streammetrics as sm
+acc = sm.binary(y_true="y", y_score="p")
+for _ in range(2):
+    try:
+        acc.update({"y": [1, 0], "p": [0.9, 0.2]})
+    except RuntimeWarning:
+        print(acc.seen)
+"""
+    assert run(["-W", "error::RuntimeWarning", "-c", MISSING + code]).stdout == "0\n0\n"
+
+
+@built
+def test_a_function_of_the_core_is_the_compiled_one_of_its_name():
+    done = run(["-c", "from streammetrics import core; print(core.count_pairs is core.compiled.count_pairs)"])
+    assert done.stdout == "True\n", done.stderr
