@@ -33,7 +33,6 @@ from streammetrics.core.definition.runs import Counts as Counts
 from streammetrics.core.definition.runs import Extent as Extent
 from streammetrics.core.definition.runs import Floats as Floats
 from streammetrics.core.definition.runs import Labels as Labels
-from streammetrics.core.definition.runs import Order as Order
 from streammetrics.core.definition.runs import Runs as Runs
 from streammetrics.core.definition.runs import ranges as ranges
 
@@ -113,4 +112,3 @@ sum_families: Final = fastest(errors.sum_families)
 sum_loss_differences: Final = fastest(pairs.sum_loss_differences)
 sum_losses: Final = fastest(losses.sum_losses)
 sum_values: Final = fastest(errors.sum_values)
-take: Final = fastest(arranging.take)

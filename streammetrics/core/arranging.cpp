@@ -1,4 +1,5 @@
-// The order of rows by group: a counting sort. Defined in definition/arranging.py.
+// Rows in the order of their groups: a counting sort, which moves all columns at once. Defined in
+// definition/arranging.py.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -11,13 +12,16 @@
 
 namespace {
 
-using Place = std::int32_t;
+using Place = u32;
+using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // of any type
+using Moved = nb::ndarray<nb::numpy, nb::ndim<1>>;
 
 constexpr i64 SHORT = 6;  // minimum average rows of a run; with shorter runs, sorting costs more than it saves
 constexpr i64 LANES = 4;  // counts of a group, so that a row does not wait for the previous row of its group
+constexpr i64 TILE = 512;  // rows whose places are found before they move
 
 struct Arranged {
-  std::optional<Made<Place>> order;
+  std::vector<Place> next;  // the place of the next row of each group; nothing if rows stay in their order
   Made<i64> starts, groups;
 
   explicit Arranged(i64 runs) : starts(static_cast<u64>(runs + 1)), groups(static_cast<u64>(runs)) {}
@@ -72,57 +76,82 @@ Arranged sort(const i64* codes, i64 rows, i64 groups) {
     if (starts[place] < starts[place + 1]) found.starts[run] = starts[place], found.groups[run++] = group;
   }
   found.starts[runs] = rows;
-  Place* order = found.order.emplace(static_cast<u64>(rows)).data();
-  Place* next = starts.data();
-  for (i64 row = 0; row < rows; row++) order[next[codes[row]]++] = static_cast<Place>(row);
+  found.next = std::move(starts);
   return found;
 }
 
-using Arrangement = std::tuple<std::optional<Array<Place>>, Array<i64>, Array<i64>>;
+template <class Value>
+void move_tile(const void* values, i64 first, i64 rows, const Place* places, void* out) {
+  const Value* from = static_cast<const Value*>(values) + first;
+  for (i64 row = 0; row < rows; row++) static_cast<Value*>(out)[places[row]] = from[row];
+}
 
-Arrangement arrange(const In<i64>& codes, i64 groups) {
+struct Move {
+  const void* from;
+  Made<u8> to;
+  u64 size;  // bytes of a value
+
+  explicit Move(const Column& column)
+      : from(column.data()), to(column.shape(0) * column.itemsize()), size(column.itemsize()) {
+    require(size == 1 || size == 8, "columns must have values of 1 or 8 bytes");
+  }
+
+  void move(i64 first, i64 rows, const Place* places) {
+    if (size == 1)
+      move_tile<u8>(from, first, rows, places, to.data());
+    else
+      move_tile<u64>(from, first, rows, places, to.data());
+  }
+};
+
+void move_columns(const i64* codes, i64 rows, std::vector<Place>& next, std::vector<Move>& columns) {
+  Place places[TILE];
+  for (i64 first = 0; first < rows; first += TILE) {
+    const i64 size = std::min(TILE, rows - first);
+    for (i64 row = 0; row < size; row++) places[row] = next[static_cast<u64>(codes[first + row])]++;
+    for (Move& column : columns) column.move(first, size, places);
+  }
+}
+
+Moved returned(Move&& move, const Column& column) {
+  void* data = move.to.values.get();
+  nb::capsule owner(data, [](void* values) noexcept { Spare::put(values); });
+  move.to.values.release();
+  const size_t rows = column.shape(0);
+  return Moved(data, 1, &rows, owner, nullptr, column.dtype());
+}
+
+using Arrangement = std::tuple<std::optional<std::vector<Moved>>, Array<i64>, Array<i64>>;
+
+Arrangement arrange(const In<i64>& codes, i64 groups, const std::vector<Column>& columns) {
   std::optional<Arranged> found;
+  std::vector<Move> moves;
   {
     nb::gil_scoped_release released;
     require(groups >= 0, "the number of groups cannot be negative");
+    for (const Column& column : columns)
+      require(column.shape(0) == codes.shape(0), "columns must have the same number of rows");
     const i64 *group = codes.data(), rows = static_cast<i64>(codes.shape(0)), runs = count_runs(group, rows, groups);
-    if (groups <= 1 || runs * SHORT <= rows)
+    if (groups <= 1 || runs * SHORT <= rows) {
       found.emplace(keep_order(group, rows, runs));
-    else if (groups > rows / SHORT)
+    } else if (groups > rows / SHORT) {
       found.emplace(keep_rows(group, rows));
-    else
+    } else {
       found.emplace(sort(group, rows, groups));
+      for (const Column& column : columns) moves.emplace_back(column);
+      move_columns(group, rows, found->next, moves);
+    }
   }
-  std::optional<Array<Place>> order;
-  if (found->order) order = returned(std::move(*found->order));
-  return {order, returned(std::move(found->starts)), returned(std::move(found->groups))};
-}
-
-template <class T>
-Array<T> take(const In<T>& values, const In<Place>& order) {
-  Made<T> taken(order.shape(0));
-  {
-    nb::gil_scoped_release released;
-    u32 largest = 0;
-    const u64 rows = order.shape(0);
-    const Place* row = order.data();
-    const T* value = values.data();
-    T* out = taken.data();
-    for (u64 place = 0; place < rows; place++) largest = std::max(largest, static_cast<u32>(row[place]));
-    require(!rows || largest < values.shape(0), "an order must contain rows");
-    for (u64 place = 0; place < rows; place++) out[place] = value[row[place]];
+  std::optional<std::vector<Moved>> moved;
+  if (!found->next.empty()) {
+    moved.emplace();
+    for (size_t i = 0; i < columns.size(); i++) moved->push_back(returned(std::move(moves[i]), columns[i]));
   }
-  return returned(std::move(taken));
-}
-
-template <class... T>
-void bind_take(nb::module_& module) {
-  (module.def("take", &take<T>, FIXED("values"), FIXED("order")), ...);
+  return {std::move(moved), returned(std::move(found->starts)), returned(std::move(found->groups))};
 }
 
 }  // namespace
 
 void bind_arranging(nb::module_& module) {
-  module.def("arrange", &arrange, FIXED("codes"), nb::arg("groups"));
-  bind_take<double, u8, bool, i64>(module);
+  module.def("arrange", &arrange, FIXED("codes"), nb::arg("groups"), FIXED("columns"));
 }

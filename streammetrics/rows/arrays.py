@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import Codes, Order, Runs
+from streammetrics.core import Codes, Runs
 from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.codes import find, number
 from streammetrics.rows.roles import MODEL, SINGLE, Roles
@@ -90,21 +91,23 @@ class Rows:
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
-    def arranged(self, order: Order | None, runs: Runs) -> Rows:
-        """The rows in another order, None for their own, with the runs of their groups."""
-
-        def moved(values: Array) -> Array:
-            return values if order is None else core.take(values, order)
-
+    def arranged(self, codes: Codes, groups: int) -> Rows:
+        """The rows in the order of other groups."""
+        weights = [] if self.weight is None else [self.weight]
+        parts = [self.truth, self.predicted, self.score, tuple(self.inputs.values()), weights]
+        arrays = [array for part in parts for array in part]
+        moved, *runs = core.arrange(codes, groups, arrays)
+        each = iter(arrays if moved is None else moved)
+        truth, predicted, score, inputs, weights = (list(islice(each, len(part))) for part in parts)
         return replace(
             self,
-            starts=runs.starts,
-            local=runs.groups,
-            truth=tuple(map(moved, self.truth)),
-            predicted=tuple(map(moved, self.predicted)),
-            score=tuple(map(moved, self.score)),
-            inputs={name: moved(values) for name, values in self.inputs.items()},
-            weight=None if self.weight is None else moved(self.weight),
+            starts=runs[0],
+            local=runs[1],
+            truth=tuple(truth),
+            predicted=tuple(predicted),
+            score=tuple(score),
+            inputs=dict(zip(self.inputs, inputs, strict=True)),
+            weight=weights[0] if weights else None,
         )
 
 
@@ -167,8 +170,7 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
         labels=labels,
     )
     if codes is not None:
-        order, *runs = core.arrange(codes, group_count)
-        rows = rows.arranged(order, Runs(*runs))
+        rows = rows.arranged(codes, group_count)
     if labels is not None and scores and not rows.predicted:
         rows = replace(rows, predicted=(core.likeliest(rows.score),))
     return rows

@@ -1,4 +1,6 @@
-"""The order of rows by group: the compiled form against the definition."""
+"""Rows in the order of their groups: the compiled form against the definition."""
+
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,14 +12,24 @@ from streammetrics.core.definition import arranging as definition
 
 RNG = np.random.default_rng(5)
 needs_core = pytest.mark.skipif(compiled is None, reason="the compiled core is not built")
-FORMS = [definition, *([] if compiled is None else [compiled])]
+BUILDS = [] if compiled is None else [compiled, import_module("streammetrics.core._baseline")]
+FORMS = [definition, *BUILDS]
 form = pytest.mark.parametrize("form", FORMS, ids=lambda module: module.__name__.rpartition(".")[2])
 
 
+def columns_of(rows):
+    """A column of each type that rows have."""
+    values = RNG.random(rows) * 9
+    return [np.arange(rows), values, values < 3, values.astype(np.uint8)]
+
+
 def assert_forms_agree(codes, groups):
-    for one, other in zip(compiled.arrange(codes, groups), definition.arrange(codes, groups), strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
+    columns = columns_of(len(codes))
+    expected, *expected_runs = definition.arrange(codes, groups, columns)
+    for build in BUILDS:
+        moved, *runs = build.arrange(codes, groups, columns)
+        assert (moved is None) == (expected is None)
+        for one, other in zip([*(moved or []), *runs], [*(expected or []), *expected_runs], strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
 
@@ -41,8 +53,9 @@ def test_forms_agree_on_many_rows(groups, rows):
 @form
 def test_rows_are_sorted_by_group(form):
     codes = RNG.integers(0, 30, 2_000) * 2  # every other group is empty
-    order, starts, groups = form.arrange(codes, 61)
-    np.testing.assert_array_equal(order, np.argsort(codes, kind="stable"))
+    (rows, moved), starts, groups = form.arrange(codes, 61, [np.arange(2_000), codes])
+    np.testing.assert_array_equal(rows, np.argsort(codes, kind="stable"))
+    np.testing.assert_array_equal(moved, np.sort(codes))
     np.testing.assert_array_equal(Runs(starts, groups).codes(), np.sort(codes))
     assert len(groups) == 30
 
@@ -61,21 +74,16 @@ def test_rows_are_sorted_by_group(form):
 )
 def test_the_order_is_kept(form, codes, groups, runs):
     codes = np.array(codes, dtype=np.intp)
-    order, starts, found = form.arrange(codes, groups)
-    assert order is None
+    columns, starts, found = form.arrange(codes, groups, [codes * 1.5])
+    assert columns is None
     assert len(found) == runs
     np.testing.assert_array_equal(Runs(starts, found).codes(), codes)
 
 
 @form
-@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.int64, np.float64])
-def test_values_are_taken_in_order(form, dtype):
-    values = (RNG.random(1_000) * 9).astype(dtype)
-    order = RNG.permutation(1_000)[:700].astype(np.int32)
-    taken = form.take(values, order)
-    assert taken.dtype == dtype
-    np.testing.assert_array_equal(taken, values[order])
-    assert len(form.take(values, order[:0])) == 0
+def test_there_can_be_no_columns(form):
+    columns, starts, groups = form.arrange(np.tile([0, 1], 30), 2, [])
+    assert (columns, starts.tolist(), groups.tolist()) == ([], [0, 30, 60], [0, 1])
 
 
 @needs_core
@@ -85,22 +93,22 @@ def test_unknown_groups_are_rejected(code, row):
     codes = np.tile(np.arange(5), 20)
     codes[row] = code
     with pytest.raises(ValueError, match="codes must be below the number of groups"):
-        compiled.arrange(codes, 5)
+        compiled.arrange(codes, 5, [])
 
 
 @needs_core
 def test_other_arrays_are_rejected():
     for wrong in (np.zeros(3, np.int32), np.zeros(3), np.zeros((3, 1), np.intp), np.arange(6)[::2]):
         with pytest.raises(TypeError):
-            compiled.arrange(wrong, 9)
+            compiled.arrange(wrong, 9, [])
     with pytest.raises(ValueError, match="cannot be negative"):
-        compiled.arrange(np.zeros(0, np.intp), -1)
-    order = np.array([0, 2, 1], dtype=np.int32)
-    for values, wrong in ((np.zeros(3, np.float32), order), (np.zeros(3), order.astype(np.int64)), ([0.0], order)):
+        compiled.arrange(np.zeros(0, np.intp), -1, [])
+    codes = np.tile([0, 1], 30)
+    for column in (np.zeros((60, 1)), np.zeros(120)[::2], [0.0] * 60):
         with pytest.raises(TypeError):
-            compiled.take(values, wrong)
-    for place in (3, -1):
-        with pytest.raises(ValueError, match="order must contain rows"):
-            compiled.take(np.zeros(3), np.array([0, place], dtype=np.int32))
-    with pytest.raises(ValueError, match="order must contain rows"):
-        compiled.take(np.empty(0), np.zeros(1, dtype=np.int32))
+            compiled.arrange(codes, 2, [codes, column])
+    for column in (np.zeros(59), np.zeros(61), np.zeros(0)):
+        with pytest.raises(ValueError, match="same number of rows"):
+            compiled.arrange(codes, 2, [codes, column])
+    with pytest.raises(ValueError, match="1 or 8 bytes"):
+        compiled.arrange(codes, 2, [np.zeros(60, np.float32)])

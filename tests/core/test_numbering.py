@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -18,20 +19,23 @@ RNG = np.random.default_rng(3)
 INTEGERS = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
 FLOATS = [np.dtype("f4"), np.dtype("f8")]
 needs_core = pytest.mark.skipif(compiled is None, reason="the compiled core is not built")
-FORMS = [definition, *([] if compiled is None else [compiled])]
+BUILDS = [] if compiled is None else [compiled, import_module("streammetrics.core._baseline")]
+FORMS = [definition, *BUILDS]
 form = pytest.mark.parametrize("form", FORMS, ids=lambda module: module.__name__.rpartition(".")[2])
 
 
-def assert_equal(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype == other.dtype == np.intp
-        np.testing.assert_array_equal(one, other)
+def assert_forms_agree(loop, values):
+    expected = getattr(definition, loop)(values)
+    for build in BUILDS:
+        for one, other in zip(getattr(build, loop)(values), expected, strict=True):
+            assert one.dtype == other.dtype == np.intp
+            np.testing.assert_array_equal(one, other)
 
 
 @needs_core
 @given(st.sampled_from(INTEGERS).flatmap(lambda dtype: arrays.arrays(dtype, st.integers(0, 50))))
 def test_integers_have_equal_numbers_in_both_forms(values):
-    assert_equal(compiled.number_integers(values), definition.number_integers(values))
+    assert_forms_agree("number_integers", values)
 
 
 @needs_core
@@ -41,9 +45,9 @@ def test_many_integers_have_equal_numbers_in_both_forms(dtype, distinct):
     ends = np.iinfo(dtype)
     values = RNG.integers(ends.min, ends.max, distinct, dtype, endpoint=True)
     rows = RNG.choice(values, 120_000)
-    assert_equal(compiled.number_integers(rows), definition.number_integers(rows))
+    assert_forms_agree("number_integers", rows)
     narrow = (rows >> dtype.type(1)) % dtype.type(100)
-    assert_equal(compiled.number_integers(narrow), definition.number_integers(narrow))
+    assert_forms_agree("number_integers", narrow)
 
 
 @needs_core
@@ -52,7 +56,7 @@ def test_views_have_equal_numbers_in_both_forms(distinct):
     views = RNG.integers(-(2**63), 2**63 - 1, (distinct, 2), endpoint=True)
     views[::2, 0] = 7  # values that differ in one half
     rows = views[RNG.integers(0, distinct, 70_000)]
-    assert_equal(compiled.number_views(rows), definition.number_views(rows))
+    assert_forms_agree("number_views", rows)
 
 
 @form

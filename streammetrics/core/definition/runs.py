@@ -12,7 +12,6 @@ Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Scores = NDArray[np.float64 | np.uint8]
 Codes = NDArray[np.intp]
-Order = NDArray[np.int32 | np.intp]
 Counts = NDArray[np.int64 | np.float64]
 Extent: TypeAlias = tuple[float, float]
 
