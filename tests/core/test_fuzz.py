@@ -38,7 +38,7 @@ def test_arguments_are_spoilt():
     refused = 0
     for _ in range(100):
         try:
-            core.count_pairs(*fuzz.spoilt(arguments, random))
+            core.count_pairs(*fuzz.spoilt("count_pairs", arguments, random))
         except fuzz.REFUSED:
             refused += 1
     assert refused > 30

@@ -4,8 +4,8 @@
     python tests/release/rehearsal.py extras --only store  # some of them
     python tests/release/rehearsal.py lowest tests --quick --python 3.12
 
-Steps: ``wheel`` (it installs, runs compiled loops, and holds the package alone), ``uncompiled`` (the source installs and
-runs without a compiler), ``extras`` (each one alone, and what is said without it), ``bare`` (tests without any optional
+Steps: ``wheel`` (it installs, runs compiled, and holds the package alone), ``uncompiled`` (the source installs and runs
+without a compiler), ``extras`` (each one alone, and what is said without it), ``bare`` (tests without any optional
 package are skipped, and none fails), ``lowest`` and ``highest`` (the base suite with the lowest and the highest
 dependencies). The tests are those of the source distribution.
 """
