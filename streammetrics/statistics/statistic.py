@@ -246,10 +246,10 @@ class Statistic(ABC):
 
 
 def _column(name: str, values: Any, kind: pl.DataType) -> pl.Series:
-    """A column of a table. Floats are rounded to decimals."""
-    if kind != DECIMAL or getattr(values, "dtype", None) == DECIMAL:
-        return pl.Series(name, values, kind)
-    return to_decimals(pl.Series(name, values, pl.Float64))
+    """A column of a table, from an array or from decimals. Floats are rounded to decimals, and the reverse."""
+    if isinstance(values, pl.Series) and values.dtype == DECIMAL:
+        return (values if kind == DECIMAL else to_floats(values)).alias(name)
+    return to_decimals(pl.Series(name, values, pl.Float64)) if kind == DECIMAL else pl.Series(name, values, kind)
 
 
 def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
