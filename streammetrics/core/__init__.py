@@ -23,6 +23,7 @@ from streammetrics.core.definition import (
     outcomes,
     pairs,
     runs,
+    sums,
 )
 from streammetrics.core.definition.runs import CLIP as CLIP
 from streammetrics.core.definition.runs import NOTHING as NOTHING
@@ -67,6 +68,7 @@ def fastest(definition: Callable[P, T]) -> Callable[P, T]:
 
 
 add_runs: Final = fastest(runs.add_runs)
+add_sums: Final = fastest(sums.add_sums)
 arrange: Final = fastest(arranging.arrange)
 count_bins: Final = fastest(bins.count_bins)
 count_outcomes: Final = fastest(outcomes.count_outcomes)

@@ -9,5 +9,10 @@ NB_MODULE(FORM, module) {
     return false;
 #endif
   });
+  bind_calibration(module);
+  bind_classes(module);
+  bind_joint_keys(module);
+  bind_losses(module);
+  bind_outcomes(module);
   bind_pairs(module);
 }
