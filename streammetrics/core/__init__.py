@@ -25,6 +25,7 @@ from streammetrics.core.definition import (
     outcomes,
     pairs,
     runs,
+    sums,
 )
 from streammetrics.core.definition.runs import CLIP as CLIP
 from streammetrics.core.definition.runs import NOTHING as NOTHING
@@ -91,6 +92,7 @@ else:
     Bins = fastest(bins.Bins)
 
 add_runs: Final = fastest(runs.add_runs)
+add_sums: Final = fastest(sums.add_sums)
 arrange: Final = fastest(arranging.arrange)
 count_outcomes: Final = fastest(outcomes.count_outcomes)
 count_pairs: Final = fastest(pairs.count_pairs)

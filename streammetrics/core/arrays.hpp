@@ -19,6 +19,8 @@ using u64 = std::uint64_t;
 using u32 = std::uint32_t;
 using u8 = std::uint8_t;
 
+constexpr i64 BLOCK = 256;  // rows whose values fit into the fastest cache
+
 template <class T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // one value per row
 template <class T>
@@ -69,6 +71,31 @@ void require_rows(const In<T>& column, const Runs& runs) {
 template <class T>
 void require_rows(const std::optional<In<T>>& column, const Runs& runs) {
   if (column) require_rows(*column, runs);
+}
+
+inline void require_labels(const In<u8>& label) {
+  u8 all = 0;
+  for (size_t row = 0; row < label.shape(0); row++) all |= label.data()[row];
+  require(all <= 1, "labels must be 0 or 1");
+}
+
+// Scores of the classes of each row, one array per class.
+using Scores = std::vector<In<double>>;
+
+inline void require_rows(const Scores& scores, u64 rows) {
+  for (const In<double>& score : scores) require(score.shape(0) == rows, "columns must have the same number of rows");
+}
+
+inline void require_classes(const In<i64>& truth, u64 classes) {
+  u64 valid = 0;
+  for (u64 row = 0; row < truth.shape(0); row++) valid += static_cast<u64>(truth.data()[row]) < classes;
+  require(valid == truth.shape(0), "class numbers must be below the number of classes");
+}
+
+// The score that each row gives to its true class.
+inline void take_own(const Scores& scores, const In<i64>& truth, i64 start, i64 rows, double* own) {
+  const i64* numbers = truth.data() + start;
+  for (i64 row = 0; row < rows; row++) own[row] = scores[numbers[row]].data()[start + row];
 }
 
 // The amounts of rows: a number of rows, or a sum of weights.

@@ -6,8 +6,19 @@
 #define RELEASED nb::call_guard<nb::gil_scoped_release>()
 #define FIXED(name) nb::arg(name).noconvert()
 
+// Bind a loop whose last arguments are weight, runs, and out. Several loops of one name differ in the types of arrays.
+template <class Loop, class... Names>
+void bind_loop(nb::module_& module, const char* name, Loop loop, Names... names) {
+  module.def(name, loop, RELEASED, FIXED(names)..., FIXED("weight").none(), FIXED("runs"), FIXED("out"));
+}
+
 void bind_arranging(nb::module_& module);
 void bind_bins(nb::module_& module);
+void bind_calibration(nb::module_& module);
+void bind_classes(nb::module_& module);
 void bind_errors(nb::module_& module);
+void bind_joint_keys(nb::module_& module);
+void bind_losses(nb::module_& module);
 void bind_numbering(nb::module_& module);
+void bind_outcomes(nb::module_& module);
 void bind_pairs(nb::module_& module);

@@ -14,7 +14,12 @@ NB_MODULE(FORM, module) {
   });
   bind_arranging(module);
   bind_bins(module);
+  bind_calibration(module);
+  bind_classes(module);
   bind_errors(module);
+  bind_joint_keys(module);
+  bind_losses(module);
   bind_numbering(module);
+  bind_outcomes(module);
   bind_pairs(module);
 }

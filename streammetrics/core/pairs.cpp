@@ -1,29 +1,107 @@
-// Rows of two models: joint decisions, joint keys, and differences of losses. Defined in definition/pairs.py.
+// Rows of two models: joint decisions and differences of losses. Defined in definition/pairs.py.
 #include "families.hpp"
+#include "sums.hpp"
 
 namespace {
+
+using Decisions = std::vector<In<bool>>;  // one array per threshold
 
 constexpr i64 OUTCOMES = 8;  // combinations of both decisions and the label
 
 template <class Amount>
-void count_pairs(const In<u8>& label, const In<bool>& one, const In<bool>& other,
+void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other,
                  const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+  const size_t thresholds = one.size();
   runs.check(label.shape(0), out.shape(0));
-  require_rows(one, runs), require_rows(other, runs), require_rows(weight, runs);
-  require(out.ndim() == 2 && out.shape(1) == OUTCOMES, "a group has 8 cells");
+  require_labels(label);
+  require_rows(weight, runs);
+  require(other.size() == thresholds, "both models need a decision at each threshold");
+  for (size_t i = 0; i < thresholds; i++) require_rows(one[i], runs), require_rows(other[i], runs);
+  require(out.ndim() == 3 && out.shape(1) == thresholds && out.shape(2) == OUTCOMES, "a threshold has 8 cells");
   const Weights<Amount> amount(weight);
-  for (i64 run = 0; run < runs.size(); run++) {
-    Amount* cells = out.data() + runs.groups(run) * OUTCOMES;
-    for (i64 row = runs.starts(run); row < runs.starts(run + 1); row++)
-      cells[one(row) << 2 | other(row) << 1 | (label(row) != 0)] += amount[row];
+  const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
+  for (size_t i = 0; i < thresholds; i++) {
+    const bool *a = one[i].data(), *b = other[i].data();
+    for (i64 run = 0; run < runs.size(); run++) {
+      Amount* cells = out.data() + (groups[run] * static_cast<i64>(thresholds) + static_cast<i64>(i)) * OUTCOMES;
+      for (i64 row = starts[run]; row < starts[run + 1]; row++)
+        cells[a[row] << 2 | b[row] << 1 | label.data()[row]] += amount[row];
+    }
   }
+}
+
+template <class Amount>
+void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<double>& other,
+                          const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+  check_sums<Amount, 2>(runs, label.shape(0), weight, out, 2);
+  require_rows(one, runs), require_rows(other, runs);
+  require_labels(label);
+  sum_values<Amount, 2>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+    const u8* labels = label.data() + start;
+    const double *a = one.data() + start, *b = other.data() + start;
+    for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
+    for (i64 row = 0; row < rows; row++) {
+      const double y = labels[row], rest = 1.0 - y;
+      const double ratio = std::fabs((clipped(a[row]) - rest) / (clipped(b[row]) - rest));
+      block.values[0][row] = square(natural_log(ratio));
+      block.values[1][row] = square((b[row] - a[row]) * (a[row] + b[row] - 2.0 * y));
+    }
+  });
+}
+
+template <class Amount>
+void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const Scores& other,
+                                const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+  const i64 classes = static_cast<i64>(one.size());
+  check_sums<Amount, 2>(runs, truth.shape(0), weight, out, classes);
+  require(other.size() == one.size(), "both models need a score per class");
+  require_rows(one, runs.rows()), require_rows(other, runs.rows());
+  require_classes(truth, classes);
+  sum_values<Amount, 2>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+    double a[BLOCK], b[BLOCK], *brier = block.values[1];
+    std::copy_n(truth.data() + start, rows, block.cells);
+    take_own(one, truth, start, rows, a);
+    take_own(other, truth, start, rows, b);
+    std::fill_n(brier, rows, 0.0);
+    for (i64 number = 0; number < classes; number++) {
+      const double *p = one[number].data() + start, *q = other[number].data() + start;
+      for (i64 row = 0; row < rows; row++) {
+        const double twice = block.cells[row] == number ? 2.0 : 0.0;
+        brier[row] += (q[row] - p[row]) * (p[row] + q[row] - twice);
+      }
+    }
+    for (i64 row = 0; row < rows; row++) {
+      block.values[0][row] = square(natural_log(clipped(a[row]) / clipped(b[row])));
+      brier[row] = square(brier[row]);
+    }
+  });
+}
+
+void sum_error_differences(const In<double>& actual, const In<double>& one, const In<double>& other,
+                           const std::optional<In<double>>& weight, const Runs& runs, const Out<double>& out) {
+  check_sums<double, 4>(runs, actual.shape(0), weight, out, 1);
+  require_rows(one, runs), require_rows(other, runs);
+  sum_values<double, 4>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
+    std::fill_n(block.cells, rows, i64{0});
+    for (i64 row = 0; row < rows; row++) {
+      const double y = actual.data()[start + row], a = one.data()[start + row] - y, b = other.data()[start + row] - y;
+      const double absolute = std::fabs(b) - std::fabs(a);
+      block.values[0][row] = square(b - a);
+      block.values[1][row] = square(absolute);
+      block.values[2][row] = square((b - a) * (a + b));
+      block.values[3][row] = square(absolute / y);
+    }
+  });
 }
 
 }  // namespace
 
 void bind_pairs(nb::module_& module) {
-  module.def("count_pairs", &count_pairs<i64>, RELEASED, FIXED("label"), FIXED("one"), FIXED("other"),
-             FIXED("weight").none(), FIXED("runs"), FIXED("out"));
-  module.def("count_pairs", &count_pairs<double>, RELEASED, FIXED("label"), FIXED("one"), FIXED("other"),
-             FIXED("weight").none(), FIXED("runs"), FIXED("out"));
+  bind_loop(module, "count_pairs", count_pairs<i64>, "label", "one", "other");
+  bind_loop(module, "count_pairs", count_pairs<double>, "label", "one", "other");
+  bind_loop(module, "sum_loss_differences", sum_loss_differences<i64>, "label", "one", "other");
+  bind_loop(module, "sum_loss_differences", sum_loss_differences<double>, "label", "one", "other");
+  bind_loop(module, "sum_class_loss_differences", sum_class_loss_differences<i64>, "truth", "one", "other");
+  bind_loop(module, "sum_class_loss_differences", sum_class_loss_differences<double>, "truth", "one", "other");
+  bind_loop(module, "sum_error_differences", sum_error_differences, "actual", "one", "other");
 }

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.core import Codes
+from streammetrics.core.definition.sums import settled
 from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
 
@@ -29,11 +30,16 @@ class Summing(Protocol):
 
 @dataclass
 class Sums(Counter):
-    """Sums of the cells of all groups: integers if all cells count rows, otherwise floats."""
+    """Sums of the cells of all groups: floats, or integers.
+
+    If ``counts`` is set, cells of integers have so many counts, followed by two integers per sum, as described in
+    ``core/definition/sums.py``. Otherwise, all integers are counts.
+    """
 
     statistic: Summing
     weighted: bool
     integers: bool
+    counts: int | None = None
     values: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
     groups: int = 0
 
@@ -43,9 +49,16 @@ class Sums(Counter):
         self.statistic.count(rows, self.values)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Add the sums of another counter."""
+        """Add the sums of another counter.
+
+        Raises:
+            OverflowError: If a sum is too large. The sums stay unchanged.
+        """
         self._make_room(groups, other.values.shape[1:])
-        self.values[numbers] += other.values[: other.groups]
+        total = self.values[numbers] + other.values[: other.groups]
+        if self.integers and self.counts is not None:
+            total[..., self.counts :] = settled(total[..., self.counts :])
+        self.values[numbers] = total
 
     def table(self) -> pl.DataFrame:
         """Return the table of the statistic."""

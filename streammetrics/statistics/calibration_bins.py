@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -64,20 +64,25 @@ class CalibrationBins(Summed):
         """Whether scores must lie in [0, 1]."""
         return True
 
+    @property
+    def cell_layout(self) -> tuple[int, int]:
+        """The number of rows, and the sums of scores and their squares."""
+        return 1, 2
+
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each bin and class."""
-        return self.bins, 2, 3
+        return self.bins, 2, self.cell_width(rows)
 
-    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Sums over the rows of each bin and class: shape (groups, bins, 2, 3)."""
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each bin and class: shape (groups, bins, 2, width)."""
         core.sum_calibration(rows.truth[0], rows.score[0], self.edges, rows.weight, rows.runs, out)
 
-    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """The table of these sums."""
         total, positive = values.sum(axis=2), values[:, :, 1]
         group, bin = np.nonzero(total[..., 0])
-        weight, score, score_square = total[group, bin].T
-        pos, pos_score, _ = positive[group, bin].T
+        weight, score, score_square = self.read_cells(total[group, bin])
+        pos, pos_score, _ = self.read_cells(positive[group, bin])
         columns = dict(zip((*self.counts, *self.sums), (weight, pos, score, score_square, pos_score), strict=True))
         return self.table(weighted, group=group, bin=bin, **columns)
 

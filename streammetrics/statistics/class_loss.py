@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
@@ -39,10 +38,10 @@ class ClassLoss(Losses):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
-        return len(rows.score), 5
+        return len(rows.score), self.cell_width(rows)
 
-    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Sums over the rows of each class: shape (groups, classes, 5)."""
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, classes, width)."""
         core.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:

@@ -58,8 +58,8 @@ class LabelSets(Summed):
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
             raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
 
-    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Sums over the rows of each group: shape (groups, 7)."""
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each group: shape (groups, width)."""
         predicted = rows.predicted or tuple(
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
         )
@@ -69,10 +69,13 @@ class LabelSets(Summed):
             both += true & found
             either += true | found
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
-        values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
-        values += [wrong**2, jaccard**2]
-        weight = 1.0 if rows.weight is None else rows.weight
-        core.add_runs(out, np.stack(values) * weight, rows.runs)
+        counts = np.stack([np.ones_like(wrong), wrong == 0, wrong, np.full_like(wrong, len(rows.truth))])
+        values = np.stack([jaccard, wrong**2, jaccard**2])
+        if rows.weight is None:
+            core.add_runs(out[:, : len(counts)], counts, rows.runs)
+            core.add_sums(out[:, len(counts) :], values, rows.runs)
+        else:
+            core.add_runs(out, np.concatenate([counts, values]) * rows.weight, rows.runs)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

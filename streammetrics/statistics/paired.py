@@ -100,7 +100,9 @@ class PairedSums(Paired, Summed):
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """The counts and sums of a pair, in the groups that have rows of it."""
         group = np.flatnonzero(values.any(axis=1))
-        return self.table(weighted, group=group, **dict(zip((*self.counts, *self.sums), values[group].T, strict=True)))
+        return self.table(
+            weighted, group=group, **dict(zip((*self.counts, *self.sums), self.read_cells(values[group]), strict=True))
+        )
 
 
 def pairs_kept(statistics: Iterable[Statistic]) -> tuple[Pair, ...]:

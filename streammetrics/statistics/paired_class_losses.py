@@ -39,10 +39,10 @@ class PairedClassLosses(PairedLosses):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
-        return len(rows.score) // 2, 3
+        return len(rows.score) // 2, self.cell_width(rows)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Sums over the rows of each class: shape (groups, classes, 3)."""
+        """Sums over the rows of each class: shape (groups, classes, width)."""
         classes = len(rows.score) // 2
         one, other = rows.score[:classes], rows.score[classes:]
         core.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)

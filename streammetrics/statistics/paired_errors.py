@@ -45,6 +45,8 @@ class PairedErrors(PairedSums):
         f"{loss}_difference_square_sum" for loss in ("error", "absolute", "square", "percentage")
     )
 
+    bounded_sums: ClassVar[bool] = False
+
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over rows: shape (groups, 5)."""
         one, other = rows.predicted

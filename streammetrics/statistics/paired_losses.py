@@ -49,10 +49,10 @@ class PairedLosses(Losses, PairedSums):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
-        return 2, 3
+        return 2, self.cell_width(rows)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Sums over the rows of each class: shape (groups, 2, 3)."""
+        """Sums over the rows of each class: shape (groups, 2, width)."""
         one, other = rows.score
         core.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 

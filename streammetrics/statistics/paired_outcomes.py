@@ -59,12 +59,12 @@ class PairedOutcomes(PairedSums, Thresholded):
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by both decisions and label: shape (groups, thresholds, 8)."""
         if self.thresholds:
-            limits = np.stack([rows.rounded(self.thresholds, score) for score in range(2)], axis=1)
-            decided = [[score >= limit for score, limit in zip(rows.score, both, strict=True)] for both in limits]
+            one, other = (
+                [score >= limit for limit in rows.rounded(self.thresholds, i)] for i, score in enumerate(rows.score)
+            )
         else:
-            decided = [[predicted.view(np.bool_) for predicted in rows.predicted]]
-        for i, (one, other) in enumerate(decided):
-            core.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out[:, i])
+            one, other = ([predicted.view(np.bool_)] for predicted in rows.predicted)
+        core.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold, in the groups that have rows of the pair."""

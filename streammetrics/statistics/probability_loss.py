@@ -31,7 +31,7 @@ class Losses(Summed):
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """The table, with a row for each class that has rows."""
         group, actual = np.nonzero(values[..., 0])
-        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
+        columns = dict(zip((*self.counts, *self.sums), self.read_cells(values[group, actual]), strict=True))
         return self.table(weighted, group=group, actual=actual, **columns)
 
 
@@ -59,10 +59,10 @@ class ProbabilityLoss(Losses):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
-        return 2, 5
+        return 2, self.cell_width(rows)
 
-    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Sums over the rows of each class: shape (groups, 2, 5)."""
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, 2, width)."""
         core.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
 
     def valid(self) -> pl.Expr:

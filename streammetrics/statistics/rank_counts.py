@@ -37,11 +37,11 @@ class RankCounts(Summed):
         """Ranks."""
         return (len(rows.score),)
 
-    def count(self, rows: Rows, out: NDArray[np.int64 | np.float64]) -> None:
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank: shape (groups, classes)."""
         core.count_ranks(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
-    def tabulate(self, values: NDArray[np.int64 | np.float64], weighted: bool) -> pl.DataFrame:
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """The table of these counts."""
         group, place = np.nonzero(values)
         return self.table(weighted, group=group, rank=place + 1, count=values[group, place])

@@ -60,6 +60,7 @@ class RowSums(Summed):
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = ()
+    bounded_sums: ClassVar[bool] = False
     _arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from streammetrics.core.definition.runs import Floats, Labels, Runs, add_each
+from streammetrics.core.definition.runs import Counts, Floats, Labels, Runs
+from streammetrics.core.definition.sums import add_values
 
 
 def sum_calibration(
-    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
+    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """Sum weight, score, and its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, 3); 10 ns."""
-    bins = len(edges) - 1
-    for block, group in runs.blocks():
-        scores = score[block]
-        bin = (scores * bins).astype(np.intp)  # off by one at most, corrected with the edges
-        bin -= (scores <= edges[bin]) & (bin > 0)
-        bin += scores > edges[bin + 1]
-        values = np.stack([np.ones_like(scores) if weight is None else weight[block], scores, np.square(scores)])
-        if weight is not None:
-            values[1:] *= values[0]
-        add_each(out, (group * bins + bin) * 2 + label[block], values)
+    """Sum score and its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, cell).
+
+    The ``edges`` must be evenly spaced from 0 to 1. The first bin includes 0.
+    """
+    bin = np.maximum(np.searchsorted(edges, score) - 1, 0)
+    cells = (runs.codes() * (len(edges) - 1) + bin) * 2 + label
+    add_values(out, cells, (score, np.square(score)), weight)

@@ -1,7 +1,6 @@
-"""Kernels for rows with a score per class, in numpy.
+"""Loops over rows with a score per class.
 
-``truth`` contains the number of the true class of each row, and ``scores`` one array per class. Costs are CPU time per
-row and class.
+``truth`` contains the number of the true class of each row, and ``scores`` one array per class.
 """
 
 from __future__ import annotations
@@ -10,20 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streammetrics.core.definition.runs import CLIP, Codes, Counts, Floats, Runs, add, add_each, blocks
+from streammetrics.core.definition.runs import Codes, Counts, Floats, Runs
+from streammetrics.core.definition.sums import add_values, clipped, log
 
 CELLS = 1 << 20  # values that are sorted at once
 DECIMALS = 1e12  # floats represent integers exactly up to 1000 times this number
 
 
 def likeliest(scores: Sequence[Floats]) -> Codes:
-    """The class with the highest score of each row, the first one if scores are tied; 2 ns."""
-    best: Codes = np.zeros(len(scores[0]), dtype=np.intp)
-    for block in blocks(len(best)):
-        highest = scores[0][block].copy()
-        for i, score in enumerate(scores[1:], start=1):
-            np.copyto(best[block], i, where=score[block] > highest)
-            np.maximum(highest, score[block], out=highest)
+    """The class with the highest score of each row, the first one if scores are tied."""
+    best: Codes = np.argmax(scores, axis=0)
     return best
 
 
@@ -49,35 +44,26 @@ def row_sums(scores: Sequence[Floats]) -> Floats:
     return totals
 
 
-def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Floats) -> None:
-    """Sum weight, log loss, its square, Brier loss, and its square by class: ``out`` is (groups, classes, 5); 3 ns."""
-    for block, group in runs.blocks():
-        true = truth[block]
-        values, own, brier = np.empty((5, len(true))), np.zeros(len(true)), np.zeros(len(true))
-        for i, score in enumerate(scores):
-            hit = true == i
-            np.copyto(own, score[block], where=hit)
-            brier += np.square(score[block] - hit)
-        values[0] = 1.0 if weight is None else weight[block]
-        values[1] = -np.log(np.clip(own, CLIP, 1.0 - CLIP))
-        values[2] = np.square(values[1])
-        values[3] = brier
-        values[4] = np.square(brier)
-        if weight is not None:
-            values[1:] *= values[0]
-        add_each(out, group * len(scores) + true, values)
+def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
+    """Sum log loss, its square, Brier loss, and its square by class: ``out`` is (groups, classes, cell)."""
+    log_loss = -log(clipped(own_scores(truth, scores)))
+    brier = sum((np.square(score - (truth == i)) for i, score in enumerate(scores)), np.zeros(len(truth)))
+    values = (log_loss, np.square(log_loss), brier, np.square(brier))
+    add_values(out, runs.codes() * len(scores) + truth, values, weight)
 
 
 def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
-    """Count rows by the rank of the true class, 0 for the highest score: ``out`` is (groups, classes); 3 ns.
+    """Count rows by the rank of the true class, 0 for the highest score: ``out`` is (groups, classes).
 
     If scores are tied, the first class ranks higher.
     """
-    for block, group in runs.blocks():
-        true = truth[block]
-        own, rank = np.zeros(len(true)), np.zeros(len(true), dtype=np.intp)
-        for i, score in enumerate(scores):
-            np.copyto(own, score[block], where=true == i)
-        for i, score in enumerate(scores):
-            rank += (score[block] > own) | ((score[block] == own) & (true > i))
-        add(out, group * len(scores) + rank, 1 if weight is None else weight[block])
+    own, rank = own_scores(truth, scores), np.zeros(len(truth), dtype=np.intp)
+    for i, score in enumerate(scores):
+        rank += (score > own) | ((score == own) & (truth > i))
+    np.add.at(out, (runs.codes(), rank), 1 if weight is None else weight)
+
+
+def own_scores(truth: Codes, scores: Sequence[Floats]) -> Floats:
+    """The score that each row gives to its true class."""
+    own: Floats = np.stack(scores)[truth, np.arange(len(truth))]
+    return own

@@ -1,4 +1,4 @@
-"""Kernels for pairs of models on the same rows, in numpy: joint keys of both scores, and differences of losses."""
+"""Rows of two models: joint decisions, joint keys of both scores, and differences of losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.definition.runs import CLIP, Codes, Counts, Floats, Labels, Runs, add_each, blocks
+from streammetrics.core.definition.classes import own_scores
+from streammetrics.core.definition.runs import Codes, Counts, Floats, Labels, Runs
+from streammetrics.core.definition.sums import add_values, clipped, log
 from streammetrics.core.lattice import Keys, Lattice
 
 SIDE = 31  # bits of each score in a joint key
@@ -26,15 +28,11 @@ OUTCOMES = 8  # combinations of both decisions and the label
 
 
 def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
-    """Write a joint key for each pair of values, with interleaved bits (Morton 1966); 20 ns.
+    """Write a joint key for each pair of values, with interleaved bits (Morton 1966).
 
     Pairs whose keys have the same prefix lie in one rectangle of the plane, so bins of keys are cells of the plane.
     """
-    for block in blocks(len(one)):
-        own = out[block]
-        own[:] = _spread(_prefixes(one[block], lattice))
-        own <<= 1
-        own |= _spread(_prefixes(other[block], lattice))
+    out[:] = _spread(_prefixes(one, lattice)) << 1 | _spread(_prefixes(other, lattice))
 
 
 def sides(keys: Keys) -> tuple[Keys, Keys]:
@@ -43,41 +41,26 @@ def sides(keys: Keys) -> tuple[Keys, Keys]:
 
 
 def count_pairs(
-    label: Labels, one: NDArray[np.bool_], other: NDArray[np.bool_], weight: Floats | None, runs: Runs, out: Counts
+    label: Labels,
+    one: Sequence[NDArray[np.bool_]],
+    other: Sequence[NDArray[np.bool_]],
+    weight: Floats | None,
+    runs: Runs,
+    out: Counts,
 ) -> None:
-    """Count rows by both decisions and the label: ``out`` is (groups, 8); 4 ns."""
-    for block, group in runs.blocks():
-        cells = one[block].view(np.uint8) << 2
-        cells |= other[block].view(np.uint8) << 1
-        cells |= label[block]
-        own = None if weight is None else weight[block]
-        if isinstance(group, int):
-            out[group] += np.bincount(cells, own, minlength=OUTCOMES).astype(out.dtype)
-        elif len(out) < len(cells):
-            sums = np.bincount(group * OUTCOMES + cells, own, minlength=out.size)
-            out += sums.reshape(out.shape).astype(out.dtype)
-        else:
-            np.add.at(out, (group, cells), 1 if own is None else own)
+    """Count rows by both decisions and the label, at each threshold: ``out`` is (groups, thresholds, 8)."""
+    for i, (a, b) in enumerate(zip(one, other, strict=True)):
+        np.add.at(out[:, i], (runs.codes(), a * 4 + b * 2 + label), 1 if weight is None else weight)
 
 
 def sum_loss_differences(
-    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
+    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """Sum weight and squared differences of log and Brier losses by label: ``out`` is (groups, 2, 3); 14 ns."""
-    for block, group in runs.blocks():
-        own, values = label[block], np.empty((3, block.stop - block.start))
-        rest = 1.0 - own
-        a, b = one[block], other[block]
-        values[0] = 1.0 if weight is None else weight[block]
-        ratio = np.abs((_clipped(a) - rest) / (_clipped(b) - rest))
-        np.square(np.log(ratio), out=values[1])
-        np.square((b - a) * (a + b - 2.0 * own), out=values[2])
-        if weight is not None:
-            values[1:] *= values[0]
-        if isinstance(group, int):
-            out[group] += np.stack([rest, own]) @ values.T
-        else:
-            add_each(out, group * 2 + own, values)
+    """Sum squared differences of log and Brier losses by label: ``out`` is (groups, 2, cell)."""
+    rest = 1.0 - label
+    ratio = np.abs((clipped(one) - rest) / (clipped(other) - rest))
+    brier = (other - one) * (one + other - 2.0 * label)
+    add_values(out, runs.codes() * 2 + label, (np.square(log(ratio)), np.square(brier)), weight)
 
 
 def sum_class_loss_differences(
@@ -86,50 +69,28 @@ def sum_class_loss_differences(
     other: Sequence[Floats],
     weight: Floats | None,
     runs: Runs,
-    out: Floats,
+    out: Counts,
 ) -> None:
-    """Sum weight and squared differences of log and Brier losses by class: ``out`` is (groups, classes, 3)."""
-    for block, group in runs.blocks():
-        true = truth[block]
-        a, b, brier = np.zeros((3, len(true)))
-        for i, (p, q) in enumerate(zip(one, other, strict=True)):
-            hit, p, q = true == i, p[block], q[block]
-            np.copyto(a, p, where=hit)
-            np.copyto(b, q, where=hit)
-            brier += (q - p) * (p + q - 2.0 * hit)
-        values = np.ones((3, len(true))) if weight is None else np.repeat(weight[np.newaxis, block], 3, axis=0)
-        values[1] *= np.square(np.log(_clipped(a) / _clipped(b)))
-        values[2] *= np.square(brier)
-        add_each(out, group * len(one) + true, values)
+    """Sum squared differences of log and Brier losses by class: ``out`` is (groups, classes, cell)."""
+    ratio = clipped(own_scores(truth, one)) / clipped(own_scores(truth, other))
+    brier = np.zeros(len(truth))
+    for i, (p, q) in enumerate(zip(one, other, strict=True)):
+        brier += (q - p) * (p + q - 2.0 * (truth == i))
+    add_values(out, runs.codes() * len(one) + truth, (np.square(log(ratio)), np.square(brier)), weight)
 
 
 def sum_error_differences(
     actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
 ) -> None:
-    """Sum weight and squared differences of losses: ``out`` is (groups, 5); 10 ns.
+    """Sum weight and squared differences of losses in floats, as losses have no limit: ``out`` is (groups, 5).
 
     The losses are the error, the absolute error, the squared error, and the absolute percentage error.
     """
-    for block, group in runs.blocks():
-        y, values = actual[block], np.empty((5, block.stop - block.start))
-        with np.errstate(all="ignore"):
-            a, b = one[block] - y, other[block] - y
-            values[0] = 1.0 if weight is None else weight[block]
-            absolute = np.abs(b) - np.abs(a)
-            np.square(b - a, out=values[1])
-            np.square(absolute, out=values[2])
-            np.square((b - a) * (a + b), out=values[3])
-            np.square(absolute / y, out=values[4])
-            if weight is not None:
-                values[1:] *= values[0]
-            if isinstance(group, int):
-                out[group] += values.sum(axis=1)
-            else:
-                add_each(out, group, values)
-
-
-def _clipped(score: Floats) -> Floats:
-    return np.minimum(np.maximum(score, CLIP), 1.0 - CLIP)
+    with np.errstate(all="ignore"):
+        a, b = one - actual, other - actual
+        absolute = np.abs(b) - np.abs(a)
+        values = (b - a, absolute, (b - a) * (a + b), absolute / actual)
+        add_values(out, runs.codes(), [np.square(value) for value in values], weight)
 
 
 def _prefixes(values: Floats, lattice: Lattice) -> Keys:

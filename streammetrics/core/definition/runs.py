@@ -72,27 +72,6 @@ def blocks(rows: int, size: int = 0) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def add(out: Counts, cells: Codes, value: Floats | int) -> None:
-    """Add values to the cells of an array, by their flat index."""
-    flat = out.reshape(-1)
-    if len(flat) > 4 * len(cells):
-        np.add.at(flat, cells, value)
-    elif isinstance(value, int):
-        flat += np.bincount(cells, minlength=len(flat))
-    else:
-        flat += np.bincount(cells, value, minlength=len(flat))
-
-
-def add_each(out: Floats, cells: Codes, values: Floats) -> None:
-    """Add row i of ``values`` to the cells at index i of the last axis."""
-    flat = out.reshape(-1, len(values))
-    if len(flat) > 4 * len(cells):
-        for i, value in enumerate(values):
-            np.add.at(flat[:, i], cells, value)
-    else:
-        flat += np.stack([np.bincount(cells, value, minlength=len(flat)) for value in values], axis=1)
-
-
 def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
     """Sum ``values``, of shape (columns, rows), by group: ``out`` is (groups, columns)."""
     if runs.starts[-1]:

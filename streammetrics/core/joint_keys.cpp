@@ -1,0 +1,62 @@
+// Joint keys of the scores of two models, with interleaved bits (Morton 1966). Defined in definition/pairs.py.
+#include <string_view>
+
+#include "elementwise.hpp"
+#include "families.hpp"
+
+struct Domain {
+  bool probability;
+};
+
+template <>
+struct nb::detail::type_caster<Domain> {  // of a Lattice, as which it is passed
+  NB_TYPE_CASTER(Domain, const_name("Lattice"))
+
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    const object domain = steal(PyObject_GetAttrString(source.ptr(), "domain"));
+    const char* name = domain.is_valid() ? PyUnicode_AsUTF8AndSize(domain.ptr(), nullptr) : nullptr;
+    if (!name) PyErr_Clear();
+    value = Domain{name && std::string_view(name) == "probability"};
+    return name != nullptr;
+  }
+};
+
+namespace {
+
+// The highest 31 bits of the key of a value, as an integer from 0. Keys of probabilities have no sign bit.
+template <bool PROBABILITY>
+u64 prefix(double value) {
+  constexpr u64 ONE = 0x7FC0000000000000, SIGN = u64{1} << 63;
+  const u64 bits = to_bits(value + 0.0);  // turns -0.0 into 0.0
+  if (PROBABILITY) return (value > 0.5 ? ONE - to_bits(1.0 - value) : bits) >> 32;
+  return (bits & SIGN ? ~bits : bits | SIGN) >> 33;
+}
+
+// Insert a 0 before each bit.
+u64 spread(u64 bits) {
+  bits = (bits | bits << 16) & 0x0000FFFF0000FFFF;
+  bits = (bits | bits << 8) & 0x00FF00FF00FF00FF;
+  bits = (bits | bits << 4) & 0x0F0F0F0F0F0F0F0F;
+  bits = (bits | bits << 2) & 0x3333333333333333;
+  return (bits | bits << 1) & 0x5555555555555555;
+}
+
+template <bool PROBABILITY>
+void join_keys(const double* one, const double* other, i64 rows, i64* out) {
+  for (i64 row = 0; row < rows; row++)
+    out[row] = static_cast<i64>(spread(prefix<PROBABILITY>(one[row])) << 1 | spread(prefix<PROBABILITY>(other[row])));
+}
+
+void interleave(const In<double>& one, const In<double>& other, const Domain& lattice, const Out<i64>& out) {
+  const size_t rows = one.shape(0);
+  require(other.shape(0) == rows, "columns must have the same number of rows");
+  require(out.ndim() == 1 && out.shape(0) == rows, "each row needs a joint key");
+  const auto loop = lattice.probability ? join_keys<true> : join_keys<false>;
+  loop(one.data(), other.data(), static_cast<i64>(rows), out.data());
+}
+
+}  // namespace
+
+void bind_joint_keys(nb::module_& module) {
+  module.def("interleave", &interleave, RELEASED, FIXED("one"), FIXED("other"), nb::arg("lattice"), FIXED("out"));
+}
