@@ -307,8 +307,7 @@ def test_differences_by_units_contain_those_of_independent_rows_for_few_positive
     for metric in [*AT_FEW, "roc_auc", "brier_score"]:
         (lower, upper), (low, high) = ends(by_unit, metric), ends(alone, metric)
         if positives < 20:
-            rounding = 10 * ROUNDING  # squares of small losses have few digits
-            assert (lower, upper) == (None, None) or lower <= low + rounding < high - rounding <= upper, metric
+            assert (lower, upper) == (None, None) or lower <= low + ROUNDING < high - ROUNDING <= upper, metric
         else:
             assert upper - lower < high - low, metric
     for metric in ("average_precision", "ks", "log_loss_skill"):

@@ -53,9 +53,10 @@ def require_close(found, expected):
 
 
 def shards(make, random, **by):
-    """States of single batches, each reduced to its tables."""
-    cuts = np.sort(random.integers(0, SIZE + 1, 7))
-    return [make(**by).update(DATA[int(a) : int(b)]).compact() for a, b in zip([0, *cuts], [*cuts, SIZE], strict=True)]
+    """States of rows in random order, divided at random; some are reduced to their tables."""
+    rows, cuts = DATA[random.permutation(SIZE)], np.sort(random.integers(0, SIZE + 1, random.integers(1, 9)))
+    parts = [make(**by).update(rows[int(a) : int(b)]) for a, b in zip([0, *cuts], [*cuts, SIZE], strict=True)]
+    return [part.compact() if random.random() < 0.3 else part for part in parts]
 
 
 def merged(states, random):
@@ -70,12 +71,14 @@ def merged(states, random):
 
 @task
 @pytest.mark.parametrize("by", [{}, {"by": "g"}], ids=["whole", "by group"])
-def test_states_add_up_to_the_same_bytes_in_any_order_and_tree(make, by):
-    states = shards(make, np.random.default_rng(1), **by)
-    expected = sm.merge(states)
-    assert expected.seen == make(**by).update(DATA).seen
+def test_any_sharding_order_and_tree_gives_the_same_bytes(make, by):
+    expected = make(**by).update(DATA).to_bytes()
     for seed in range(200 if make is TASKS["binary"] else 20):
-        assert merged(states, np.random.default_rng(seed)).to_bytes() == expected.to_bytes()
+        random = np.random.default_rng(seed)
+        assert merged(shards(make, random, **by), random).to_bytes() == expected
+    for workers in (1, 2, 3):
+        batches = [DATA[start : start + 17] for start in range(0, SIZE, 17)]
+        assert sm.accumulate(batches, make(**by), workers=workers).to_bytes() == expected
 
 
 @task

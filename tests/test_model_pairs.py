@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
@@ -181,18 +180,13 @@ def test_which_pairs_are_kept():
     assert "paired_errors" not in {s.name for s in sm.regression(y_true="y", y_pred="p").statistics}
 
 
-def assert_close(*tables):
-    """Sums of a batch are rounded before they become decimals."""
-    assert_frame_equal(*(table.cast({cs.decimal(): pl.Float64}) for table in tables), rel_tol=1e-12)
-
-
 def test_the_order_of_models_does_not_matter():
     frame = scores(400)
     one = sm.binary(**MODELS).update(frame[:100])
     other = sm.binary(y_true="y", y_score={"b": "b", "a": "a"}).update(frame[100:])
     whole = sm.binary(**MODELS).update(frame)
     for name, table in (one + other).state.tables.items():
-        assert_close(table, whole.state.tables[name])
+        assert_frame_equal(table, whole.state.tables[name], check_exact=True)
     there, back = (whole.finalize().compare(*names).frame for names in (("a", "b"), ("b", "a")))
     assert there["ci_lower"].count() == 20
     assert (there["ci_lower"] + back["ci_upper"]).abs().max() < 1e-12
@@ -215,7 +209,7 @@ def test_workers_that_have_counted_one_block_each_add_up(by):
         total.absorb(tally(part))
     found, whole = (in_order(combine([state])) for state in (total.state(), acc.update(frame).state))
     for name, table in found.tables.items():
-        assert_close(table, whole.tables[name])
+        assert_frame_equal(table, whole.tables[name], check_exact=True)
 
 
 def test_a_refused_batch_changes_nothing():

@@ -17,7 +17,7 @@
 
 constexpr i64 LISTED = 4;              // rows per bin of the capacity that are listed
 constexpr i64 MOST_LISTED = 1 << 28;
-constexpr i64 BLOCK = 512;             // rows whose bins are found at once
+constexpr i64 AT_ONCE = 512;           // rows whose bins are found at once
 constexpr i64 STRIPE = 64;             // consecutive groups that share a lock
 constexpr i64 STRIPES = 64;
 
@@ -176,7 +176,7 @@ class Counter {
         *place++ = Row(key_of<PROBABILITY>(columns.values[row]), columns.side(row), columns.weight(row));
       if (static_cast<i64>(group.list.size()) >= most_listed()) settle(group);
     }
-    for (; row < end; row += BLOCK) count<PROBABILITY>(group, columns, row, std::min(row + BLOCK, end));
+    for (; row < end; row += AT_ONCE) count<PROBABILITY>(group, columns, row, std::min(row + AT_ONCE, end));
   }
 
   void list(Group& group, const Row& row) {
@@ -196,7 +196,7 @@ class Counter {
     GroupBins<Amount>& bins = *group.bins;
     const double* values = columns.values + start;
     const i64 rows = end - start;
-    i64 ids[BLOCK], lowest = INT64_MAX, highest = INT64_MIN;
+    i64 ids[AT_ONCE], lowest = INT64_MAX, highest = INT64_MIN;
     for (i64 i = 0; i < rows; i++) {
       ids[i] = key_of<PROBABILITY>(values[i]) >> bins.shift;
       lowest = std::min(lowest, ids[i]), highest = std::max(highest, ids[i]);

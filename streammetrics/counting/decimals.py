@@ -1,4 +1,4 @@
-"""Exact sums, counted in millionths and units of 1e-18, as decimals and as floats."""
+"""Exact sums, counted in millionths and units of 1e-18, as decimals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from streammetrics.core.definition.sums import CARRY
 from streammetrics.system.lazy import pa
 
 Integers = NDArray[np.int64]
-
-ONE_MILLION = 10**6
 
 
 def as_decimals(micros: Integers, rest: Integers) -> pl.Series:
@@ -25,13 +23,3 @@ def as_decimals(micros: Integers, rest: Integers) -> pl.Series:
     whole = units.cast(pl.Decimal(38, 0)).rechunk().to_arrow()
     placed = pa.Array.from_buffers(pa.decimal128(38, 18), len(whole), whole.buffers(), offset=whole.offset)
     return pl.Series(placed)
-
-
-def as_floats(micros: Integers, rest: Integers) -> NDArray[np.float64]:
-    """The sums, which must not be negative, as floats: the nearest, or one next to it.
-
-    >>> as_floats(np.array([1, 2_500_000]), np.array([0, 1])).tolist()
-    [1e-06, 2.5]
-    """
-    whole, part = np.divmod(micros + rest // CARRY, ONE_MILLION)
-    return whole + (part * CARRY + rest % CARRY) / 1e18

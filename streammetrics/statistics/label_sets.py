@@ -58,6 +58,11 @@ class LabelSets(Summed):
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
             raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
 
+    @property
+    def cell_layout(self) -> tuple[int, int]:
+        """Number of counts and of sums in a cell. Squares of label errors are integers, and so are counted."""
+        return len(self.counts) + 1, len(self.decimals)
+
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each group: shape (groups, width)."""
         predicted = rows.predicted or tuple(
@@ -69,13 +74,19 @@ class LabelSets(Summed):
             both += true & found
             either += true | found
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
-        counts = np.stack([np.ones_like(wrong), wrong == 0, wrong, np.full_like(wrong, len(rows.truth))])
-        values = np.stack([jaccard, wrong**2, jaccard**2])
+        counts = np.stack([np.ones_like(wrong), wrong == 0, wrong, np.full_like(wrong, len(rows.truth)), wrong**2])
+        values = np.stack([jaccard, jaccard**2])
         if rows.weight is None:
             core.add_runs(out[:, : len(counts)], counts, rows.runs)
             core.add_sums(out[:, len(counts) :], values, rows.runs)
         else:
             core.add_runs(out, np.concatenate([counts, values]) * rows.weight, rows.runs)
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """One row per group."""
+        names = (*self.counts, "label_error_square_sum", *self.decimals)
+        columns = dict(zip(names, self.read_cells(values), strict=True))
+        return self.table(weighted, group=np.arange(len(values)), **columns)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

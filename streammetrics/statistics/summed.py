@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting.counter import Counter
-from streammetrics.counting.decimals import as_floats
+from streammetrics.counting.decimals import as_decimals
 from streammetrics.counting.sums import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import Statistic
@@ -19,9 +19,7 @@ from streammetrics.statistics.statistic import Statistic
 class Summed(Statistic):
     """A statistic that sums values of rows in the same cells for every group."""
 
-    bounded_sums: ClassVar[bool] = (
-        True  # whether values of a row have a limit, so that sums without weights are integers
-    )
+    bounded_sums: ClassVar[bool] = True  # whether values of rows have a limit, so that unweighted sums are integers
 
     @property
     def cell_layout(self) -> tuple[int, int]:
@@ -47,7 +45,7 @@ class Summed(Statistic):
         counts, sums = self.cell_layout
         if not sums or cells.dtype == np.float64:
             return [*cells.T]
-        return [*cells[:, :counts].T, *map(as_floats, cells[:, counts::2].T, cells[:, counts + 1 :: 2].T)]
+        return [*cells[:, :counts].T, *map(as_decimals, cells[:, counts::2].T, cells[:, counts + 1 :: 2].T)]
 
     @abstractmethod
     def count(self, rows: Rows, out: NDArray[Any]) -> None:

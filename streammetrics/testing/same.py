@@ -1,4 +1,4 @@
-"""Comparison of two accumulators: keys and counts bit for bit, sums and metrics up to rounding."""
+"""Comparison of two accumulators: keys, counts, and decimals bit for bit, float sums and metrics up to rounding."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ METRICS = 1e-9  # relative, and absolute near 0
 def require_same(found: Accumulator, expected: Accumulator) -> None:
     """Require that two accumulators have the same state.
 
-    Groups, keys, and integers must be equal bit for bit, float sums within 1e-12. Other floats, such as moments, and
-    tables that depend on the order of rows are compared by their metrics. See `require_same_metrics`.
+    Groups, keys, integers, and decimals must be equal bit for bit, float sums within 1e-12. Other floats, such as
+    moments, and tables that depend on the order of rows are compared by their metrics. See `require_same_metrics`.
     """
     one, other = in_order(found.state), in_order(expected.state)
     assert_frame_equal(one.groups, other.groups)
@@ -32,7 +32,7 @@ def require_same(found: Accumulator, expected: Accumulator) -> None:
 
 def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
     """The columns of a table that are merged by sums, and all that are not floats."""
-    return statistic.with_floats(table).select(
+    return table.select(
         name
         for name, dtype in table.schema.items()
         if not dtype.is_float() or name in (GROUP, *statistic.keys, *statistic.counts, *statistic.sums)

@@ -13,7 +13,7 @@ FLOATS = [0.1, 0.3, 16777216.0, -0.0, None]
 
 
 def task():
-    return sm.Accumulator(sm.ConfusionCounts(), sm.ScoreHistogram(), y_true="y", y_score="p", by="g", metrics=["rows"])
+    return sm.binary(y_true="y", y_score="p", by="g", metrics=["rows"])
 
 
 def batch(groups):
