@@ -42,7 +42,7 @@ class Bins {
       require(more.shape.capacity == own.shape.capacity && more.shape.sides == own.shape.sides,
               "histograms must have the same capacity and sides");
       require(static_cast<i64>(numbers.shape(0)) >= more.size(), "every group needs a number");
-      bool valid = true;
+      bool valid = groups >= 0;
       for (i64 i = 0; i < more.size(); i++) valid &= static_cast<u64>(numbers(i)) < static_cast<u64>(groups);
       require(valid, "group numbers must be below the number of groups");
       own.grow(groups);
@@ -69,6 +69,7 @@ class Bins {
   template <class Side>
   void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,
            const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
+    require(groups >= 0, "the number of groups must not be negative");
     runs.check(values.shape(0), groups);
     require_rows(sides, runs), require_rows(weights, runs);
     std::visit([&](auto& own) {

@@ -69,7 +69,7 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
         more, firsts = number(other)
         codes, first = core.number_integers(codes * len(firsts) + more)
     found = columns[first]
-    unsure = any(dtype == pl.String or dtype.is_float() for dtype in found.dtypes)
+    unsure = any(dtype in (pl.String, pl.Binary) or dtype.is_float() for dtype in found.dtypes)
     distinct = found.unique(maintain_order=True) if unsure else found
     if distinct.height < found.height:
         codes = find(found, distinct.with_row_index()).to_numpy().astype(np.intp)[codes]

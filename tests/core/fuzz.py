@@ -259,7 +259,7 @@ def drive_bins(random: np.random.Generator) -> None:
                 own.add_classes(values, side, weight if weighted else None, runs, GROUPS)
             else:
                 own.add(values, None if sides == 1 else side.astype("u1"), weight if weighted else None, runs, GROUPS)
-        wrong = spoilt((values, side.astype("u1"), weight if weighted else None, runs, GROUPS), random)
+        wrong = spoilt("Bins", (values, side.astype("u1"), weight if weighted else None, runs, GROUPS), random)
         with suppress(*REFUSED):
             core.compiled.Bins(*options).add(*wrong)
     for one, other in counters:
