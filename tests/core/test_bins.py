@@ -1,19 +1,15 @@
 """Bins of groups: each form against the definition, and the definition against counts of whole keys."""
 
 from collections import Counter
-from importlib import import_module
 
 import numpy as np
 import pytest
+from forms import each_form
 
 from streammetrics.core import Runs, compiled
 from streammetrics.core.definition import bins as definition
 from streammetrics.core.lattice import Lattice, limit_shifts
 
-FORMS = [definition]
-if compiled is not None:
-    baseline = import_module("streammetrics.core._baseline")
-    FORMS += [baseline, *([import_module("streammetrics.core._avx2")] if baseline.has_avx2() else [])]
 GROUPS = 5
 KINDS = {
     "uniform": lambda rng, size: rng.random(size),
@@ -33,10 +29,6 @@ KINDS = {
     "infinite": lambda rng, size: rng.choice([-np.inf, np.inf, 0.0, -0.0, 5e-324, -5e-324, 1.7e308], size),
 }
 REAL = ("both signs", "far clusters", "infinite")
-
-
-def forms():
-    return pytest.mark.parametrize("form", FORMS, ids=lambda module: module.__name__.rpartition(".")[2])
 
 
 def in_runs(groups, *columns):
@@ -100,7 +92,7 @@ def rows_of(kind, size, seed, sides=2):
     return KINDS[kind](rng, size), side.astype(np.uint8) if sides == 2 else side, rng.integers(0, GROUPS, size), weight
 
 
-@forms()
+@each_form(definition)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("capacity", "atoms"), [(8, ()), (100, (0.3,)), (600, (0.25, 0.3, 0.7))])
 def test_cells_are_those_of_all_values_however_rows_come(form, kind, capacity, atoms):
@@ -117,7 +109,7 @@ def test_cells_are_those_of_all_values_however_rows_come(form, kind, capacity, a
     assert listed(parts[0].cells()) == expected
 
 
-@forms()
+@each_form(definition)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sides", [1, 2, 5])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -144,7 +136,7 @@ def forms_of_bins(form, lattice, capacity, sides, weighted):
         yield bins, rows
 
 
-@forms()
+@each_form(definition)
 @pytest.mark.parametrize(("sides", "weighted"), [(1, False), (2, False), (2, True), (3, False)])
 def test_every_form_absorbs_every_form(form, sides, weighted):
     lattice, capacity = Lattice("probability"), 64
@@ -162,7 +154,7 @@ def test_every_form_absorbs_every_form(form, sides, weighted):
             assert listed(more.cells()) == before
 
 
-@forms()
+@each_form(definition)
 def test_groups_get_other_numbers(form):
     lattice = Lattice("probability")
     values, side, groups, _ = rows_of("uniform", 2_000, 3)
@@ -176,7 +168,7 @@ def test_groups_get_other_numbers(form):
     assert listed(one.cells()) == listed(expected.cells())
 
 
-@forms()
+@each_form(definition)
 def test_counts_go_past_32_bits(form):
     lattice = Lattice("probability")
     for values in (np.array([0.1, 0.1, 0.7]), np.random.default_rng(2).random(5_000)):
@@ -189,7 +181,7 @@ def test_counts_go_past_32_bits(form):
         assert listed(bins.cells()) == [(*cell[:3], *(count << 40 for count in cell[3:])) for cell in once]
 
 
-@forms()
+@each_form(definition)
 def test_squares_of_weights_may_underflow(form):
     lattice = Lattice("probability")
     values = np.random.default_rng(4).random(3_000)
@@ -200,7 +192,7 @@ def test_squares_of_weights_may_underflow(form):
     assert [cell[:3] for cell in listed(bins.cells())] == [cell[:3] for cell in listed(counted.cells())]
 
 
-@forms()
+@each_form(definition)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("capacity", [8, 70, 10_000])
 def test_cells_of_tables_merge_at_the_finest_shift_that_fits(form, kind, capacity):
@@ -227,7 +219,7 @@ def test_cells_of_tables_merge_at_the_finest_shift_that_fits(form, kind, capacit
         assert shift >= max(own for of_run, own, *_ in listed(found) if of_run == run)
 
 
-@forms()
+@each_form(definition)
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_cells_that_merge_to_themselves_are_fitted(form, kind):
     lattice = lattice_of(kind, (0.3,))
@@ -246,7 +238,7 @@ def test_only_cells_that_merge_to_themselves_are_fitted(form, kind):
         assert form.is_fitted(starts, given["bin"], given["shift"], lattice.atom_keys, 100) == same
 
 
-@forms()
+@each_form(definition)
 def test_no_rows_have_no_cells(form):
     bins = new(form, Lattice("real"), 8)
     bins.add(np.empty(0), np.empty(0, np.uint8), None, Runs(np.zeros(1, np.int64), np.empty(0, np.int64)), GROUPS)
