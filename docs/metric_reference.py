@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streammetrics import Metric
-from streammetrics.core.definition.errors import FAMILIES
+from streammetrics.core.moments import FAMILIES
 from streammetrics.metrics import declared_metrics
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned

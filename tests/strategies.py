@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics.counting import tables
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
 from streammetrics.state import tables as state
+from streammetrics.statistics.counters import tables
 from streammetrics.statistics.view import with_weighted
 
 

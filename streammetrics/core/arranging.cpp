@@ -16,8 +16,8 @@ using Place = u32;
 using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // of any type
 using Moved = nb::ndarray<nb::numpy, nb::ndim<1>>;
 
-constexpr i64 SHORT = 6;  // minimum average rows of a run; with shorter runs, sorting costs more than it saves
-constexpr i64 LANES = 4;  // counts of a group, so that a row does not wait for the previous row of its group
+constexpr i64 SHORT = 6;   // minimum average rows of a run; with shorter runs, sorting costs more than it saves
+constexpr i64 LANES = 4;   // counts of a group, so that a row does not wait for the previous row of its group
 constexpr i64 TILE = 512;  // rows whose places are found before they move
 
 struct Arranged {

@@ -1,8 +1,9 @@
 // Counts rows by group and bin.
 //
-// The rows of a group are listed until there are a few times as many as its capacity of bins. Then they are sorted, which
-// tells the finest shift at which their bins fit, and further rows are counted in place (group_bins.hpp). When more bins
-// are occupied than fit, the shift rises. The table depends on the rows alone, not on their order or on these forms.
+// The rows of a group are listed until there are a few times as many as its capacity of bins. Then they are sorted,
+// which tells the finest shift at which their bins fit, and further rows are counted in place (group_bins.hpp). When
+// more bins are occupied than fit, the shift rises. The table depends on the rows alone, not on their order or on these
+// forms.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@
 #include "results.hpp"
 #include "sorting.hpp"
 
-constexpr i64 LISTED = 4;              // rows per bin of the capacity that are listed
+constexpr i64 LISTED = 4;  // rows per bin of the capacity that are listed
 constexpr i64 MOST_LISTED = 1 << 28;
-constexpr i64 AT_ONCE = 512;           // rows whose bins are found at once
-constexpr i64 STRIPE = 64;             // consecutive groups that share a lock
+constexpr i64 AT_ONCE = 512;  // rows whose bins are found at once
+constexpr i64 STRIPE = 64;    // consecutive groups that share a lock
 constexpr i64 STRIPES = 64;
 
 // Columns of rows. Sides are labels or numbers of classes; those and weights are null where a histogram has none.
@@ -160,7 +161,7 @@ class Counter {
 
   Atoms atoms;
   std::vector<Group> groups;
-  mutable std::shared_mutex growing;       // held alone while groups are added, merged, or read
+  mutable std::shared_mutex growing;        // held alone while groups are added, merged, or read
   std::array<std::mutex, STRIPES> stripes;  // of groups, so that several threads count at once
 
   i64 most_listed() const { return std::min(LISTED * shape.capacity, MOST_LISTED); }
@@ -203,9 +204,11 @@ class Counter {
     }
     bins.rows += rows;
     bins.cover(lowest, highest);
-    if (!bins.is_dense() || shape.marked || (bins.shift && atoms.are_within(lowest, highest, bins.shift))) {
+    const bool plain = !shape.marked && (shape.sides == 1 || columns.labels);
+    if (!bins.is_dense() || !plain || (bins.shift && atoms.are_within(lowest, highest, bins.shift))) {
       for (i64 i = 0; i < rows; i++)
-        bins.at(key_of<PROBABILITY>(values[i]), atoms)[columns.side(start + i)] += static_cast<Amount>(columns.weight(start + i));
+        bins.at(key_of<PROBABILITY>(values[i]), atoms)[columns.side(start + i)] +=
+            static_cast<Amount>(columns.weight(start + i));
     } else {
       Amount* const bin = bins.amounts();
       const i64 base = bins.base;
@@ -264,7 +267,8 @@ class Counter {
     for (std::size_t i = 0; i < rows.size();) {
       Amount* bin = cells.append(rows[i].key());
       shape.mark(bin);
-      for (const i64 key = rows[i].key(); i < rows.size() && rows[i].key() == key; i++) bin[rows[i].side()] += rows[i].amount();
+      for (const i64 key = rows[i].key(); i < rows.size() && rows[i].key() == key; i++)
+        bin[rows[i].side()] += rows[i].amount();
     }
     return 0;
   }

@@ -16,48 +16,56 @@ class Bins {
     require(capacity > 0 && sides > 0 && sides <= UINT32_MAX, "a histogram needs bins and sides");
     require(std::is_sorted(this->atoms.begin(), this->atoms.end()), "atoms must ascend");
     const Shape shape{capacity, sides, weighted || sides > 2};
-    if (weighted) counter.emplace<Counter<WeightedRow>>(shape, Atoms(this->atoms));
-    else if (sides == 1) counter.emplace<Counter<PackedRow<0>>>(shape, Atoms(this->atoms));
-    else if (sides == 2 && probability) counter.emplace<Counter<PackedRow<1>>>(shape, Atoms(this->atoms));
-    else counter.emplace<Counter<LabeledRow>>(shape, Atoms(this->atoms));
+    if (weighted)
+      counter.emplace<Counter<WeightedRow>>(shape, Atoms(this->atoms));
+    else if (sides == 1)
+      counter.emplace<Counter<PackedRow<0>>>(shape, Atoms(this->atoms));
+    else if (sides == 2 && probability)
+      counter.emplace<Counter<PackedRow<1>>>(shape, Atoms(this->atoms));
+    else
+      counter.emplace<Counter<LabeledRow>>(shape, Atoms(this->atoms));
   }
 
   void add(const In<double>& values, const std::optional<In<u8>>& labels, const std::optional<In<double>>& weights,
            const Runs& runs, i64 groups) {
-    add_rows({values.data(), labels ? labels->data() : nullptr, nullptr, weights ? weights->data() : nullptr}, labels, values,
-        weights, runs, groups);
+    add_rows({values.data(), labels ? labels->data() : nullptr, nullptr, weights ? weights->data() : nullptr}, labels,
+             values, weights, runs, groups);
   }
 
   void add_classes(const In<double>& values, const In<i64>& classes, const std::optional<In<double>>& weights,
                    const Runs& runs, i64 groups) {
-    add_rows({values.data(), nullptr, classes.data(), weights ? weights->data() : nullptr}, std::optional(classes), values,
-        weights, runs, groups);
+    add_rows({values.data(), nullptr, classes.data(), weights ? weights->data() : nullptr}, std::optional(classes),
+             values, weights, runs, groups);
   }
 
   void absorb(const Bins& other, const In<i64>& numbers, i64 groups) {
     require(other.counter.index() == counter.index() && other.atoms == atoms && other.probability == probability,
             "histograms must be of the same kind");
-    std::visit([&](auto& own) {
-      const auto& more = std::get<std::decay_t<decltype(own)>>(other.counter);
-      require(more.shape.capacity == own.shape.capacity && more.shape.sides == own.shape.sides,
-              "histograms must have the same capacity and sides");
-      require(static_cast<i64>(numbers.shape(0)) >= more.size(), "every group needs a number");
-      bool valid = groups >= 0;
-      for (i64 i = 0; i < more.size(); i++) valid &= static_cast<u64>(numbers(i)) < static_cast<u64>(groups);
-      require(valid, "group numbers must be below the number of groups");
-      own.grow(groups);
-      own.absorb(more, numbers.data());
-    }, counter);
+    std::visit(
+        [&](auto& own) {
+          const auto& more = std::get<std::decay_t<decltype(own)>>(other.counter);
+          require(more.shape.capacity == own.shape.capacity && more.shape.sides == own.shape.sides,
+                  "histograms must have the same capacity and sides");
+          require(static_cast<i64>(numbers.shape(0)) >= more.size(), "every group needs a number");
+          bool valid = groups >= 0;
+          for (i64 i = 0; i < more.size(); i++) valid &= static_cast<u64>(numbers(i)) < static_cast<u64>(groups);
+          require(valid, "group numbers must be below the number of groups");
+          own.grow(groups);
+          own.absorb(more, numbers.data());
+        },
+        counter);
   }
 
   nb::tuple cells() const {
-    return std::visit([](const auto& own) {
-      auto table = [&] {
-        nb::gil_scoped_release release;
-        return own.table();
-      }();
-      return table.as_tuple();
-    }, counter);
+    return std::visit(
+        [](const auto& own) {
+          auto table = [&] {
+            nb::gil_scoped_release release;
+            return own.table();
+          }();
+          return table.as_tuple();
+        },
+        counter);
   }
 
  private:
@@ -68,22 +76,27 @@ class Bins {
 
   template <class Side>
   void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,
-           const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
+                const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
     require(groups >= 0, "the number of groups must not be negative");
     runs.check(values.shape(0), groups);
     require_rows(sides, runs), require_rows(weights, runs);
-    std::visit([&](auto& own) {
-      using Row = typename std::decay_t<decltype(own)>::Row;
-      require(sides.has_value() == (own.shape.sides > 1), "rows need a side if there are several");
-      require(weights.has_value() == std::is_same_v<Row, WeightedRow>, "rows need a weight if others have one");
-      bool valid = true;
-      for (i64 row = 0; sides && row < runs.rows(); row++)
-        valid &= static_cast<u64>((*sides)(row)) < static_cast<u64>(own.shape.sides);
-      require(valid, "sides must be below their number");
-      own.grow(groups);
-      if (probability) own.template add<true>(columns, runs);
-      else own.template add<false>(columns, runs);
-    }, counter);
+    std::visit(
+        [&](auto& own) {
+          using Row = typename std::decay_t<decltype(own)>::Row;
+          require(sides.has_value() || own.shape.sides == 1, "rows need a side if there are several");
+          require(weights.has_value() == std::is_same_v<Row, WeightedRow>, "rows need a weight if others have one");
+          bool valid = true;
+          const Side* side = sides ? sides->data() : nullptr;
+          for (i64 row = 0; side && row < runs.rows(); row++)
+            valid &= static_cast<u64>(side[row]) < static_cast<u64>(own.shape.sides);
+          require(valid, "sides must be below their number");
+          own.grow(groups);
+          if (probability)
+            own.template add<true>(columns, runs);
+          else
+            own.template add<false>(columns, runs);
+        },
+        counter);
   }
 };
 
@@ -144,14 +157,18 @@ bool is_fitted(const In<i64>& starts, const In<i64>& bins, const In<u8>& shifts,
 
 void bind_bins(nb::module_& module) {
   nb::class_<Bins>(module, "Bins")
-      .def(nb::init<i64, bool, const In<i64>&, i64, bool>(), nb::arg("capacity"), nb::arg("probability"), FIXED("atoms"),
-           nb::arg("sides"), nb::arg("weighted"))
-      .def("add", &Bins::add, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
-      .def("add_classes", &Bins::add_classes, RELEASED, FIXED("values"), FIXED("classes"), FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
+      .def(nb::init<i64, bool, const In<i64>&, i64, bool>(), nb::arg("capacity"), nb::arg("probability"),
+           FIXED("atoms"), nb::arg("sides"), nb::arg("weighted"))
+      .def("add", &Bins::add, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(), FIXED("runs"),
+           nb::arg("groups"))
+      .def("add_classes", &Bins::add_classes, RELEASED, FIXED("values"), FIXED("classes"), FIXED("weight").none(),
+           FIXED("runs"), nb::arg("groups"))
       .def("absorb", &Bins::absorb, RELEASED, nb::arg("other"), FIXED("numbers"), nb::arg("groups"))
       .def("cells", &Bins::cells);
   module.def("is_fitted", &is_fitted, RELEASED, FIXED("starts"), FIXED("bins"), FIXED("shifts"), FIXED("atoms"),
              nb::arg("capacity"));
-  module.def("fit", &fit<i64>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
-  module.def("fit", &fit<double>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
+  module.def("fit", &fit<i64>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"),
+             nb::arg("capacity"));
+  module.def("fit", &fit<double>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"),
+             nb::arg("capacity"));
 }

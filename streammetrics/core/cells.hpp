@@ -59,7 +59,6 @@ struct Cells {
   }
 
  private:
-
   int find_shift(int least, i64 capacity, const Atoms& atoms) {
     i64 merging[NEVER + 1] = {};
     levels.resize(low.size());

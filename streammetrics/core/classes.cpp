@@ -58,8 +58,8 @@ void sum_class_losses(const In<i64>& truth, const Scores& scores, const std::opt
 }
 
 template <class Amount>
-void count_ranks(const In<i64>& truth, const Scores& scores, const std::optional<In<double>>& weight,
-                 const Runs& runs, const Out<Amount>& out) {
+void count_ranks(const In<i64>& truth, const Scores& scores, const std::optional<In<double>>& weight, const Runs& runs,
+                 const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(scores.size());
   runs.check(truth.shape(0), out.shape(0));
   require_rows(scores, runs.rows()), require_rows(weight, runs);

@@ -54,12 +54,13 @@ struct Sums {
     Number symmetric = ratio / (1.0 + size_of(1.0 + share));  // |e| / (|y| + |p|), whose sum could overflow
     symmetric = ratio > LARGEST ? Number{} + 1.0 : symmetric;
     symmetric = error == 0.0 ? Number{} : symmetric;
-    add_each<weighted>(terms, weight, {over, under, square, square * square, size_of(y), ratio, ratio_square, symmetric,
-                                       over * over, under * under, y * y, size_of(error * y),
-                                       ratio_square * ratio_square, symmetric * symmetric});
+    add_each<weighted>(terms, weight,
+                       {over, under, square, square * square, size_of(y), ratio, ratio_square, symmetric, over * over,
+                        under * under, y * y, size_of(error * y), ratio_square * ratio_square, symmetric * symmetric});
     const Number yy = dy * dy, ye = dy * de, ee = de * de, one = Number{} + 1.0;
-    add_each<weighted>(terms + LOSSES, weight, {one, dy, dp, yy, dp * dp, dy * dp, yy * dy, yy * de, dy * ee, de * ee,
-                                                yy * yy, yy * ye, yy * ee, ye * ee, ee * ee});
+    add_each<weighted>(terms + LOSSES, weight,
+                       {one, dy, dp, yy, dp * dp, dy * dp, yy * dy, yy * de, dy * ee, de * ee, yy * yy, yy * ye,
+                        yy * ee, ye * ee, ee * ee});
     low_y = y < low_y ? y : low_y;
     low_p = p < low_p ? p : low_p;
     high_y = y > high_y ? y : high_y;

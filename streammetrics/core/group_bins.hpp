@@ -43,8 +43,10 @@ class GroupBins {
     *this = GroupBins(shape);
     shift = at_shift, rows = row_count;
     if (cells.size()) first = cells.low.front() >> shift, last = cells.low.back() >> shift;
-    if (may_be_dense()) make_array();
-    else make_table(cells.size());
+    if (may_be_dense())
+      make_array();
+    else
+      make_table(cells.size());
     for (i64 i = 0; i < cells.size(); i++) {
       Amount* bin = at(cells.low[i], atoms);
       for (i64 side = 0; side < shape.sides; side++) bin[side] += cells.at(i)[side];
@@ -55,7 +57,9 @@ class GroupBins {
   void extract(Cells<Amount>& cells) const {
     cells.clear();
     for (i64 i = 0; i < near.size(); i++) cells.append(near.low[i], near.at(i));
-    each([&](i64 bin, const Amount* amounts) { cells.append(static_cast<i64>(static_cast<u64>(bin) << shift), amounts); });
+    each([&](i64 bin, const Amount* amounts) {
+      cells.append(static_cast<i64>(static_cast<u64>(bin) << shift), amounts);
+    });
     cells.sort();
   }
 
@@ -134,7 +138,9 @@ class GroupBins {
   void make_array() {
     const i64 room = (last - first) / 8 + 1, start = first - room;  // at both ends
     std::vector<Amount> made((last - first + 1 + 2 * room) * shape.stride());
-    each([&](i64 bin, const Amount* from) { std::copy_n(from, shape.stride(), made.data() + (bin - start) * shape.stride()); });
+    each([&](i64 bin, const Amount* from) {
+      std::copy_n(from, shape.stride(), made.data() + (bin - start) * shape.stride());
+    });
     array = std::move(made), base = start, ids = {}, slots = {};
   }
 

@@ -21,7 +21,8 @@ inline i64 bits_of(double value) {
 template <bool PROBABILITY>
 inline i64 key_of(double value) {
   const i64 bits = bits_of(value + 0.0);  // turns -0.0 into 0.0
-  if (PROBABILITY) return value > 0.5 ? static_cast<i64>(static_cast<u64>(ONE) - static_cast<u64>(bits_of(1.0 - value))) : bits;
+  if (PROBABILITY)
+    return value > 0.5 ? static_cast<i64>(static_cast<u64>(ONE) - static_cast<u64>(bits_of(1.0 - value))) : bits;
   return bits ^ ((bits >> 63) & MAGNITUDE);
 }
 
@@ -51,9 +52,8 @@ class Atoms {
 
   // Whether any bin from the first to the last has an atom.
   bool are_within(i64 first, i64 last, int shift) const {
-    return std::any_of(keys.begin(), keys.end(), [=](i64 atom) {
-      return first <= atom >> shift && atom >> shift <= last;
-    });
+    return std::any_of(keys.begin(), keys.end(),
+                       [=](i64 atom) { return first <= atom >> shift && atom >> shift <= last; });
   }
 
  private:

@@ -5,8 +5,8 @@
 namespace {
 
 template <class Amount>
-void sum_losses(const In<u8>& label, const In<double>& score, const std::optional<In<double>>& weight,
-                const Runs& runs, const Out<Amount>& out) {
+void sum_losses(const In<u8>& label, const In<double>& score, const std::optional<In<double>>& weight, const Runs& runs,
+                const Out<Amount>& out) {
   check_sums<Amount, 4>(runs, label.shape(0), weight, out, 2);
   require_rows(score, runs);
   require_labels(label);

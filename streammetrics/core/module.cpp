@@ -3,7 +3,7 @@
 
 NB_MODULE(FORM, module) {
   nb::set_leak_warnings(false);  // a process may end while a thread still counts
-  module.def("has_avx2", [] {  // and all else that -march=x86-64-v3 uses
+  module.def("has_avx2", [] {    // and all else that -march=x86-64-v3 uses
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("f16c") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("lzcnt") &&

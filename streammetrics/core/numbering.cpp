@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr u32 NONE = ~0u;       // number of a value that did not occur
+constexpr u32 NONE = ~0u;        // number of a value that did not occur
 constexpr u64 NARROW = 1 << 16;  // range of integers that are looked up in an array, however few rows
 constexpr u64 SMALL = 1 << 10;   // initial slots of a hash table
 constexpr u64 AHEAD = 256;       // words by which views are fetched before they are used, which halves the time

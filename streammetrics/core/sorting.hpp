@@ -6,9 +6,9 @@
 
 #include "lattice.hpp"
 
-constexpr std::size_t FEW_ROWS = 48;   // sorted by insertion
+constexpr std::size_t FEW_ROWS = 48;    // sorted by insertion
 constexpr std::size_t SOME_ROWS = 512;  // nearly sorted by two bytes, more by three
-constexpr std::size_t MOVES = 8;       // per row, from which on rows are not nearly sorted
+constexpr std::size_t MOVES = 8;        // per row, from which on rows are not nearly sorted
 
 // Returns whether the rows are sorted, or false after too many moves.
 template <class Row>

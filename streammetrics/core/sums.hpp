@@ -7,7 +7,7 @@
 
 constexpr double MICRO = 1e-6;
 constexpr i64 CARRY = 1'000'000'000'000;  // units of 1e-18 in a millionth
-constexpr i64 AHEAD = 8;  // runs after which a cell is in the cache
+constexpr i64 AHEAD = 8;                  // runs after which a cell is in the cache
 constexpr i64 MOST_MICROS = i64{1} << 62;
 
 template <int SUMS>

@@ -13,7 +13,6 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.counting.sums import Sums
 from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
@@ -22,6 +21,7 @@ from streammetrics.rows.frames import has_values, joint_types
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.content import data_types
 from streammetrics.statistics import ConfusionMatrix
+from streammetrics.statistics.counters.sums import Sums
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 from streammetrics.text import few

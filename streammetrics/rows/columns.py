@@ -409,6 +409,8 @@ def extent(column: pl.Series) -> Extent:
     """Return minimum and maximum of numbers, NaN if one is NaN."""
     found = NOTHING
     values = column.drop_nulls() if column.null_count() else column
+    if values.dtype == pl.Float16:  # the core has no such floats
+        values = values.cast(pl.Float32)
     for chunk in values.get_chunks() if values.n_chunks() > 1 else [values]:
         low, high = core.extent(chunk.to_numpy())
         if low != low:

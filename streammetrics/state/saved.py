@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.counting.paired import PAIR
 from streammetrics.errors import ColumnError, StateError
 from streammetrics.rows.exact_sums import DECIMAL, LARGEST
 from streammetrics.rows.folds import FOLDS
@@ -23,6 +22,7 @@ from streammetrics.state import missing
 from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
+from streammetrics.statistics.counters.paired import PAIR
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.statistic import ROUNDING
 from streammetrics.system.lazy import pa

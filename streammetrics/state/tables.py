@@ -48,7 +48,7 @@ class State:
         return self.labels if statistic.of_label else ()
 
     def table(self, statistic: Statistic) -> pl.DataFrame:
-        """Return the table of a statistic for metrics, with floats in place of decimals. Only here are they converted."""
+        """Return the table of a statistic for metrics: with floats in place of decimals, converted only here."""
         return statistic.with_floats(self.tables[statistic.name])
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:

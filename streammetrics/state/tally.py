@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.counting.counter import Counter
-from streammetrics.counting.squares import WithSquares
 from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.frames import has_values, typed
 from streammetrics.rows.roles import Roles
 from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups
 from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counters.squares import WithSquares
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.system.forks import require_threads
 

@@ -10,9 +10,9 @@ import polars as pl
 
 from streammetrics.arguments import whole
 from streammetrics.core.lattice import Domain, Lattice
-from streammetrics.counting.bins import fit
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.roles import several
+from streammetrics.statistics.counters.bins import fit
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
 

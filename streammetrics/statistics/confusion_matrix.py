@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.counting.tables import Tables
 from streammetrics.errors import Part
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
+from streammetrics.statistics.counters.tables import Tables
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few

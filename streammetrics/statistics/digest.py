@@ -8,11 +8,11 @@ from typing import ClassVar, Literal, get_args
 import polars as pl
 
 from streammetrics.arguments import whole
-from streammetrics.counting import tdigest
-from streammetrics.counting.tables import Tables
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
+from streammetrics.statistics.counters import tdigest
+from streammetrics.statistics.counters.tables import Tables
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import View, exact, with_weighted

@@ -28,10 +28,10 @@ from streammetrics.core.moments import (
     null_deviance,
     two_sum,
 )
-from streammetrics.counting.moments import Moments
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
+from streammetrics.statistics.counters.moments import Moments
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
 from streammetrics.statistics.view import GROUP, exact
 

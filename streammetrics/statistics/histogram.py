@@ -10,11 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.core.lattice import Lattice
-from streammetrics.counting.bins import Bins, Read
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.counters.bins import Bins, Read
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]

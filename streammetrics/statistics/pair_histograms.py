@@ -12,12 +12,12 @@ import polars as pl
 from streammetrics import core
 from streammetrics.core import Codes
 from streammetrics.core.lattice import Domain
-from streammetrics.counting.bins import empty, fit
-from streammetrics.counting.counter import Counter
 from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.counters.bins import empty, fit
+from streammetrics.statistics.counters.counter import Counter
 from streammetrics.statistics.view import GROUP, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting.paired import PAIR
-from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.rows.arrays import Pair
 from streammetrics.rows.roles import Kind, Roles
+from streammetrics.statistics.counters.paired import PAIR
+from streammetrics.statistics.counters.paired import Paired as PairedCounter
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import View

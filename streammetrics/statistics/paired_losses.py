@@ -9,9 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
+from streammetrics.statistics.counters.paired import PAIR
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 from streammetrics.statistics.statistic import at_most

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core.definition.pairs import OUTCOMES
-from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.paired import PAIR
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.core.definition.pairs import SIDE, sides
 from streammetrics.core.lattice import Domain, Lattice
-from streammetrics.counting.bins import Bins, fit
-from streammetrics.counting.paired import PAIR
-from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.counters.bins import Bins, fit
+from streammetrics.statistics.counters.paired import PAIR
+from streammetrics.statistics.counters.paired import Paired as PairedCounter
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.view import GROUP

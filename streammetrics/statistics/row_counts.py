@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting.sums import Sums
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.sums import Sums
 from streammetrics.statistics.summed import Summed
 
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it

@@ -8,10 +8,10 @@ from typing import ClassVar
 import polars as pl
 
 from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
-from streammetrics.counting.bins import Bins
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.cases import order_cases
+from streammetrics.statistics.counters.bins import Bins
 from streammetrics.statistics.view import GROUP
 from streammetrics.text.decimals import percentage
 

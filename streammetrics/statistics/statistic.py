@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from streammetrics.core.lattice import Lattice
-from streammetrics.counting.counter import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.rows.codes import ascending, summed
 from streammetrics.rows.exact_sums import DECIMAL, to_decimals, to_floats
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
+from streammetrics.statistics.counters.counter import Counter
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
 ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting.counter import Counter
-from streammetrics.counting.decimals import as_decimals
-from streammetrics.counting.sums import Sums
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counters.decimals import as_decimals
+from streammetrics.statistics.counters.sums import Sums
 from streammetrics.statistics.statistic import Statistic
 
 

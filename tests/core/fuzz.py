@@ -255,7 +255,7 @@ def drive_bins(random: np.random.Generator) -> None:
         runs = Runs(np.concatenate([[0], cuts, [height]]), random.integers(0, GROUPS, len(cuts) + 1))
         side, weight = random.integers(0, sides, height), random.integers(1, 9, height) / 4.0
         for own in one:
-            if sides > 2:
+            if sides > 2 or random.random() < 0.3:
                 own.add_classes(values, side, weight if weighted else None, runs, GROUPS)
             else:
                 own.add(values, None if sides == 1 else side.astype("u1"), weight if weighted else None, runs, GROUPS)

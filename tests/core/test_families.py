@@ -1,4 +1,4 @@
-"""Outcomes, losses, calibration, classes, and pairs: compiled loops against their definition, and that against numpy."""
+"""Outcomes, losses, calibration, classes, and pairs: compiled loops against definitions, and these against numpy."""
 
 import math
 from functools import partial
@@ -24,9 +24,7 @@ RUNS = {
     "one": Runs(np.array([0, ROWS]), np.array([0])),
     "sorted": Runs(np.append(0, np.cumsum(np.bincount(GROUP))), np.arange(GROUPS)),
     "of one row": Runs(np.arange(ROWS + 1), GROUP),
-    "short, empty, and of a group again": Runs(
-        np.array([0, 0, 5, 5, 9, 40, 40, ROWS]), np.array([3, 1, 1, 0, 3, 8, 1])
-    ),
+    "short, empty, again": Runs(np.array([0, 0, 5, 5, 9, 40, 40, ROWS]), np.array([3, 1, 1, 0, 3, 8, 1])),
     "no rows": Runs(np.array([0, 0]), np.array([4])),
 }
 LADDERS = {

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.core import Codes
 from streammetrics.core.lattice import Lattice
-from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 
@@ -81,6 +81,8 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
         order = sort_order(group)
         table, group = table[order], group[order]
     shift, bin, *values = (column.to_numpy() for column in table.drop("group").iter_columns())
+    amount = np.float64 if any(value.dtype.kind == "f" for value in values) else np.int64
+    values = [np.ascontiguousarray(value, dtype=amount) for value in values]
     wholes = group // sharing
     starts = np.append(_changes(wholes), len(group))
     if sharing == 1 and core.is_fitted(starts, bin, shift, lattice.atom_keys, capacity):

@@ -9,8 +9,8 @@ from typing import Self
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Pair, Rows
+from streammetrics.statistics.counters.counter import Counter
 
 PAIR = "pair"
 

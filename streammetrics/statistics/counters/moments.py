@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes, Floats
-from streammetrics.counting.counter import Counter
-from streammetrics.counting.tables import FACTOR, LOOSE
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counters.tables import FACTOR, LOOSE
 
 
 class Moving(Protocol):

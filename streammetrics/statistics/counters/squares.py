@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
 
 
 class Squaring(Protocol):

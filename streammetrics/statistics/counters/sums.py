@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Codes
 from streammetrics.core.definition.sums import settled
-from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
 
 
 class Summing(Protocol):

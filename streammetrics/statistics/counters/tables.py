@@ -8,8 +8,8 @@ from typing import Protocol, Self
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.counters.counter import Counter
 
 LOOSE = 131_072  # minimum number of unmerged table rows that triggers a merge
 FACTOR = 2  # minimum ratio of unmerged to merged table rows that triggers a merge
