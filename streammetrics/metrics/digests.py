@@ -1,9 +1,9 @@
 """Quantiles and shares computed from a t-digest, with bounds that hold for any distribution.
 
-A digest has one row per centroid, in ascending order of ``mean`` (see
-`streammetrics.statistics.counters.tdigest`). A centroid represents rows between ``min`` and ``max``. Moving all of them down to ``min`` raises no order statistic, and moving
-them up to ``max`` lowers none. The true order statistic therefore lies between those of the ``min`` and of the ``max``
-values.
+A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.statistics.counters.tdigest`). A
+centroid represents rows between ``min`` and ``max``. Moving all of them down to ``min`` raises no order statistic, and
+moving them up to ``max`` lowers none. The true order statistic therefore lies between those of the ``min`` and of the
+``max`` values.
 
 Within a centroid, values are interpolated linearly by rank: the mean is placed at the middle of the weight, a single
 value at all of it, and the overall minimum and maximum at the two ends. The result is clipped to the bounds.
