@@ -1,5 +1,6 @@
 """Bins of groups: each form against the definition, and the definition against counts of whole keys."""
 
+import os
 from collections import Counter
 
 import numpy as np
@@ -288,6 +289,18 @@ def test_wrong_columns_are_refused_before_anything_is_counted(changed, error):
     assert listed(bins.cells()) == []
     bins.add(**given, groups=GROUPS)
     assert len(listed(bins.cells())) == 3
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer ends the process")
+@pytest.mark.skipif(compiled is None, reason="nothing is compiled")
+def test_memory_that_runs_out_is_a_memory_error():
+    bins = new(compiled, Lattice("probability"), 8)
+    values, side, runs = np.array([0.1]), np.zeros(1, np.uint8), Runs(np.array([0, 1]), np.array([0]))
+    bins.add(values, side, None, runs, GROUPS)
+    with pytest.raises(MemoryError):
+        bins.add(values, side, None, runs, 1 << 50)
+    bins.add(values, side, None, runs, GROUPS)
+    assert [cell[3:] for cell in listed(bins.cells())] == [(2, 0)]
 
 
 @pytest.mark.skipif(compiled is None, reason="nothing is compiled")

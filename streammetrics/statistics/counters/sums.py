@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Codes
 from streammetrics.core.definition.sums import settled
+from streammetrics.errors import DataError, MergeError
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.counters.counter import Counter
 
@@ -44,20 +45,30 @@ class Sums(Counter):
     groups: int = 0
 
     def add(self, rows: Rows, groups: int) -> None:
-        """Add more rows to the sums of their groups."""
+        """Add more rows to the sums of their groups.
+
+        Raises:
+            DataError: If a sum is too large.
+        """
         self._make_room(groups, self.statistic.cells(rows))
-        self.statistic.count(rows, self.values)
+        try:
+            self.statistic.count(rows, self.values)
+        except OverflowError as error:
+            raise DataError(str(error)) from None
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Add the sums of another counter.
 
         Raises:
-            OverflowError: If a sum is too large. The sums stay unchanged.
+            MergeError: If a sum is too large. The sums stay unchanged.
         """
         self._make_room(groups, other.values.shape[1:])
         total = self.values[numbers] + other.values[: other.groups]
         if self.integers and self.counts is not None:
-            total[..., self.counts :] = settled(total[..., self.counts :])
+            try:
+                total[..., self.counts :] = settled(total[..., self.counts :])
+            except OverflowError as error:
+                raise MergeError(str(error)) from None
         self.values[numbers] = total
 
     def table(self) -> pl.DataFrame:

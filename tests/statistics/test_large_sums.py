@@ -1,0 +1,37 @@
+"""Sums of losses that do not fit 64-bit integers, in millionths, are an error of the library."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+ROWS = pl.DataFrame({"y": [1, 0], "p": [0.2, 0.4]})
+
+
+def nearly_full():
+    """An accumulator whose sums are the largest that fit."""
+    acc = sm.Accumulator(sm.ProbabilityLoss(), y_true="y", y_score="p")
+    acc.update(ROWS)
+    acc._content.observe()
+    losses = acc._content._tally.counters[acc.statistics.index(sm.ProbabilityLoss())][0]
+    losses.values[..., 1::2] = (1 << 62) - 1
+    return acc
+
+
+def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
+    acc = nearly_full()
+    acc.update(ROWS)
+    with pytest.raises(sm.DataError, match="exceeds 4e12"):
+        acc.finalize()
+    with pytest.raises(sm.StreamMetricsError, match="failed while counting"):
+        acc.update(ROWS)
+
+
+def test_counters_that_do_not_fit_together_stay_unchanged():
+    one, other = (nearly_full()._content._tally for _ in range(2))
+    before = [counter.values.copy() for (counter,) in one.counters]
+    with pytest.raises(sm.MergeError, match="exceeds 4e12"):
+        one.absorb(other)
+    changed = [not np.array_equal(c.values, b) for (c,), b in zip(one.counters, before, strict=True)]
+    assert not changed[[s.name for s in one.statistics].index("probability_loss")]
