@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from streammetrics.core.definition import (
     arranging,
@@ -63,8 +63,9 @@ def _load() -> tuple[ModuleType | None, str]:
         return None, str(error)
 
 
-compiled, _reason = _load()
-form: Final = DEFINITION if compiled is None else compiled.__name__.rpartition("._")[2]
+_loaded: Final[tuple[ModuleType | None, str]] = _load()
+compiled: Final[ModuleType | None] = _loaded[0]
+form: Final[str] = DEFINITION if compiled is None else compiled.__name__.rpartition("._")[2]
 
 
 @cache
@@ -72,7 +73,7 @@ def warn_if_slow() -> None:
     """Warn once if rows are counted in numpy, unless the user has chosen that."""
     if compiled is None and not os.environ.get(CHOICE):
         warnings.warn(
-            f"streammetrics has no compiled loops in this installation ({_reason}). "
+            f"streammetrics has no compiled loops in this installation ({_loaded[1]}). "
             "Counting in numpy takes several times as long and gives the same results. To compile the loops, install a "
             "C++ compiler such as g++, then reinstall streammetrics with --no-cache. To hide this warning, set the "
             f"environment variable {CHOICE}={DEFINITION}.",
@@ -87,7 +88,7 @@ def fastest(definition: Callable[P, T]) -> Callable[P, T]:
 
 
 if TYPE_CHECKING:
-    Bins = bins.Bins
+    Bins: TypeAlias = bins.Bins
 else:
     Bins = fastest(bins.Bins)
 

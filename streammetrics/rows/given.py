@@ -20,7 +20,7 @@ interchange: Any = Lazy("pyarrow.interchange")
 EXACT = 2**53  # up to which a Float64 represents every integer
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
-PLAIN = {bool, int, float, str}  # types of Python, whose values have no protocol
+PLAIN: set[type[Any]] = {bool, int, float, str}  # types of Python, whose values have no protocol
 OWN = (pl.Series, pl.DataFrame, np.generic)  # which Polars reads itself
 ARRAYS: dict[str, Callable[[Any], Any]] = {
     "__array__": lambda values: values if isinstance(values, np.ma.MaskedArray) else np.asarray(values),

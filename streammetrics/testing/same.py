@@ -7,7 +7,7 @@ from polars.testing import assert_frame_equal
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.frame import ESTIMATE
-from streammetrics.state.tables import in_order
+from streammetrics.state.tables import State, in_order
 from streammetrics.statistics import GROUP, Statistic
 from streammetrics.testing.check import require
 
@@ -25,9 +25,14 @@ def require_same(found: Accumulator, expected: Accumulator) -> None:
     one, other = in_order(found.state), in_order(expected.state)
     assert_frame_equal(one.groups, other.groups)
     for statistic in other.statistics:
-        if not statistic.depends_on_order:
-            tables = (_compared(statistic, state.tables[statistic.name]) for state in (one, other))
-            assert_frame_equal(*tables, rel_tol=SUMS, abs_tol=SMALLEST)
+        require_same_table(statistic, one, other)
+
+
+def require_same_table(statistic: Statistic, found: State, expected: State) -> None:
+    """Require the same table of a statistic, as `require_same` does."""
+    if not statistic.depends_on_order:
+        tables = (_compared(statistic, state.tables[statistic.name]) for state in (found, expected))
+        assert_frame_equal(*tables, rel_tol=SUMS, abs_tol=SMALLEST)
 
 
 def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:

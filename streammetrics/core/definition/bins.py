@@ -76,14 +76,14 @@ class Bins:
     """
 
     def __init__(self, capacity: int, probability: bool, atoms: Keys, sides: int, weighted: bool) -> None:
-        self.lattice = Lattice("probability" if probability else "real")
-        self.capacity = capacity
-        self.atoms = atoms
-        self.sides = sides
+        self.lattice: Lattice = Lattice("probability" if probability else "real")
+        self.capacity: int = capacity
+        self.atoms: Keys = atoms
+        self.sides: int = sides
         self.kind: Any = np.float64 if weighted else np.int64
         none = np.zeros(0, dtype=np.int64)
         self._parts = [(none, none, none, np.zeros((0, sides), dtype=self.kind))]
-        self._held = 0
+        self._held: int = 0
 
     def add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, groups: int) -> None:
         """Count rows. All group numbers are below ``groups``."""

@@ -40,7 +40,7 @@ class Bins(Counter):
         return nullcontext()
 
     def __post_init__(self) -> None:
-        self.cells = empty(self.lattice, self.capacity, self.sides, self.weighted)
+        self.cells: core.Bins = empty(self.lattice, self.capacity, self.sides, self.weighted)
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows."""
