@@ -118,4 +118,4 @@ def _tables(acc: Accumulator) -> Iterator[pl.DataFrame]:
     yield frame.select(acc.roles.group_columns)
     for statistic in acc.statistics:
         table = frame.select(statistic.name).with_row_index("group").explode(statistic.name).unnest(statistic.name)
-        yield table
+        yield statistic.with_floats(table)

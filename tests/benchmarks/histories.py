@@ -72,7 +72,7 @@ def read_histories(path: Path) -> Iterator[Figure]:
         report = times["history"].result.finalize(["tp", "log_loss"]).frame.sort("segment")
         losses, counts = (times["duckdb"].result[name] for name in ("probability_loss", "confusion_counts"))
         assert report.filter(metric="true_positives")["value"].to_list() == counts["tp"].to_list()
-        expected = (losses["log_loss_sum"] / losses["weight"]).sum()
+        expected = (losses["log_loss_sum"].cast(pl.Float64) / losses["weight"]).sum()
         close(report.filter(metric="log_loss")["value"].sum(), expected)
         assert times["day"].result.seen == 2 * SEGMENTS
         assert times["cell"].result.seen == 2
