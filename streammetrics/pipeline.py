@@ -210,15 +210,18 @@ class _Part:
 
     def add_with_others(self, rows: Sequence[Batch]) -> bool:
         """Add one batch to all contents while other threads add others, and return whether that is possible."""
-        if not any(content.are_many(more) for content, more in zip(self.contents, rows, strict=True)):
+        pairs = list(zip(self.contents, rows, strict=True))
+        if not any(content.are_many(more) for content, more in pairs):
+            return False
+        if not all(content.can_share(more) for content, more in pairs):
             return False
         with self.lock:
             self._require(rows)
-            tallies = [content.tally(more) for content, more in zip(self.contents, rows, strict=True)]
+            tallies = [content.tally(more) for content, more in pairs]
         if any(tally is None for tally in tallies):
             return False
         with self._counting():
-            for content, tally, more in zip(self.contents, tallies, rows, strict=True):
+            for (content, more), tally in zip(pairs, tallies, strict=True):
                 if tally is not None:
                     content.count(tally, more)
         return True

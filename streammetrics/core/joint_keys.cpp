@@ -1,8 +1,8 @@
 // Joint keys of the scores of two models, with interleaved bits (Morton 1966). Defined in definition/pairs.py.
 #include <string_view>
 
-#include "elementwise.hpp"
 #include "families.hpp"
+#include "lattice.hpp"
 
 struct Domain {
   bool probability;
@@ -26,10 +26,9 @@ namespace {
 // The highest 31 bits of the key of a value, as an integer from 0. Keys of probabilities have no sign bit.
 template <bool PROBABILITY>
 u64 prefix(double value) {
-  constexpr u64 ONE = 0x7FC0000000000000, SIGN = u64{1} << 63;
-  const u64 bits = to_bits(value + 0.0);  // turns -0.0 into 0.0
-  if (PROBABILITY) return (value > 0.5 ? ONE - to_bits(1.0 - value) : bits) >> 32;
-  return (bits & SIGN ? ~bits : bits | SIGN) >> 33;
+  constexpr u64 SIGN = u64{1} << 63;
+  const u64 key = static_cast<u64>(key_of<PROBABILITY>(value));
+  return PROBABILITY ? key >> 32 : (key ^ SIGN) >> 33;
 }
 
 // Insert a 0 before each bit.

@@ -2,21 +2,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
-#include "arrays.hpp"
+#include "elementwise.hpp"
 
 constexpr int MAX_SHIFT = 63;
 constexpr int NEVER = MAX_SHIFT + 1;  // level of neighbours that never share a bin
 constexpr i64 MAGNITUDE = INT64_MAX;
 constexpr i64 ONE = 0x7FC0'0000'0000'0000;  // key of the probability 1
 
-inline i64 bits_of(double value) {
-  i64 bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
+inline i64 bits_of(double value) { return static_cast<i64>(to_bits(value)); }
 
 template <bool PROBABILITY>
 inline i64 key_of(double value) {

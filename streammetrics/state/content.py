@@ -109,13 +109,17 @@ class Content:
                 self.observe()
 
     def are_many(self, rows: Batch) -> bool:
-        """Whether rows fill so many bins that threads should share them. Each thread may count such rows by `count`.
+        """Whether rows fill so many bins that threads should share them."""
+        if not self.capacity or not self.roles.keys:
+            return False
+        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height >= BLOCK)
+
+    def can_share(self, rows: Batch) -> bool:
+        """Whether threads may count rows like these together, each by `count`.
 
         Not if their sums could overflow, which `require` tries in one order, or if groups beyond a limit are merged.
         """
-        if not self.capacity or not self.roles.keys or self.limit.overflow == "other" or suspects(rows):
-            return False
-        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height >= BLOCK)
+        return self.limit.overflow != "other" and not suspects(rows)
 
     def tally(self, rows: Batch) -> Tally | None:
         """The tally that knows the groups of these rows, None if it has groups of other types."""

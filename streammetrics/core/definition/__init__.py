@@ -1,1 +1,4 @@
-"""The definition of every loop over rows in numpy: what the compiled loops are held to, bit for bit."""
+"""The definition of every loop over rows in numpy, to which the compiled loops are held.
+
+Integers are equal bit for bit, also sums of losses, and sums of floats up to rounding.
+"""
