@@ -46,7 +46,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if "Brier score" in f["table"]]
-    assert len(of_peers) >= 24  # as many as are installed
+    assert len(of_peers) >= 16  # this library and DuckDB; as many more as are installed
     assert len(figures) - len(of_peers) == 39
     page = PAGE.read_text()
     printed = {f["table"] for f in figures if f"**{f['table']}**\n" in page}
