@@ -187,8 +187,8 @@ class Counter {
 
   void settle(Group& group) {
     Cells<Amount> cells(shape.stride());
-    extract(group, cells);
-    become(group, cells, 0, static_cast<i64>(group.list.size()));
+    const int least = extract(group, cells);
+    become(group, cells, least, static_cast<i64>(group.list.size()));
   }
 
   // Count some rows of a group.
@@ -260,16 +260,22 @@ class Counter {
       group.bins->extract(cells);
       return group.bins->shift;
     }
-    static thread_local std::vector<Row> rows, spare;
+    static thread_local std::vector<Row> rows_of_thread, spare;
+    std::vector<Row>& rows = rows_of_thread;
     rows.assign(group.list.begin(), group.list.end());
     sort_rows(rows, spare);
+    const i64 count = static_cast<i64>(rows.size());
+    const int shift = find_shift(count, [&](i64 row) { return rows[row].key(); }, 0, shape.capacity, atoms);
     cells.clear();
-    for (std::size_t i = 0; i < rows.size();) {
-      Amount* bin = cells.append(rows[i].key());
-      shape.mark(bin);
-      for (const i64 key = rows[i].key(); i < rows.size() && rows[i].key() == key; i++)
-        bin[rows[i].side()] += rows[i].amount();
+    Amount* bin = nullptr;
+    for (i64 row = 0; row < count; row++) {
+      const i64 key = rows[row].key();
+      if (!row || atoms.level(rows[row - 1].key(), key) > shift) {
+        bin = cells.append(lowest_key(key, atoms.limit(key, shift)));
+        shape.mark(bin);
+      }
+      bin[rows[row].side()] += rows[row].amount();
     }
-    return 0;
+    return shift;
   }
 };

@@ -5,6 +5,18 @@
 
 #include "lattice.hpp"
 
+// The smallest shift, at least the given one, at which ascending keys are in no more bins than fit the capacity.
+template <class KeyAt>
+int find_shift(i64 count, KeyAt key_at, int least, i64 capacity, const Atoms& atoms) {
+  i64 merging[NEVER + 1] = {};  // neighbors that share a bin from a shift on
+  for (i64 i = 1; i < count; i++) merging[atoms.level(key_at(i - 1), key_at(i))]++;
+  i64 bins = count;
+  for (int shift = 0; shift <= least; shift++) bins -= merging[shift];
+  int shift = least;
+  while (bins > capacity && shift < MAX_SHIFT) bins -= merging[++shift];
+  return shift;
+}
+
 // Cell i has the lowest key of its bin, low[i], and amounts[i * stride] and those after it.
 template <class Amount>
 struct Cells {
@@ -53,40 +65,29 @@ struct Cells {
   int fit(int least, i64 capacity, const Atoms& atoms) {
     const bool distinct = std::adjacent_find(low.begin(), low.end()) == low.end();
     if (distinct && !least && size() <= capacity) return 0;
-    const int shift = find_shift(least, capacity, atoms);
+    const int shift = find_shift(size(), [this](i64 cell) { return low[cell]; }, least, capacity, atoms);
     merge(shift, atoms);
     return shift;
   }
 
  private:
-  int find_shift(int least, i64 capacity, const Atoms& atoms) {
-    i64 merging[NEVER + 1] = {};
-    levels.resize(low.size());
-    for (i64 i = 1; i < size(); i++) merging[levels[i] = atoms.level(low[i - 1], low[i])]++;
-    i64 bins = size();
-    for (int shift = 0; shift <= least; shift++) bins -= merging[shift];
-    int shift = least;
-    while (bins > capacity && shift < MAX_SHIFT) bins -= merging[++shift];
-    return shift;
-  }
-
   // Add up the cells of each bin, in their order.
   void merge(int shift, const Atoms& atoms) {
-    i64 bin = -1;
+    i64 bin = -1, before = 0;
     for (i64 i = 0; i < size(); i++) {
       const Amount* more = at(i);
-      if (i == 0 || levels[i] > shift) {
+      const i64 key = low[i];
+      if (i == 0 || atoms.level(before, key) > shift) {
         bin++;
-        low[bin] = lowest_key(low[i], atoms.limit(low[i], shift));
+        low[bin] = lowest_key(key, atoms.limit(key, shift));
         std::copy(more, more + stride, at(bin));
       } else {
         Amount* own = at(bin);
         for (i64 side = 0; side < stride; side++) own[side] += more[side];
       }
+      before = key;
     }
     low.resize(bin + 1);
     amounts.resize((bin + 1) * stride);
   }
-
-  std::vector<u8> levels;  // lowest shift at which a cell shares a bin with the cell before it
 };

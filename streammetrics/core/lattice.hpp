@@ -27,6 +27,8 @@ inline i64 lowest_key(i64 key, int shift) { return static_cast<i64>(static_cast<
 
 // Keys that never share a bin with another key, in ascending order.
 class Atoms {
+  static constexpr std::size_t FEW = 4;
+
  public:
   explicit Atoms(std::vector<i64> ascending) : keys(std::move(ascending)) {}
 
@@ -54,12 +56,16 @@ class Atoms {
  private:
   std::vector<i64> keys;
 
-  // Lowest shift at which a key shares a bin with an atom, which is then one of the two atoms next to it.
+  // Lowest shift at which a key shares a bin with an atom. Of many atoms, only the two next to it can be the nearest.
   int level_to_atom(i64 key) const {
-    const auto above = std::upper_bound(keys.begin(), keys.end(), key);
-    int level = NEVER;
-    if (above != keys.end()) level = bit_length(key ^ *above);
-    if (above != keys.begin()) level = std::min(level, bit_length(key ^ above[-1]));
-    return level;
+    auto atom = keys.begin(), end = keys.end();
+    if (keys.size() > FEW) {
+      const auto above = std::upper_bound(atom, end, key);
+      if (above != atom) atom = above - 1;
+      if (above != end) end = above + 1;
+    }
+    u64 nearest = UINT64_MAX;
+    for (; atom != end; ++atom) nearest = std::min(nearest, static_cast<u64>(key ^ *atom));
+    return bit_length(static_cast<i64>(nearest));
   }
 };

@@ -1,9 +1,9 @@
 // Numbers of distinct values, in the order of their first rows, and the range of values. Defined in
 // definition/numbering.py.
+#include <nanobind/stl/pair.h>
+
 #include <algorithm>
 #include <limits>
-
-#include <nanobind/stl/pair.h>
 
 #include "families.hpp"
 #include "results.hpp"
@@ -74,17 +74,19 @@ class Places {
 using Numbered = nb::typed<nb::tuple, Array<i64>, Array<i64>>;
 
 // The number of each row, and the first row of each number.
-struct Codes {
+class Codes {
   Made<i64> codes;
   std::vector<i64> first;
+  i64 row = 0;
+
+ public:
+  explicit Codes(u64 rows) : codes(rows) { require(rows < NONE, "too many rows at once"); }
 
   template <class Values, class Known>
-  Codes(u64 rows, const Values& value_of, Known&& known) : codes(rows) {
-    require(rows < NONE, "too many rows at once");
-    i64 *out = codes.data(), found = 0;
-    for (u64 row = 0; row < rows; row++) {
-      out[row] = known.of(value_of(row));
-      if (out[row] == found) first.push_back(static_cast<i64>(row)), found++;
+  void add(u64 rows, const Values& value_of, Known& known) {
+    for (u64 i = 0; i < rows; i++, row++) {
+      const i64 code = codes[row] = known.of(value_of(i));
+      if (code == static_cast<i64>(first.size())) first.push_back(row);
     }
   }
 
@@ -97,6 +99,7 @@ struct Codes {
 
 template <class T>
 Codes number_values(const T* values, u64 rows) {
+  Codes found(rows);
   T low = rows ? values[0] : T(0), high = low;
   for (u64 row = 0; row < rows; row++) {
     low = std::min(low, values[row]);
@@ -104,10 +107,13 @@ Codes number_values(const T* values, u64 rows) {
   }
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
   if (range < std::max(NARROW, 2 * rows)) {
-    const u64 base = static_cast<u64>(low);
-    return Codes(rows, [&](u64 row) { return static_cast<u64>(values[row]) - base; }, Places(range + 1));
+    Places known(range + 1);
+    found.add(rows, [&](u64 row) { return static_cast<u64>(values[row]) - static_cast<u64>(low); }, known);
+  } else {
+    Numbers<u64> known;
+    found.add(rows, [&](u64 row) { return static_cast<u64>(values[row]); }, known);
   }
-  return Codes(rows, [&](u64 row) { return static_cast<u64>(values[row]); }, Numbers<u64>());
+  return found;
 }
 
 template <class T>
@@ -120,16 +126,24 @@ Numbered number_integers(const In<T>& values) {
   return found->returned();
 }
 
-Numbered number_views(const nb::ndarray<const i64, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>& views) {
+using Views = nb::ndarray<const i64, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+Numbered number_views(const std::vector<Views>& parts) {
   std::optional<Codes> found;
   {
     nb::gil_scoped_release released;
-    const i64* words = views.data();
-    const auto value = [&](u64 row) {
-      __builtin_prefetch(words + 2 * row + AHEAD);
-      return Words{static_cast<u64>(words[2 * row]), static_cast<u64>(words[2 * row + 1])};
-    };
-    found.emplace(views.shape(0), value, Numbers<Words>());
+    u64 rows = 0;
+    for (const Views& part : parts) rows += part.shape(0);
+    found.emplace(rows);
+    Numbers<Words> known;
+    for (const Views& part : parts) {
+      const i64* words = part.data();
+      const auto value = [&](u64 row) {
+        __builtin_prefetch(words + 2 * row + AHEAD);
+        return Words{static_cast<u64>(words[2 * row]), static_cast<u64>(words[2 * row + 1])};
+      };
+      found->add(part.shape(0), value, known);
+    }
   }
   return found->returned();
 }
@@ -175,5 +189,5 @@ void bind_extent(nb::module_& module) {
 void bind_numbering(nb::module_& module) {
   bind_integers<i64, std::int32_t, u32, u8, u64, std::int16_t, std::uint16_t, std::int8_t>(module);
   bind_extent<double, float, i64, std::int32_t, u32, u8, u64, std::int16_t, std::uint16_t, std::int8_t>(module);
-  module.def("number_views", &number_views, FIXED("views"));
+  module.def("number_views", &number_views, FIXED("parts"));
 }

@@ -42,11 +42,13 @@ def _number_values(column: pl.Series) -> tuple[Codes, Codes]:
     return core.number_integers(_integers(column))
 
 
-def _views(column: pl.Series) -> NDArray[np.int64]:
-    """The 16 bytes of each value as two integers. Those of a long string are its location."""
-    values = column.to_arrow(compat_level=pl.CompatLevel.newest())
-    content = values.buffers()[1] or b""
-    return np.frombuffer(content, dtype=np.int64).reshape(-1, 2)[values.offset :][: len(values)]
+def _views(column: pl.Series) -> list[NDArray[np.int64]]:
+    """The 16 bytes of each value as two integers, by chunk. Those of a long string are its location in the chunk."""
+    chunks = [chunk.to_arrow(compat_level=pl.CompatLevel.newest()) for chunk in column.get_chunks()]
+    if len(chunks) > 1 and any(len(chunk.buffers()) > 2 for chunk in chunks):  # after validity and views
+        return _views(column.rechunk())
+    contents = [np.frombuffer(chunk.buffers()[1] or b"", dtype=np.int64).reshape(-1, 2) for chunk in chunks]
+    return [content[chunk.offset :][: len(chunk)] for content, chunk in zip(contents, chunks, strict=True)]
 
 
 def _integers(column: pl.Series) -> NDArray[np.integer[Any]]:

@@ -112,7 +112,10 @@ class Content:
         """Whether rows fill so many bins that threads should share them."""
         if not self.capacity or not self.roles.keys:
             return False
-        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height >= BLOCK)
+        most = rows.groups[0].height * self.capacity
+        if rows.height < BLOCK or most * ROWS_OF_A_BIN < rows.height:
+            return False
+        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height)
 
     def can_share(self, rows: Batch) -> bool:
         """Whether threads may count rows like these together, each by `count`.

@@ -1,4 +1,4 @@
-"""Rows in order: as Polars sorts them, equal ones as they come."""
+"""Numbers of groups, and rows in order: as Polars sorts them, equal ones as they come."""
 
 import math
 from datetime import date
@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from streammetrics.rows.codes import ascending, places, summed
+from streammetrics.rows.codes import ascending, encode, places, summed
 
 RANDOM = np.random.default_rng(0)
 COLUMNS = {
@@ -55,3 +55,14 @@ def test_sums_are_right_to_the_last_digits(groups):
 def test_a_sum_of_many_equal_values_does_not_drift():
     table = pl.DataFrame({"group": [0], "sum": [0.1]}).select(pl.all().repeat_by(1_000_000).explode())
     assert abs(summed(table, ["group"])["sum"].item() - 1e5) < 1e-8  # one after the other it is 1.3e-6 off
+
+
+@pytest.mark.parametrize("length", [3, 30], ids=["inside the view", "in a buffer of the chunk"])
+def test_groups_of_text_in_several_chunks(length):
+    parts = [["a", "b", "a"], ["b", "c"], [], ["c", None, "a"]]
+    chunks = [pl.Series("x", [value and value * length for value in part], pl.String) for part in parts]
+    frame = pl.concat([chunk.to_frame() for chunk in chunks], rechunk=False)
+    assert frame["x"].n_chunks() > 2
+    groups, codes = encode(frame)
+    assert groups[codes].equals(frame)
+    assert groups.height == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,15 @@ def number_integers(values: NDArray[np.integer]) -> tuple[Codes, Codes]:
     return _number(values)
 
 
-def number_views(views: NDArray[np.int64]) -> tuple[Codes, Codes]:
-    """The number of each value of 16 bytes, given as two integers, and the first row of each number: shape (rows, 2).
+def number_views(parts: Sequence[NDArray[np.int64]]) -> tuple[Codes, Codes]:
+    """The number of each value of 16 bytes, given as two integers, and the first row of each number.
 
-    >>> number_views(np.array([[7, 1], [7, 2], [7, 1]]))
+    Each part has the shape (rows, 2).
+
+    >>> number_views([np.array([[7, 1], [7, 2]]), np.array([[7, 1]])])
     (array([0, 1, 0]), array([0, 1]))
     """
-    return _number(np.ascontiguousarray(views).view("i8,i8").reshape(-1))
+    return _number(np.concatenate([np.empty((0, 2), np.int64), *parts]).view("i8,i8").reshape(-1))
 
 
 def _number(values: NDArray[Any]) -> tuple[Codes, Codes]:
