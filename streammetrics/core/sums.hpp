@@ -43,11 +43,13 @@ template <int SUMS>
 struct Parts<double, SUMS> {
   static constexpr i64 COUNT = SUMS;
   const Block<SUMS>* block;
-  double weights[BLOCK];
+  const double* weights;
+  double ones[BLOCK];
 
-  void prepare(const Block<SUMS>& values, i64 rows, const double* of_rows) {
+  Parts() { std::fill_n(ones, BLOCK, 1.0); }
+  void prepare(const Block<SUMS>& values, i64, const double* of_rows) {
     block = &values;
-    for (i64 row = 0; row < rows; row++) weights[row] = of_rows ? of_rows[row] : 1.0;
+    weights = of_rows ? of_rows : ones;
   }
   double amount(i64 row) const { return weights[row]; }
   double part(i64 part, i64 row) const { return weights[row] * block->values[part][row]; }
