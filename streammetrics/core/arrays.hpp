@@ -1,15 +1,17 @@
 // Arrays as Python passes them: contiguous, of one type, and never copied. Everything is checked here, before a loop.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <string>
+#include <tuple>
 #include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
@@ -26,8 +28,39 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  //
 template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;  // cells of all groups: shape (groups, ...)
 
+using Weight = std::optional<In<double>>;
+
 inline void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
+}
+
+template <class T>
+bool has_rows(const In<T>& column, u64 rows) {
+  return column.shape(0) == rows;
+}
+
+template <class T>
+bool has_rows(const std::optional<In<T>>& column, u64 rows) {
+  return !column || has_rows(*column, rows);
+}
+
+template <class T>
+bool has_rows(const std::vector<In<T>>& columns, u64 rows) {
+  return std::all_of(columns.begin(), columns.end(), [=](const In<T>& column) { return has_rows(column, rows); });
+}
+
+// The number of values in the cells of a group.
+template <class Amount>
+i64 size_of_group(const Out<Amount>& out) {
+  i64 size = 1;
+  for (size_t axis = 1; axis < out.ndim(); axis++) size *= static_cast<i64>(out.shape(axis));
+  return size;
+}
+
+// Columns, optional columns, and lists of columns, all of them with the same number of rows.
+template <class... Columns>
+void require_rows(u64 rows, const Columns&... columns) {
+  require((has_rows(columns, rows) && ...), "columns must have the same number of rows");
 }
 
 // Consecutive rows of the same group: run i has the rows from starts[i] up to starts[i + 1], of group groups[i].
@@ -37,13 +70,22 @@ struct Runs {
   i64 size() const { return static_cast<i64>(groups.shape(0)); }
   i64 rows() const { return starts.data()[size()]; }
 
-  void check(u64 rows, u64 group_count) const {
+  // Check runs and columns of the same rows.
+  template <class... Columns>
+  void check(u64 group_count, const Columns&... columns) const {
     require(starts.shape(0) == groups.shape(0) + 1, "a run needs a start, and the last run an end");
     const i64 *start = starts.data(), *group = groups.data();
-    bool valid = start[0] == 0 && static_cast<u64>(start[size()]) == rows;
+    bool valid = start[0] == 0;
     for (i64 run = 0; run < size(); run++)
       valid &= (start[run] <= start[run + 1]) & (static_cast<u64>(group[run]) < group_count);
-    require(valid, "runs must cover all rows, in known groups");
+    require(valid, "runs must ascend from the first row, in known groups");
+    require_rows(static_cast<u64>(rows()), columns...);
+  }
+
+  template <class Amount, class... Columns>
+  void check(const Out<Amount>& out, const Columns&... columns) const {
+    require(out.ndim() > 1, "cells must have a group");
+    check(out.shape(0), columns...);
   }
 };
 
@@ -51,27 +93,13 @@ template <>
 struct nb::detail::type_caster<Runs> {
   NB_TYPE_CASTER(Runs, const_name("Runs"))
 
-  bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
-    if (!PyTuple_Check(source.ptr()) || PyTuple_Size(source.ptr()) != 2) return false;
-    make_caster<In<i64>> starts, groups;
-    flags &= ~static_cast<uint8_t>(cast_flags::convert);
-    if (!starts.from_python(PyTuple_GetItem(source.ptr(), 0), flags, cleanup) ||
-        !groups.from_python(PyTuple_GetItem(source.ptr(), 1), flags, cleanup))
-      return false;
-    value = Runs{starts.value, groups.value};
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<std::pair<In<i64>, In<i64>>> pair;
+    if (!pair.from_python(source, flags, cleanup)) return false;
+    std::tie(value.starts, value.groups) = static_cast<std::pair<In<i64>, In<i64>>>(pair);
     return true;
   }
 };
-
-template <class T>
-void require_rows(const In<T>& column, const Runs& runs) {
-  require(static_cast<i64>(column.shape(0)) == runs.rows(), "columns must have the same number of rows");
-}
-
-template <class T>
-void require_rows(const std::optional<In<T>>& column, const Runs& runs) {
-  if (column) require_rows(*column, runs);
-}
 
 inline void require_labels(const In<u8>& label) {
   u8 all = 0;
@@ -81,10 +109,6 @@ inline void require_labels(const In<u8>& label) {
 
 // Scores of the classes of each row, one array per class.
 using Scores = std::vector<In<double>>;
-
-inline void require_rows(const Scores& scores, u64 rows) {
-  for (const In<double>& score : scores) require(score.shape(0) == rows, "columns must have the same number of rows");
-}
 
 inline void require_classes(const In<i64>& truth, u64 classes) {
   u64 valid = 0;
@@ -97,23 +121,3 @@ inline void take_own(const Scores& scores, const In<i64>& truth, i64 start, i64 
   const i64* numbers = truth.data() + start;
   for (i64 row = 0; row < rows; row++) own[row] = scores[numbers[row]].data()[start + row];
 }
-
-// The amounts of rows: a number of rows, or a sum of weights.
-template <class Amount>
-struct Weights;
-
-template <>
-struct Weights<i64> {
-  explicit Weights(const std::optional<In<double>>& weight) { require(!weight, "weights need cells of floats"); }
-  i64 operator[](i64) const { return 1; }
-};
-
-template <>
-struct Weights<double> {
-  const double* values;
-
-  explicit Weights(const std::optional<In<double>>& weight) : values(weight ? weight->data() : nullptr) {
-    require(values != nullptr, "cells of floats need weights");
-  }
-  double operator[](i64 row) const { return values[row]; }
-};

@@ -7,6 +7,14 @@
 
 namespace {
 
+Atoms atoms_of(const In<i64>& keys) { return Atoms({keys.data(), keys.data() + keys.shape(0)}); }
+
+void require_cells(const In<i64>& starts, u64 cells) {
+  require(starts.shape(0) > 0 && starts(0) == 0 && std::is_sorted(starts.data(), starts.data() + starts.shape(0)) &&
+              static_cast<u64>(starts(starts.shape(0) - 1)) == cells,
+          "runs must cover all cells");
+}
+
 // A counter of any kind of rows.
 class Bins {
  public:
@@ -78,8 +86,7 @@ class Bins {
   void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,
                 const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
     require(groups >= 0, "the number of groups must not be negative");
-    runs.check(values.shape(0), groups);
-    require_rows(sides, runs), require_rows(weights, runs);
+    runs.check(static_cast<u64>(groups), values, sides, weights);
     std::visit(
         [&](auto& own) {
           using Row = typename std::decay_t<decltype(own)>::Row;
@@ -105,17 +112,16 @@ template <class Amount>
 nb::tuple fit(const In<i64>& starts, const In<i64>& low, const In<u8>& least, const std::vector<In<Amount>>& amounts,
               const In<i64>& atoms, i64 capacity) {
   const i64 runs = static_cast<i64>(least.shape(0)), sides = static_cast<i64>(amounts.size());
-  require(starts.shape(0) == least.shape(0) + 1 && starts(0) == 0 && static_cast<u64>(starts(runs)) == low.shape(0) &&
-              std::is_sorted(starts.data(), starts.data() + runs + 1),
-          "runs must cover all cells");
-  for (const auto& side : amounts) require(side.shape(0) == low.shape(0), "columns must have the same number of cells");
+  require_cells(starts, low.shape(0));
+  require(starts.shape(0) == least.shape(0) + 1, "each run needs a least shift");
+  require_rows(low.shape(0), amounts);
   require(std::all_of(least.data(), least.data() + runs, [](u8 shift) { return shift <= MAX_SHIFT; }),
           "shifts are at most 63");
   Table<Amount> made(sides);
   std::vector<u8> shifts(runs);
   {
     nb::gil_scoped_release release;
-    const Atoms kept(std::vector<i64>(atoms.data(), atoms.data() + atoms.shape(0)));
+    const Atoms kept = atoms_of(atoms);
     Cells<Amount> cells(sides);
     for (i64 run = 0; run < runs; run++) {
       cells.clear();
@@ -134,10 +140,9 @@ nb::tuple fit(const In<i64>& starts, const In<i64>& low, const In<u8>& least, co
 
 // Whether cells are what fit would return: at one shift, ascending, distinct, and no more than the capacity.
 bool is_fitted(const In<i64>& starts, const In<i64>& bins, const In<u8>& shifts, const In<i64>& atoms, i64 capacity) {
-  require(starts.shape(0) > 0 && starts(0) == 0 && std::is_sorted(starts.data(), starts.data() + starts.shape(0)) &&
-              static_cast<u64>(starts(starts.shape(0) - 1)) == bins.shape(0) && shifts.shape(0) == bins.shape(0),
-          "runs must cover all cells");
-  const Atoms kept(std::vector<i64>(atoms.data(), atoms.data() + atoms.shape(0)));
+  require_cells(starts, bins.shape(0));
+  require_rows(bins.shape(0), shifts);
+  const Atoms kept = atoms_of(atoms);
   for (std::size_t run = 0; run + 1 < starts.shape(0); run++) {
     const i64 start = starts(run), end = starts(run + 1);
     if (end - start > capacity) return false;

@@ -19,16 +19,15 @@ void require_even(const In<double>& edges) {
 }
 
 template <class Amount>
-void sum_calibration(const In<u8>& label, const In<double>& score, const In<double>& edges,
-                     const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+void sum_calibration(const In<u8>& label, const In<double>& score, const In<double>& edges, const Weight& weight,
+                     const Runs& runs, const Out<Amount>& out) {
   require_even(edges);
   const i64 bins = static_cast<i64>(edges.shape(0)) - 1;
-  check_sums<Amount, 2>(runs, label.shape(0), weight, out, bins * 2);
-  require_rows(score, runs);
+  runs.check(out, label, score, weight);
   require_labels(label);
   require_probabilities(score);
   const double* edge = edges.data();
-  sum_values<Amount, 2>(bins * 2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+  sum_by_cell<2>(bins * 2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
     const u8* labels = label.data() + start;
     const double* scores = score.data() + start;
     for (i64 row = 0; row < rows; row++) {
@@ -48,6 +47,5 @@ void sum_calibration(const In<u8>& label, const In<double>& score, const In<doub
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
-  bind_loop(module, "sum_calibration", sum_calibration<i64>, "label", "score", "edges");
-  bind_loop(module, "sum_calibration", sum_calibration<double>, "label", "score", "edges");
+  bind_loop(module, "sum_calibration", sum_calibration<i64>, sum_calibration<double>, "label", "score", "edges");
 }

@@ -1,4 +1,5 @@
 // Rows with a score per class: likeliest class, losses, rank of the true class. Defined in definition/classes.py.
+#include "counts.hpp"
 #include "families.hpp"
 #include "results.hpp"
 #include "sums.hpp"
@@ -8,7 +9,7 @@ namespace {
 Array<i64> likeliest(const Scores& scores) {
   require(!scores.empty(), "rows need a score per class");
   const i64 rows = static_cast<i64>(scores[0].shape(0));
-  require_rows(scores, rows);
+  require_rows(static_cast<u64>(rows), scores);
   Made<i64> best(rows);
   {
     nb::gil_scoped_release released;
@@ -32,13 +33,12 @@ Array<i64> likeliest(const Scores& scores) {
 }
 
 template <class Amount>
-void sum_class_losses(const In<i64>& truth, const Scores& scores, const std::optional<In<double>>& weight,
-                      const Runs& runs, const Out<Amount>& out) {
+void sum_class_losses(const In<i64>& truth, const Scores& scores, const Weight& weight, const Runs& runs,
+                      const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(scores.size());
-  check_sums<Amount, 4>(runs, truth.shape(0), weight, out, classes);
-  require_rows(scores, runs.rows());
+  runs.check(out, truth, scores, weight);
   require_classes(truth, classes);
-  sum_values<Amount, 4>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
+  sum_by_cell<4>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
     double own[BLOCK], *brier = block.values[2];
     std::copy_n(truth.data() + start, rows, block.cells);
     take_own(scores, truth, start, rows, own);
@@ -58,39 +58,28 @@ void sum_class_losses(const In<i64>& truth, const Scores& scores, const std::opt
 }
 
 template <class Amount>
-void count_ranks(const In<i64>& truth, const Scores& scores, const std::optional<In<double>>& weight, const Runs& runs,
+void count_ranks(const In<i64>& truth, const Scores& scores, const Weight& weight, const Runs& runs,
                  const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(scores.size());
-  runs.check(truth.shape(0), out.shape(0));
-  require_rows(scores, runs.rows()), require_rows(weight, runs);
+  runs.check(out, truth, scores, weight);
   require_classes(truth, classes);
-  require(out.ndim() == 2 && static_cast<i64>(out.shape(1)) == classes, "a group has a cell per class");
-  const Weights<Amount> amount(weight);
-  const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
-  double own[BLOCK];
-  i64 ranks[BLOCK];
-  for (i64 run = 0, start = 0, rows = runs.rows(); start < rows; start += BLOCK) {
-    const i64 size = std::min(BLOCK, rows - start), *numbers = truth.data() + start;
-    take_own(scores, truth, start, size, own);
-    std::fill_n(ranks, size, i64{0});
+  count_by_cell(classes, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
+    double own[BLOCK];
+    const i64* numbers = truth.data() + start;
+    take_own(scores, truth, start, rows, own);
+    std::fill_n(cells, rows, i64{0});
     for (i64 number = 0; number < classes; number++) {
       const double* score = scores[number].data() + start;
-      for (i64 row = 0; row < size; row++)
-        ranks[row] += (score[row] > own[row]) | ((score[row] == own[row]) & (numbers[row] > number));
+      for (i64 row = 0; row < rows; row++)
+        cells[row] += (score[row] > own[row]) | ((score[row] == own[row]) & (numbers[row] > number));
     }
-    for (i64 row = 0; row < size; row++) {
-      while (starts[run + 1] <= start + row) run++;
-      out.data()[groups[run] * classes + ranks[row]] += amount[start + row];
-    }
-  }
+  });
 }
 
 }  // namespace
 
 void bind_classes(nb::module_& module) {
   module.def("likeliest", likeliest, FIXED("scores"));
-  bind_loop(module, "sum_class_losses", sum_class_losses<i64>, "truth", "scores");
-  bind_loop(module, "sum_class_losses", sum_class_losses<double>, "truth", "scores");
-  bind_loop(module, "count_ranks", count_ranks<i64>, "truth", "scores");
-  bind_loop(module, "count_ranks", count_ranks<double>, "truth", "scores");
+  bind_loop(module, "sum_class_losses", sum_class_losses<i64>, sum_class_losses<double>, "truth", "scores");
+  bind_loop(module, "count_ranks", count_ranks<i64>, count_ranks<double>, "truth", "scores");
 }

@@ -119,8 +119,7 @@ void sum_run(const Columns& rows, i64 row, i64 last, const double* reference, do
 Columns checked(const In<double>& actual, const In<double>& predicted, const std::optional<In<double>>& weight,
                 const Runs& runs, const Out<double>& out, u64 columns) {
   require(out.ndim() == 2 && out.shape(1) == columns, "a group has a wrong number of sums");
-  runs.check(actual.shape(0), out.shape(0));
-  require_rows(predicted, runs), require_rows(weight, runs);
+  runs.check(out, actual, predicted, weight);
   return {actual.data(), predicted.data(), weight ? weight->data() : nullptr};
 }
 

@@ -6,10 +6,13 @@
 #define RELEASED nb::call_guard<nb::gil_scoped_release>()
 #define FIXED(name) nb::arg(name).noconvert()
 
-// Bind a loop whose last arguments are weight, runs, and out. Several loops of one name differ in the types of arrays.
-template <class Loop, class... Names>
-void bind_loop(nb::module_& module, const char* name, Loop loop, Names... names) {
-  module.def(name, loop, RELEASED, FIXED(names)..., FIXED("weight").none(), FIXED("runs"), FIXED("out"));
+// Bind a loop whose last arguments are weight, runs, and out, in its forms for cells of integers and of floats.
+template <class Integers, class Floats, class... Names>
+void bind_loop(nb::module_& module, const char* name, Integers integers, Floats floats, Names... names) {
+  const auto bind = [&](auto loop) {
+    module.def(name, loop, RELEASED, FIXED(names)..., FIXED("weight").none(), FIXED("runs"), FIXED("out"));
+  };
+  bind(integers), bind(floats);
 }
 
 void bind_arranging(nb::module_& module);

@@ -1,25 +1,6 @@
 // Joint keys of the scores of two models, with interleaved bits (Morton 1966). Defined in definition/pairs.py.
-#include <string_view>
-
 #include "families.hpp"
 #include "lattice.hpp"
-
-struct Domain {
-  bool probability;
-};
-
-template <>
-struct nb::detail::type_caster<Domain> {  // of a Lattice, as which it is passed
-  NB_TYPE_CASTER(Domain, const_name("Lattice"))
-
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    const object domain = steal(PyObject_GetAttrString(source.ptr(), "domain"));
-    const char* name = domain.is_valid() ? PyUnicode_AsUTF8AndSize(domain.ptr(), nullptr) : nullptr;
-    if (!name) PyErr_Clear();
-    value = Domain{name && std::string_view(name) == "probability"};
-    return name != nullptr;
-  }
-};
 
 namespace {
 
@@ -46,16 +27,16 @@ void join_keys(const double* one, const double* other, i64 rows, i64* out) {
     out[row] = static_cast<i64>(spread(prefix<PROBABILITY>(one[row])) << 1 | spread(prefix<PROBABILITY>(other[row])));
 }
 
-void interleave(const In<double>& one, const In<double>& other, const Domain& lattice, const Out<i64>& out) {
+void interleave(const In<double>& one, const In<double>& other, bool probability, const Out<i64>& out) {
   const size_t rows = one.shape(0);
-  require(other.shape(0) == rows, "columns must have the same number of rows");
+  require_rows(rows, other);
   require(out.ndim() == 1 && out.shape(0) == rows, "each row needs a joint key");
-  const auto loop = lattice.probability ? join_keys<true> : join_keys<false>;
+  const auto loop = probability ? join_keys<true> : join_keys<false>;
   loop(one.data(), other.data(), static_cast<i64>(rows), out.data());
 }
 
 }  // namespace
 
 void bind_joint_keys(nb::module_& module) {
-  module.def("interleave", &interleave, RELEASED, FIXED("one"), FIXED("other"), nb::arg("lattice"), FIXED("out"));
+  module.def("interleave", &interleave, RELEASED, FIXED("one"), FIXED("other"), nb::arg("probability"), FIXED("out"));
 }

@@ -30,15 +30,11 @@ struct LabeledRow {
   Amount amount() const { return 1; }
 };
 
-struct WeightedRow {
+struct WeightedRow : LabeledRow {
   using Amount = double;
-  u64 order;
   double weight;
-  u32 of_side;
 
   WeightedRow() = default;
-  WeightedRow(i64 key, u32 side, double weight) : order(static_cast<u64>(key) ^ SIGN), weight(weight), of_side(side) {}
-  i64 key() const { return static_cast<i64>(order ^ SIGN); }
-  u32 side() const { return of_side; }
+  WeightedRow(i64 key, u32 side, double weight) : LabeledRow(key, side, weight), weight(weight) {}
   Amount amount() const { return weight; }
 };

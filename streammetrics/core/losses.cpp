@@ -5,12 +5,11 @@
 namespace {
 
 template <class Amount>
-void sum_losses(const In<u8>& label, const In<double>& score, const std::optional<In<double>>& weight, const Runs& runs,
+void sum_losses(const In<u8>& label, const In<double>& score, const Weight& weight, const Runs& runs,
                 const Out<Amount>& out) {
-  check_sums<Amount, 4>(runs, label.shape(0), weight, out, 2);
-  require_rows(score, runs);
+  runs.check(out, label, score, weight);
   require_labels(label);
-  sum_values<Amount, 4>(2, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
+  sum_by_cell<4>(2, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
     const u8* labels = label.data() + start;
     const double* scores = score.data() + start;
     for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
@@ -28,6 +27,5 @@ void sum_losses(const In<u8>& label, const In<double>& score, const std::optiona
 }  // namespace
 
 void bind_losses(nb::module_& module) {
-  bind_loop(module, "sum_losses", sum_losses<i64>, "label", "score");
-  bind_loop(module, "sum_losses", sum_losses<double>, "label", "score");
+  bind_loop(module, "sum_losses", sum_losses<i64>, sum_losses<double>, "label", "score");
 }

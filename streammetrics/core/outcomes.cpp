@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "counts.hpp"
 #include "families.hpp"
 
 namespace {
@@ -75,37 +76,30 @@ void count_once(const u8* label, const Score* score, double threshold, const Run
 }
 
 template <class Amount, class Score>
-void count_outcomes(const In<u8>& label, const In<Score>& score, const In<double>& thresholds,
-                    const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+void count_outcomes(const In<u8>& label, const In<Score>& score, const In<double>& thresholds, const Weight& weight,
+                    const Runs& runs, const Out<Amount>& out) {
   const i64 ranks = static_cast<i64>(thresholds.shape(0)) + 1;
-  runs.check(label.shape(0), out.shape(0));
-  require_rows(score, runs), require_rows(weight, runs);
+  runs.check(out, label, score, weight);
   require_labels(label);
   require(out.ndim() == 3 && static_cast<i64>(out.shape(1)) == ranks && out.shape(2) == 2,
           "a group has two cells per rank");
   require(std::is_sorted(thresholds.data(), thresholds.data() + ranks - 1), "thresholds must ascend");
-  const Weights<Amount> amount(weight);
-  const Ladder ladder(thresholds);
-  const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
   if constexpr (std::is_same_v<Amount, i64>) {
-    if (ranks == 2) return count_once(label.data(), score.data(), thresholds.data()[0], runs, out.data());
+    if (ranks == 2 && !weight) return count_once(label.data(), score.data(), thresholds(0), runs, out.data());
   }
-  i64 rank[BLOCK];
-  for (i64 run = 0, start = 0, rows = runs.rows(); start < rows; start += BLOCK) {
-    const i64 end = std::min(start + BLOCK, rows);
-    ladder.rank(score.data() + start, end - start, rank);
-    for (i64 row = start; row < end; row++) {
-      while (starts[run + 1] <= row) run++;
-      out.data()[(groups[run] * ranks + rank[row - start]) * 2 + label.data()[row]] += amount[row];
-    }
-  }
+  const Ladder ladder(thresholds);
+  count_by_cell(2 * ranks, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
+    ladder.rank(score.data() + start, rows, cells);
+    const u8* labels = label.data() + start;
+    for (i64 row = 0; row < rows; row++) cells[row] = 2 * cells[row] + labels[row];
+  });
 }
 
 }  // namespace
 
 void bind_outcomes(nb::module_& module) {
-  bind_loop(module, "count_outcomes", count_outcomes<i64, double>, "label", "score", "thresholds");
-  bind_loop(module, "count_outcomes", count_outcomes<i64, u8>, "label", "score", "thresholds");
-  bind_loop(module, "count_outcomes", count_outcomes<double, double>, "label", "score", "thresholds");
-  bind_loop(module, "count_outcomes", count_outcomes<double, u8>, "label", "score", "thresholds");
+  bind_loop(module, "count_outcomes", count_outcomes<i64, double>, count_outcomes<double, double>, "label", "score",
+            "thresholds");
+  bind_loop(module, "count_outcomes", count_outcomes<i64, u8>, count_outcomes<double, u8>, "label", "score",
+            "thresholds");
 }

@@ -1,4 +1,5 @@
 // Rows of two models: joint decisions and differences of losses. Defined in definition/pairs.py.
+#include "counts.hpp"
 #include "families.hpp"
 #include "sums.hpp"
 
@@ -9,34 +10,27 @@ using Decisions = std::vector<In<bool>>;  // one array per threshold
 constexpr i64 OUTCOMES = 8;  // combinations of both decisions and the label
 
 template <class Amount>
-void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other,
-                 const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other, const Weight& weight,
+                 const Runs& runs, const Out<Amount>& out) {
   const size_t thresholds = one.size();
-  runs.check(label.shape(0), out.shape(0));
+  runs.check(out, label, one, other, weight);
   require_labels(label);
-  require_rows(weight, runs);
   require(other.size() == thresholds, "both models need a decision at each threshold");
-  for (size_t i = 0; i < thresholds; i++) require_rows(one[i], runs), require_rows(other[i], runs);
-  require(out.ndim() == 3 && out.shape(1) == thresholds && out.shape(2) == OUTCOMES, "a threshold has 8 cells");
-  const Weights<Amount> amount(weight);
-  const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
-  for (size_t i = 0; i < thresholds; i++) {
-    const bool *a = one[i].data(), *b = other[i].data();
-    for (i64 run = 0; run < runs.size(); run++) {
-      Amount* cells = out.data() + (groups[run] * static_cast<i64>(thresholds) + static_cast<i64>(i)) * OUTCOMES;
-      for (i64 row = starts[run]; row < starts[run + 1]; row++)
-        cells[a[row] << 2 | b[row] << 1 | label.data()[row]] += amount[row];
-    }
-  }
+  for (size_t i = 0; i < thresholds; i++)
+    count_by_cell(static_cast<i64>(thresholds) * OUTCOMES, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
+      const bool *a = one[i].data() + start, *b = other[i].data() + start;
+      const u8* labels = label.data() + start;
+      const i64 cell = static_cast<i64>(i) * OUTCOMES;
+      for (i64 row = 0; row < rows; row++) cells[row] = cell + static_cast<u8>(a[row] << 2 | b[row] << 1 | labels[row]);
+    });
 }
 
 template <class Amount>
-void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<double>& other,
-                          const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
-  check_sums<Amount, 2>(runs, label.shape(0), weight, out, 2);
-  require_rows(one, runs), require_rows(other, runs);
+void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<double>& other, const Weight& weight,
+                          const Runs& runs, const Out<Amount>& out) {
+  runs.check(out, label, one, other, weight);
   require_labels(label);
-  sum_values<Amount, 2>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+  sum_by_cell<2>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
     const u8* labels = label.data() + start;
     const double *a = one.data() + start, *b = other.data() + start;
     for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
@@ -50,14 +44,13 @@ void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<d
 }
 
 template <class Amount>
-void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const Scores& other,
-                                const std::optional<In<double>>& weight, const Runs& runs, const Out<Amount>& out) {
+void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const Scores& other, const Weight& weight,
+                                const Runs& runs, const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(one.size());
-  check_sums<Amount, 2>(runs, truth.shape(0), weight, out, classes);
+  runs.check(out, truth, one, other, weight);
   require(other.size() == one.size(), "both models need a score per class");
-  require_rows(one, runs.rows()), require_rows(other, runs.rows());
   require_classes(truth, classes);
-  sum_values<Amount, 2>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+  sum_by_cell<2>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
     double a[BLOCK], b[BLOCK], *brier = block.values[1];
     std::copy_n(truth.data() + start, rows, block.cells);
     take_own(one, truth, start, rows, a);
@@ -78,10 +71,9 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
 }
 
 void sum_error_differences(const In<double>& actual, const In<double>& one, const In<double>& other,
-                           const std::optional<In<double>>& weight, const Runs& runs, const Out<double>& out) {
-  check_sums<double, 4>(runs, actual.shape(0), weight, out, 1);
-  require_rows(one, runs), require_rows(other, runs);
-  sum_values<double, 4>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
+                           const Weight& weight, const Runs& runs, const Out<double>& out) {
+  runs.check(out, actual, one, other, weight);
+  sum_by_cell<4>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
     std::fill_n(block.cells, rows, i64{0});
     for (i64 row = 0; row < rows; row++) {
       const double y = actual.data()[start + row], a = one.data()[start + row] - y, b = other.data()[start + row] - y;
@@ -97,11 +89,11 @@ void sum_error_differences(const In<double>& actual, const In<double>& one, cons
 }  // namespace
 
 void bind_pairs(nb::module_& module) {
-  bind_loop(module, "count_pairs", count_pairs<i64>, "label", "one", "other");
-  bind_loop(module, "count_pairs", count_pairs<double>, "label", "one", "other");
-  bind_loop(module, "sum_loss_differences", sum_loss_differences<i64>, "label", "one", "other");
-  bind_loop(module, "sum_loss_differences", sum_loss_differences<double>, "label", "one", "other");
-  bind_loop(module, "sum_class_loss_differences", sum_class_loss_differences<i64>, "truth", "one", "other");
-  bind_loop(module, "sum_class_loss_differences", sum_class_loss_differences<double>, "truth", "one", "other");
-  bind_loop(module, "sum_error_differences", sum_error_differences, "actual", "one", "other");
+  bind_loop(module, "count_pairs", count_pairs<i64>, count_pairs<double>, "label", "one", "other");
+  bind_loop(module, "sum_loss_differences", sum_loss_differences<i64>, sum_loss_differences<double>, "label", "one",
+            "other");
+  bind_loop(module, "sum_class_loss_differences", sum_class_loss_differences<i64>, sum_class_loss_differences<double>,
+            "truth", "one", "other");
+  module.def("sum_error_differences", sum_error_differences, RELEASED, FIXED("actual"), FIXED("one"), FIXED("other"),
+             FIXED("weight").none(), FIXED("runs"), FIXED("out"));
 }

@@ -77,7 +77,7 @@ class PairedScores(Paired):
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         keys, (one, other) = np.empty(rows.size, dtype=np.int64), rows.score
-        core.interleave(one, other, Lattice(self.domain), keys)
+        core.interleave(one, other, self.domain == "probability", keys)
         return PLANE.values(keys), rows.truth[0]
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:

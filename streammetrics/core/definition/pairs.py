@@ -27,12 +27,12 @@ SPREAD = tuple(
 OUTCOMES = 8  # combinations of both decisions and the label
 
 
-def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
+def interleave(one: Floats, other: Floats, probability: bool, out: Keys) -> None:
     """Write a joint key for each pair of values, with interleaved bits (Morton 1966).
 
     Pairs whose keys have the same prefix lie in one rectangle of the plane, so bins of keys are cells of the plane.
     """
-    out[:] = _spread(_prefixes(one, lattice)) << 1 | _spread(_prefixes(other, lattice))
+    out[:] = _spread(_prefixes(one, probability)) << 1 | _spread(_prefixes(other, probability))
 
 
 def sides(keys: Keys) -> tuple[Keys, Keys]:
@@ -93,11 +93,11 @@ def sum_error_differences(
         add_values(out, runs.codes(), [np.square(value) for value in values], weight)
 
 
-def _prefixes(values: Floats, lattice: Lattice) -> Keys:
+def _prefixes(values: Floats, probability: bool) -> Keys:
     """The highest bits of the keys of values, as integers from 0."""
-    keys = lattice.keys(values)
+    keys = Lattice("probability" if probability else "real").keys(values)
     keys >>= DROPPED
-    if lattice.domain == "real":  # keys have a sign bit, so the last bit is dropped
+    if not probability:  # keys have a sign bit, so the last bit is dropped
         keys += 1 << SIDE
         keys >>= 1
     return keys

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +14,6 @@ Codes = NDArray[np.intp]
 Counts = NDArray[np.int64 | np.float64]
 Extent: TypeAlias = tuple[float, float]
 
-BLOCK = 8192
 CLIP = 1e-15
 NOTHING: Extent = (float("inf"), float("-inf"))  # the extent of no values
 
@@ -41,19 +39,6 @@ class Runs(NamedTuple):
         """The group of each row."""
         return np.repeat(self.groups, np.diff(self.starts))
 
-    def codes_of(self, rows: Codes) -> Codes:
-        """The group of each of the given rows."""
-        codes: Codes = self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
-        return codes
-
-    def blocks(self, rows: int = BLOCK) -> Iterator[tuple[slice, Codes | int]]:
-        """Yield slices of at most ``rows`` rows, with the group of each row, or with one group if all rows share it."""
-        if len(self.groups) == 1:
-            yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows))
-        elif len(self.groups):
-            codes = self.codes()
-            yield from ((block, codes[block]) for block in blocks(len(codes), rows))
-
 
 def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
     """The concatenated indices of several ranges.
@@ -64,12 +49,6 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
     places: Codes = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
     places += np.arange(len(places))
     return places
-
-
-def blocks(rows: int, size: int = 0) -> Iterator[slice]:
-    """Slices of rows that fit into the cache, at least as long as the table of ``size`` cells that they update."""
-    step = max(BLOCK, size)
-    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
