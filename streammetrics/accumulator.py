@@ -184,8 +184,8 @@ class Accumulator:
 
         Raises:
             ColumnError: If a column is missing or has an unsupported type.
-            DataError: If a column contains nulls, NaN, scores outside [0, 1], unknown labels, or negative weights; if a
-                sum, or a sum of squares, exceeds the largest float; or if there are more groups than ``max_groups``.
+            DataError: If a column contains nulls, NaN, scores outside [0, 1], unknown labels, or negative weights, or
+                if there are more groups than ``max_groups``.
         """
         rows = read(batch, self.roles)
         with self._lock:
@@ -197,8 +197,8 @@ class Accumulator:
         """Merge another accumulator into this one, in place, and return this one. `merge` returns a new one.
 
         Raises:
-            MergeError: If the specifications differ, ``other`` is not an accumulator, or a sum would exceed the largest
-                float. Both accumulators then stay unchanged.
+            MergeError: If the specifications differ, ``other`` is not an accumulator, or a sum of losses would exceed
+                4e12. Both accumulators then stay unchanged.
             ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 
@@ -255,7 +255,7 @@ class Accumulator:
         """Return a new accumulator with the rows of this one and others, which stay unchanged.
 
         Raises:
-            MergeError: If the specifications differ, or a sum would exceed the largest float.
+            MergeError: If the specifications differ, or a sum of losses would exceed 4e12.
             ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 

@@ -211,9 +211,8 @@ class _Part:
     def add_with_others(self, rows: Sequence[Batch]) -> bool:
         """Add one batch to all contents while other threads add others, and return whether that is possible."""
         pairs = list(zip(self.contents, rows, strict=True))
-        if not any(content.are_many(more) for content, more in pairs):
-            return False
-        if not all(content.can_share(more) for content, more in pairs):
+        shared = all(content.can_be_shared for content in self.contents)
+        if not shared or not any(content.are_many(more) for content, more in pairs):
             return False
         with self.lock:
             self._require(rows)

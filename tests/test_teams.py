@@ -148,31 +148,6 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
     assert [acc.seen for acc in accumulators.values()] == [0, 0]
 
 
-class AlternatingSteps(sm.RowSums):
-    inputs = ("step",)
-
-    def of_rows(self, step):
-        return {"steps": step}
-
-
-def test_values_whose_sums_could_overflow_are_summed_as_they_were_tried(together):
-    rows = DATA.with_columns(g=pl.lit("large"), step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
-    acc = sm.Accumulator(AlternatingSteps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
-    sm.accumulate([rows], into=acc, workers=2)
-    assert acc.state.tables["alternating_steps"]["steps"].to_list() == [0]
-    assert not together
-
-
-def test_rows_that_one_accumulator_must_sum_alone_are_not_counted_together(together):
-    """Trying its sums closes its counters, to which other threads could still add rows."""
-    rows = DATA.with_columns(step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
-    steps = sm.Accumulator(AlternatingSteps(), y_true="y", step="step", by="g")
-    accumulators = {"bins": TASKS["binary"](), "steps": steps}
-    sm.accumulate([rows], into=accumulators, workers=2)
-    assert not together
-    assert [acc.seen for acc in accumulators.values()] == [SIZE] * 2
-
-
 def test_many_threads_count_in_the_same_bins(monkeypatch):
     """Groups appear, lists become arrays, and shifts rise while other threads count."""
     rows = pl.DataFrame({"y": rng.random(400_000) < 0.3, "p": rng.random(400_000), "g": rng.integers(0, 300, 400_000)})

@@ -17,7 +17,6 @@ from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
-from streammetrics.state.overflow import suspects, too_large
 
 LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
 LAST = date.max - timedelta(days=1)  # the last day that has a next day
@@ -65,8 +64,7 @@ class Columns:
         for name in self.key:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
-        if far := suspects(read(frame, _within(self.roles, needed))):
-            raise too_large(far, "may overflow")
+        read(frame, _within(self.roles, needed))
         whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
         names = {*self.key}.union(*self.roles.labeling)
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]

@@ -16,7 +16,7 @@ from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
-from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
+from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD, too_large
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
@@ -142,6 +142,9 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
 def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Estimates of a statistic, null in groups that lack it or a threshold of it, with the reason as their note."""
     lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
+    if statistic.unbounded:
+        far = too_large(state.table(statistic), statistic, len(state.labels_of(statistic)))
+        lacking = pl.concat([lacking, far])
     if lacking.is_empty() or not metrics:
         return found
     keys = [GROUP]

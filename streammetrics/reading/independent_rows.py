@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 from polars import Expr
@@ -232,6 +233,7 @@ def _of_auc(
             yield found.select(*index, metric=pl.lit(m.name), **{side: of_auc(m, pl.col(side)) for side in LIMITS})
 
 
+@np.errstate(all="ignore")  # an infinite variance has no interval
 def _by_influence(
     view: View, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:

@@ -124,7 +124,7 @@ def _read(reader: Reader) -> Batch:
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     if roles.sample_weight is not None:
-        columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights")
+        columns[WEIGHT] = reader.weights(reader.column(roles.sample_weight))
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))

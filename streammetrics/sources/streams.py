@@ -58,7 +58,7 @@ class Stream:
         try:
             yield
         except (ColumnError, DataError) as error:
-            raise self.differing(error) or self._first_error(roles) or self._placed(error) from error.__cause__
+            raise self.differing(error) or self._first_error(roles) or error from error.__cause__
 
     def _first_error(self, roles: Sequence[Roles]) -> StreamMetricsError | None:
         """The first error in the order of rows. Its number of rows is that of the source up to there."""
@@ -75,14 +75,6 @@ class Stream:
         except UNREADABLE:  # such as a batch with a repeated column
             return None
         return None
-
-    def _placed(self, error: ColumnError | DataError) -> StreamMetricsError:
-        """An error of several rows together, such as an overflow, with the place of the first equal value."""
-        if isinstance(error, DataError) and error.row is not None:
-            for batch in self.again() if self.again else ():
-                if error.column in batch.columns and (same := batch[error.column].eq_missing(error.value)).any():
-                    return error.at(self.place(batch[ROW][same.arg_max() or 0]))
-        return error
 
 
 def _ended(batches: Iterator[pl.DataFrame]) -> bool:

@@ -16,8 +16,7 @@ from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, joint_types, types_of
 from streammetrics.rows.roles import LABEL, Roles
 from streammetrics.state import tables as states
-from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
-from streammetrics.state.overflow import may_overflow, overflown, refuse_overflow_together, suspects, too_large
+from streammetrics.state.limit import GroupLimit, require_text
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
 from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
@@ -51,7 +50,6 @@ class Content:
         self._held: Batch | None = None
         self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
         self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
-        self._large = may_overflow(state)
         self._whole = True
 
     @property
@@ -78,17 +76,10 @@ class Content:
         return made
 
     def require(self, rows: Batch) -> None:
-        """Reject rows with group columns of another type, too many groups, or sums beyond the largest float."""
+        """Reject rows with group columns of another type, or too many groups."""
         self._require_whole()
         warn_if_slow()
         types = self._joint_types(rows.types)
-        if far := suspects(rows):
-            trial = Content(self.roles, self.state(), NO_LIMIT)
-            with np.errstate(over="ignore"):
-                trial._count(rows)
-                if overflown(trial.state()):
-                    raise too_large(far, "overflow")
-            self._large = True
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
                 statistic.require(each)
@@ -117,12 +108,10 @@ class Content:
             return False
         return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height)
 
-    def can_share(self, rows: Batch) -> bool:
-        """Whether threads may count rows like these together, each by `count`.
-
-        Not if their sums could overflow, which `require` tries in one order, or if groups beyond a limit are merged.
-        """
-        return self.limit.overflow != "other" and not suspects(rows)
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether threads may count rows together, each by `count`: not if groups beyond a limit are merged."""
+        return self.limit.overflow != "other"
 
     def tally(self, rows: Batch) -> Tally | None:
         """The tally that knows the groups of these rows, None if it has groups of other types."""
@@ -142,9 +131,6 @@ class Content:
         types, tables = self._joint_types(other.types), other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
-        if self._large or other._large:
-            with np.errstate(over="ignore", invalid="ignore"):
-                refuse_overflow_together(self.state(), other.state())
         limit, self.limit = self.limit, self.limit.joint(other.limit)
         try:
             if self._may_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
@@ -155,7 +141,7 @@ class Content:
     def absorb(self, other: Content) -> None:
         """Merge other content without buffered rows, which `require_content` accepted. Its tally is taken over."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
-        self._loaded, self._large = self._loaded + other._loaded, self._large or other._large
+        self._loaded += other._loaded
         self._pending += [other._merged, *other._pending]
         if self._tally is None:
             self._tally = other._tally

@@ -26,6 +26,19 @@ def together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(found).unique(maintain_order=True) if found else NOTHING
 
 
+def too_large(table: pl.DataFrame, statistic: Statistic, labels: int) -> pl.DataFrame:
+    """Return the groups in which sums of a statistic exceed the largest float."""
+    finite = [pl.col(column).is_finite() for column in statistic.unbounded]
+    found = table.filter(~pl.all_horizontal(pl.lit(True), *finite))
+    note = "sums exceed the largest float; rescale the column"
+    return found.select(
+        (pl.col(GROUP) // max(labels, 1)).cast(pl.UInt32),
+        pl.lit(statistic.name).alias(STATISTIC),
+        pl.lit(None, pl.Float64).alias(THRESHOLD),
+        pl.lit(note).alias(NOTE),
+    )
+
+
 def renumbered(missing: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
     """Return the same for renumbered groups, without those whose number is null."""
     if missing.is_empty():

@@ -93,10 +93,6 @@ class TDigest(Statistic):
         [view] = super().views()
         return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
-    def overflown(self) -> pl.Expr:
-        """Whether the total weight is not finite. Values can be infinite."""
-        return ~pl.col("weight").sum().is_finite()
-
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         weight = pl.col("weight")

@@ -121,6 +121,7 @@ class ErrorMoments(Statistic):
     )
     signed: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS)
     means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
+    unbounded: ClassVar[tuple[str, ...]] = SUMMED
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -242,10 +243,6 @@ class ErrorMoments(Statistic):
         lost = {c: few & POSITIVE[c] for c, few in small.items()}
         return exact(table.with_columns(pl.when(~gone).then(c).otherwise(nan).alias(c) for c, gone in lost.items()))
 
-    def overflown(self) -> Expr:
-        """Whether a sum of values, errors, or their squares, over all groups, is not finite."""
-        return ~pl.all_horizontal(pl.col(SUMMED).sum().is_finite())
-
     def valid(self) -> Expr:
         """Whether a row of a table read from a file is valid. NaN is."""
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
@@ -272,7 +269,7 @@ def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
 
 
 def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:
-    """Whether a mean lies between two values and its rest is small, up to rounding. True for NaN."""
+    """Whether a mean lies between two values and its rest is small, up to rounding. True if it is not finite."""
     room = ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
-    within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) | pl.col(mean).is_nan()
-    return within & (pl.col(rest).abs() <= room)
+    within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) & (pl.col(rest).abs() <= room)
+    return within | ~pl.col(mean).is_finite()

@@ -52,10 +52,6 @@ class PairedErrors(PairedSums):
         one, other = rows.predicted
         core.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
-    def overflown(self) -> pl.Expr:
-        """Never: sums that are not finite lead to no interval, not to an error."""
-        return pl.lit(False)
-
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid. NaN and infinity are."""
         weight, sums = pl.col("weight"), pl.all_horizontal(pl.col(c) >= 0 for c in self.sums)

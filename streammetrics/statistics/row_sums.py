@@ -86,7 +86,7 @@ class RowSums(Summed):
         given = {name: np.asarray(value) for name, value in cls().of_rows(**dict.fromkeys(wanted, np.ones(1))).items()}
         cls.columns = tuple(given)
         cls.counts = tuple(name for name, value in given.items() if value.dtype.kind in "bui")
-        cls.sums = tuple(name for name in given if name not in cls.counts)
+        cls.sums = cls.unbounded = tuple(name for name in given if name not in cls.counts)
         for other in STATISTICS.values():
             shared = {*other.keys, *other.counts, *other.sums}.intersection(given)
             if shared and not issubclass(other, RowSums):

@@ -57,6 +57,7 @@ class Statistic(ABC):
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
       names end in ``_w2``;
     - ``signed``: values that can be negative; ``means``: values that do not grow with the weights;
+    - ``unbounded``: values that can exceed the largest float, so that metrics of the group are undefined;
     - ``inputs``: additional numeric columns, which become keyword arguments of the accumulator;
     - ``depends_on_order``: whether its table depends on the order of rows and merges, as for a sketch. Its bounds hold
       for any order.
@@ -78,6 +79,7 @@ class Statistic(ABC):
     squared: ClassVar[tuple[str, ...]] = ()
     signed: ClassVar[tuple[str, ...]] = ()
     means: ClassVar[tuple[str, ...]] = ()
+    unbounded: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[str, ...]] = ()
     depends_on_order: ClassVar[bool] = False
 
@@ -183,20 +185,10 @@ class Statistic(ABC):
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid. Decimals are given as floats."""
         counts = [pl.col(c) >= 0 for c in self.counts]
-        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in self.added]
+        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in {*self.added, *self.unbounded}]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
         limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
         return pl.all_horizontal(*counts, *finite, *limited)
-
-    def overflown(self) -> pl.Expr:
-        """Whether a total of the table, over all groups, is not finite. Decimals are given as floats."""
-        aside = {*self.keys, *self.twins.values(), *self.added}
-        floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in aside]
-        totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
-        if self.held:  # so that they can be summed
-            rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64())).sum()
-            totals.append(rows.over(self.again) if self.again else rows)
-        return ~pl.all_horizontal(pl.lit(True), *(total.is_finite() for total in totals))
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row is valid in a task with these labels, or without declared labels."""
