@@ -58,6 +58,32 @@ def test_only_core_dependencies_are_imported(path):
         assert top in CORE or top in sys.stdlib_module_names, f"{path.name} imports {module}"
 
 
+MODULES = {".".join(["streammetrics", *p.relative_to(ROOT).with_suffix("").parts]): p for p in FILES}
+IN_CIRCLES = 21  # files of reports, slices, and their pages: reports import them, and they name reports in types
+
+
+def imported_files(module):
+    """Modules of files that a file imports at any time, also for types alone."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                files = (name, f"{name}.__init__", node.module, f"{node.module}.__init__")
+                yield from [file for file in files if file in MODULES][:1]
+
+
+def test_circles_do_not_grow():
+    graph = {module: set(imported_files(module)) - {module, "streammetrics.__init__"} for module in MODULES}
+    in_circles = []
+    for module in graph:
+        reached, waiting = set(), [module]
+        while waiting:
+            more = graph[waiting.pop()] - reached
+            reached |= more
+            waiting += more
+        in_circles += [module] * (module in reached)
+    assert len(in_circles) == IN_CIRCLES, in_circles
+
+
 def test_every_file_has_a_row_in_contributing():
     assert sorted(ORDER) == sorted({room(path) for path in FILES})
 
