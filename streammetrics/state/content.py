@@ -32,7 +32,7 @@ LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
-ROWS_OF_A_BIN = 2  # below which threads share bins
+ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or groups without bins
 
 
 class Content:
@@ -92,7 +92,7 @@ class Content:
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
                 statistic.require(each)
-        if self._may_exceed_limit(rows.height):
+        if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows.groups[0])):
             self._require_groups(types, rows.groups[0])
 
     def add(self, rows: Batch) -> None:
@@ -100,19 +100,18 @@ class Content:
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
-        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
-        if rows.height >= buffer // 2:
+        if rows.height >= max(BUFFER, self._groups) // 2:
             uninterrupted(lambda: self._count(rows))
         else:
             self._held = append(self._held or no_rows(self.roles), rows)
-            if self._held.height >= buffer:
+            if self._held.height >= max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS)):
                 self.observe()
 
     def are_many(self, rows: Batch) -> bool:
-        """Whether rows fill so many bins that threads should share them."""
-        if not self.capacity or not self.roles.keys:
+        """Whether rows fill so many cells that threads should share them."""
+        if not self.roles.keys or rows.height < BLOCK:
             return False
-        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height >= BLOCK)
+        return bool(np.minimum(rows.sizes, max(self.capacity, 1)).sum() * ROWS_OF_A_CELL >= rows.height)
 
     def can_share(self, rows: Batch) -> bool:
         """Whether threads may count rows like these together, each by `count`.
@@ -248,6 +247,12 @@ class Content:
             return True
         self._known = None
         return False
+
+    def _count_new(self, groups: pl.DataFrame) -> int:
+        """How many distinct groups, of all models together, may not have been counted yet."""
+        if self._tally is None or self._tally.keys.columns != groups.columns or not self._tally.takes(groups):
+            return groups.height
+        return self._tally.count_new(groups)
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
         parts: list[State | Tally] = [self._merged, *self._pending, *([] if self._tally is None else [self._tally])]
