@@ -24,6 +24,7 @@ from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.summed import Summed
 from streammetrics.system.threads import uninterrupted
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
@@ -32,7 +33,7 @@ LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
-ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or groups without bins
+ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or the fixed cells of a group
 
 
 class Content:
@@ -100,18 +101,20 @@ class Content:
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
-        if rows.height >= max(BUFFER, self._groups) // 2:
+        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
+        if rows.height >= buffer // 2:
             uninterrupted(lambda: self._count(rows))
         else:
             self._held = append(self._held or no_rows(self.roles), rows)
-            if self._held.height >= max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS)):
+            if self._held.height >= buffer:
                 self.observe()
 
     def are_many(self, rows: Batch) -> bool:
         """Whether rows fill so many cells that threads should share them."""
-        if not self.roles.keys or rows.height < BLOCK:
+        cells = self.capacity or int(all(isinstance(s, Summed) for s in self.statistics))
+        if not cells or not self.roles.keys or rows.height < BLOCK:
             return False
-        return bool(np.minimum(rows.sizes, max(self.capacity, 1)).sum() * ROWS_OF_A_CELL >= rows.height)
+        return bool(np.minimum(rows.sizes, cells).sum() * ROWS_OF_A_CELL >= rows.height)
 
     def can_share(self, rows: Batch) -> bool:
         """Whether threads may count rows like these together, each by `count`.
@@ -250,9 +253,10 @@ class Content:
 
     def _count_new(self, groups: pl.DataFrame) -> int:
         """How many distinct groups, of all models together, may not have been counted yet."""
-        if self._tally is None or self._tally.keys.columns != groups.columns or not self._tally.takes(groups):
+        tally = self._tally
+        if self._held is not None or tally is None or tally.keys.columns != groups.columns or not tally.takes(groups):
             return groups.height
-        return self._tally.count_new(groups)
+        return tally.count_new(groups)
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
         parts: list[State | Tally] = [self._merged, *self._pending, *([] if self._tally is None else [self._tally])]
