@@ -19,6 +19,7 @@ from streammetrics.core.definition import (
     bins,
     calibration,
     classes,
+    decimals,
     errors,
     losses,
     numbering,
@@ -95,6 +96,7 @@ else:
 add_runs: Final = fastest(runs.add_runs)
 add_sums: Final = fastest(sums.add_sums)
 arrange: Final = fastest(arranging.arrange)
+as_decimals: Final = fastest(decimals.as_decimals)
 count_outcomes: Final = fastest(outcomes.count_outcomes)
 count_pairs: Final = fastest(pairs.count_pairs)
 count_ranks: Final = fastest(classes.count_ranks)

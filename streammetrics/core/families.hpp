@@ -19,6 +19,7 @@ void bind_arranging(nb::module_& module);
 void bind_bins(nb::module_& module);
 void bind_calibration(nb::module_& module);
 void bind_classes(nb::module_& module);
+void bind_decimals(nb::module_& module);
 void bind_errors(nb::module_& module);
 void bind_joint_keys(nb::module_& module);
 void bind_losses(nb::module_& module);

@@ -16,6 +16,7 @@ NB_MODULE(FORM, module) {
   bind_bins(module);
   bind_calibration(module);
   bind_classes(module);
+  bind_decimals(module);
   bind_errors(module);
   bind_joint_keys(module);
   bind_losses(module);

@@ -59,9 +59,11 @@ class Ladder {
 // Rows at one threshold, as sums of whole vectors.
 template <class Score>
 void count_once(const u8* label, const Score* score, double threshold, const Runs& runs, i64* out) {
+  constexpr i64 AHEAD = 16;  // runs after which the cells of a group are in the cache
   for (i64 run = 0; run < runs.size(); run++) {
     const i64 start = runs.starts.data()[run], end = runs.starts.data()[run + 1];
     i64 reached = 0, positive = 0, both = 0, *cells = out + runs.groups.data()[run] * 4;
+    if (run + AHEAD < runs.size()) __builtin_prefetch(out + runs.groups.data()[run + AHEAD] * 4, 1);
     for (i64 row = start; row < end; row++) {
       const i64 above = score[row] >= threshold, y = label[row];
       reached += above;

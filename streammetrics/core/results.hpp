@@ -19,15 +19,21 @@ struct Made {
   T& operator[](i64 place) { return values[static_cast<u64>(place)]; }
 };
 
-template <class T>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T, int DIMENSIONS = 1>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<DIMENSIONS>>;
 
-template <class T>
-Array<T> returned(Made<T>&& made) {  // needs the interpreter lock
+template <class T, class... Shape>
+Array<T, sizeof...(Shape)> returned(Made<T>&& made, Shape... shape) {  // needs the interpreter lock
   T* data = made.values.get();
   nb::capsule owner(data, [](void* values) noexcept { Spare::put(values); });
   made.values.release();
-  return Array<T>(data, {made.size}, owner);
+  return {data, {shape...}, owner};
+}
+
+template <class T>
+Array<T> returned(Made<T>&& made) {
+  const u64 size = made.size;
+  return returned(std::move(made), size);
 }
 
 // A column of a length that was not known before; needs the interpreter lock.

@@ -97,12 +97,13 @@ class Rows:
         parts = [self.truth, self.predicted, self.score, tuple(self.inputs.values()), weights]
         arrays = [array for part in parts for array in part]
         moved, *runs = core.arrange(codes, groups, arrays)
+        starts, local = (run.view(np.intp) for run in runs)  # numpy is slow where this type meets its `long long`
         each = iter(arrays if moved is None else moved)
         truth, predicted, score, inputs, weights = (list(islice(each, len(part))) for part in parts)
         return replace(
             self,
-            starts=runs[0],
-            local=runs[1],
+            starts=starts,
+            local=local,
             truth=tuple(truth),
             predicted=tuple(predicted),
             score=tuple(score),

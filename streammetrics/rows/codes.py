@@ -81,6 +81,11 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
 def find(rows: pl.DataFrame, numbered: pl.DataFrame) -> pl.Series:
     """Return the number of each row from the first column of ``numbered``, or null if it is not found."""
     index = numbered.columns[0]
+    both = [numbered.select(rows.columns), rows]
+    if all(each.dtypes == [pl.Int64] and not each.to_series().null_count() for each in both):  # faster than a join
+        codes = core.number_integers(pl.concat(both, rechunk=True).to_series().to_numpy())[0][numbered.height :]
+        places = pl.Series(codes)
+        return numbered[index].gather(places.set(places >= numbered.height, None))
     return rows.join(numbered, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")[index]
 
 

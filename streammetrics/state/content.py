@@ -23,6 +23,7 @@ from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.summed import Summed
 from streammetrics.system.threads import uninterrupted
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
@@ -31,7 +32,7 @@ LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
-ROWS_OF_A_BIN = 2  # below which threads share bins
+ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or the fixed cells of a group
 
 
 class Content:
@@ -83,7 +84,7 @@ class Content:
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
                 statistic.require(each)
-        if self._may_exceed_limit(rows.height):
+        if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows.groups[0])):
             self._require_groups(types, rows.groups[0])
 
     def add(self, rows: Batch) -> None:
@@ -100,13 +101,14 @@ class Content:
                 self.observe()
 
     def are_many(self, rows: Batch) -> bool:
-        """Whether rows fill so many bins that threads should share them."""
-        if not self.capacity or not self.roles.keys:
+        """Whether rows fill so many cells that threads should share them."""
+        cells = self.capacity or int(all(isinstance(s, Summed) for s in self.statistics))
+        if not self.roles.keys or rows.height < BLOCK:
             return False
-        most = rows.groups[0].height * self.capacity
-        if rows.height < BLOCK or most * ROWS_OF_A_BIN < rows.height:
+        most = rows.groups[0].height * cells
+        if most * ROWS_OF_A_CELL < rows.height:
             return False
-        return bool(np.minimum(rows.sizes, self.capacity).sum() * ROWS_OF_A_BIN >= rows.height)
+        return bool(np.minimum(rows.sizes, cells).sum() * ROWS_OF_A_CELL >= rows.height)
 
     @property
     def can_be_shared(self) -> bool:
@@ -237,6 +239,13 @@ class Content:
             return True
         self._known = None
         return False
+
+    def _count_new(self, groups: pl.DataFrame) -> int:
+        """How many distinct groups, of all models together, may not have been counted yet."""
+        tally = self._tally
+        if self._held is not None or tally is None or tally.keys.columns != groups.columns or not tally.takes(groups):
+            return groups.height
+        return tally.count_new(groups)
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
         parts: list[State | Tally] = [self._merged, *self._pending, *([] if self._tally is None else [self._tally])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Tally:
     groups: pl.DataFrame
     counters: tuple[tuple[Counter, ...], ...]
     _numbering: Lock = field(default_factory=Lock)
-    _latest: tuple[pl.DataFrame, Codes] | None = None
+    _latest: local = field(default_factory=local)  # groups that a thread looked up: blocks of a batch share theirs
 
     @classmethod
     def of(cls, rows: Sequence[Rows], statistics: Statistics, labels: tuple[Any, ...]) -> Tally:
@@ -85,23 +85,30 @@ class Tally:
         }
         return State(self.statistics, self.groups, tables, self.labels)
 
+    def count_new(self, keys: pl.DataFrame) -> int:
+        """Return how many distinct groups are new."""
+        return int(np.count_nonzero(self._look_up(keys) < 0))
+
     def _number(self, keys: pl.DataFrame) -> Codes:
         """The numbers of distinct groups; new groups are added."""
-        if self._latest is None or self._latest[0] is not keys:  # blocks of a batch share their groups
-            self._latest = keys, self._find(keys)
-        return self._latest[1]
-
-    def _find(self, keys: pl.DataFrame) -> Codes:
         if not keys.width:
             self.groups = ONE_GROUP
             return np.zeros(1, dtype=np.intp)
-        keys = typed(keys, self.groups.schema)
-        numbers = find_groups(keys, self.groups)
-        new = numbers.is_null()
-        codes = numbers.fill_null(0).to_numpy().astype(np.intp)
+        codes = self._look_up(keys)
+        new = codes < 0
         if new.any():
-            codes[new.to_numpy()] = self.groups.height + np.arange(numbers.null_count())
-            self.groups = pl.concat([self.keys, keys.filter(new)]).with_row_index(GROUP)
+            known, more = self.keys, typed(keys.filter(new), self.groups.schema)
+            self.groups = pl.concat([known, more]).with_row_index(GROUP)
+            codes[new] = np.arange(known.height, self.groups.height)
+        return codes
+
+    def _look_up(self, keys: pl.DataFrame) -> Codes:
+        """The numbers of distinct groups, -1 for new ones."""
+        if getattr(self._latest, "keys", None) is not keys:
+            found = find_groups(typed(keys, self.groups.schema), self.groups)
+            self._latest.codes = found.cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
+            self._latest.keys = keys
+        codes: Codes = self._latest.codes
         return codes
 
 

@@ -34,7 +34,8 @@ class RowCounts(Summed):
     def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
         """Rows and dropped rows: shape (groups, 2)."""
         np.add.at(out[:, 0], rows.runs.groups, np.diff(rows.starts))
-        out[rows.numbers, 1] += rows.dropped
+        if rows.dropped.any():
+            out[rows.numbers, 1] += rows.dropped
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

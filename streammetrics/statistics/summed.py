@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import core
 from streammetrics.rows.arrays import Rows
+from streammetrics.rows.exact_sums import of_words
 from streammetrics.statistics.counters.counter import Counter
-from streammetrics.statistics.counters.decimals import as_decimals
 from streammetrics.statistics.counters.sums import Sums
 from streammetrics.statistics.statistic import Statistic
 
@@ -40,12 +41,12 @@ class Summed(Statistic):
         """The shape of the cells of a group. By default, one cell."""
         return (self.cell_width(rows),)
 
-    def read_cells(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    def read_cells(self, cells: NDArray[Any]) -> list[Any]:
         """The counts and sums of cells, of shape (cells, width)."""
         counts, sums = self.cell_layout
         if not sums or cells.dtype == np.float64:
             return [*cells.T]
-        return [*cells[:, :counts].T, *map(as_decimals, cells[:, counts::2].T, cells[:, counts + 1 :: 2].T)]
+        return [*cells[:, :counts].T, *map(of_words, core.as_decimals(cells, counts))]
 
     @abstractmethod
     def count(self, rows: Rows, out: NDArray[Any]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from forms import compiled_forms
 
 from streammetrics.core import Runs
-from streammetrics.core.definition import calibration, classes, losses, outcomes, pairs, sums
+from streammetrics.core.definition import calibration, classes, decimals, losses, outcomes, pairs, sums
 
 ROWS, GROUPS = 20_011, 9
 RNG = np.random.default_rng(7)
@@ -226,6 +226,19 @@ def test_a_sum_that_would_not_fit_raises_an_error(form):
     out[..., 1::2] = 2**62 - 1
     with pytest.raises(OverflowError, match="exceeds 4e12"):
         form.sum_losses(LABEL, PROBABILITIES, None, RUNS["one"], out)
+
+
+@pytest.mark.parametrize("form", [decimals, *compiled_forms()], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("cells", [0, 1, 1_000])
+def test_sums_of_integers_are_decimals_without_rounding(form, cells):
+    values = np.random.default_rng(cells).integers(-(2**63), 2**63, (cells, 7))
+    values[:1, 1:] = [-(2**63), 2**63 - 1, 2**63 - 1, -(2**63), -1, 1]
+    words = form.as_decimals(values, 1)
+    assert words.shape == (3, cells, 2)
+    assert words.flags.c_contiguous
+    found = [int(low) + (int(high) << 64) for low, high in words.reshape(-1, 2)]
+    parts = values[:, 1:].reshape(cells, 3, 2).transpose(1, 0, 2).reshape(-1, 2).tolist()
+    assert found == [(micros * 10**12 + rest) % 2**128 for micros, rest in parts]
 
 
 WRONG = {
