@@ -29,14 +29,10 @@ struct Arranged {
 
 // The number of runs in codes, which must be below the number of groups.
 i64 count_runs(const i64* codes, i64 rows, i64 groups) {
-  i64 largest = -1, bits = 0, before = rows ? codes[0] : 0, runs = rows > 0;
-  for (i64 row = 0; row < rows; row++) {
-    largest = codes[row] > largest ? codes[row] : largest;
-    bits |= codes[row];
-    runs += codes[row] != before;
-    before = codes[row];
-  }
-  require(bits >= 0 && largest < groups, "codes must be below the number of groups");
+  const auto valid = [&](i64 row) { return static_cast<u64>(codes[row]) < static_cast<u64>(groups); };
+  i64 known = rows && valid(0), runs = rows > 0;
+  for (i64 row = 1; row < rows; row++) known += valid(row), runs += codes[row] != codes[row - 1];
+  require(known == rows, "codes must be below the number of groups");
   return runs;
 }
 

@@ -22,9 +22,9 @@ Array<i64> likeliest(const Scores& scores) {
       for (size_t number = 1; number < scores.size(); number++) {
         const double* score = scores[number].data() + start;
         for (i64 row = 0; row < size; row++) {
-          const bool higher = score[row] > highest[row];
-          found[row] = higher ? static_cast<i64>(number) : found[row];
-          highest[row] = higher ? score[row] : highest[row];
+          const i64 higher = -static_cast<i64>(score[row] > highest[row]);  // all bits, so that no row branches
+          found[row] = (found[row] & ~higher) | (static_cast<i64>(number) & higher);
+          highest[row] = score[row] > highest[row] ? score[row] : highest[row];
         }
       }
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -75,14 +75,24 @@ class Rows:
         with np.errstate(over="ignore"):
             return replace(self, weight=np.square(self.weight))
 
-    def of_label(self, i: int) -> Rows:
-        """The rows as those of a binary task: the i-th label against the rest."""
-        if self.labels is None:
-            truth, predicted = self.truth[i : i + 1], self.predicted[i : i + 1]
-        else:
-            truth, predicted = (tuple((a == i).view(np.uint8) for a in of) for of in (self.truth, self.predicted))
-        score, width = self.score[i : i + 1], self.width[i : i + 1]
-        return replace(self, truth=truth, predicted=predicted, score=score, width=width, labels=None)
+    def of_labels(self, count: int) -> Iterator[Rows]:
+        """The rows as those of one binary task for each label: the label against the rest."""
+        truth, predicted = self.truth, self.predicted
+        if self.labels is not None:  # class numbers, which are compared faster in a narrow type
+            narrow = np.min_scalar_type(count)
+            truth, predicted = (tuple(a.astype(narrow) for a in of) for of in (truth, predicted))
+        for i in range(count):
+            yield replace(
+                self,
+                truth=self._of_label(truth, i),
+                predicted=self._of_label(predicted, i),
+                score=self.score[i : i + 1],
+                width=self.width[i : i + 1],
+                labels=None,
+            )
+
+    def _of_label(self, arrays: tuple[Array, ...], i: int) -> tuple[Array, ...]:
+        return arrays[i : i + 1] if self.labels is None else tuple((a == i).view(np.uint8) for a in arrays)
 
     def rounded(self, thresholds: Sequence[float], score: int = 0) -> NDArray[np.float64]:
         """Thresholds in the original type of a score: a float32 0.7 reaches 0.7, although it is less as Float64."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import reduce
 
 import numpy as np
 import polars as pl
@@ -23,6 +21,7 @@ from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.text import few, near
 
 FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
+AT_ONCE = 32_768  # rows whose probabilities are summed in the cache
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
 HEAVIEST = 1e280  # largest weight of a row
@@ -283,9 +282,14 @@ class Reader:
         found = [self.scores(column) for column in self.each(names)]
         if not own or not self.declared:  # probabilities without those of some labels do not sum to 1
             return found
-        total = reduce(operator.add, (column.cast(pl.Float64) for column in found)).alias(self._sum_of(names))
-        advice = ("Fix the probabilities, or pass ", Argument("renormalize", True))
-        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", *advice)
+        totals = np.zeros(len(found[0]))
+        for rows in (slice(start, start + AT_ONCE) for start in range(0, len(totals), AT_ONCE)):
+            for column in found:
+                totals[rows] += column[rows].to_numpy()
+        total = pl.Series(self._sum_of(names), totals).fill_nan(None)
+        if max(abs(end - 1) for end in extent(total)) > TOLERANCE:
+            advice = ("Fix the probabilities, or pass ", Argument("renormalize", True))
+            self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", *advice)
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:

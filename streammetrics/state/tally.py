@@ -64,8 +64,7 @@ class Tally:
             for statistic, counters in zip(self.statistics, self.counters, strict=True):
                 if not (self.labels and statistic.of_label):
                     counters[0].count(r, groups)
-            for label in range(len(self.labels)):
-                of_label = r.of_label(label)
+            for label, of_label in enumerate(r.of_labels(len(self.labels))):
                 for statistic, counters in zip(self.statistics, self.counters, strict=True):
                     if statistic.of_label:
                         counters[label].count(of_label, groups)
