@@ -38,9 +38,9 @@ def rows(groups=None):
     return pa.table({"g": [None, None] if groups is None else groups, "p": [0.9, 0.1], "y": [1, 0]})
 
 
-def put(path, table, form=pa.ipc.new_file):
+def put(path, table, form=pa.ipc.new_file, size=1):
     with pa.OSFile(path, "wb") as file, form(file, table.schema) as writer:
-        writer.write_table(table, 1)
+        writer.write_table(table, size)
     return path
 
 
@@ -121,11 +121,11 @@ def test_columns_that_are_not_in_use_can_share_a_name(capfd):
 @pytest.mark.parametrize("suffix", ["arrow", "arrows", "ipc", "feather"])
 def test_streams_are_read_in_batches(suffix, folder):
     table = pl.DataFrame({"y": [1, 0] * 5_000, "p": [0.9, 0.1] * 5_000, "g": ["a", "b"] * 5_000}).to_arrow()
-    put(f"a.{suffix}", table, pa.ipc.new_stream)
+    put(f"a.{suffix}", table, pa.ipc.new_stream, 1_000)
     assert sm.evaluate(f"a.{suffix}", task(by="g")).frame["value"].to_list() == [5_000, 5_000]
     assert sm.evaluate(folder, task(by="g")).rollup()["rows"].value == 10_000
     bad = table.set_column(1, "p", pa.array([0.5] * 9_999 + [1.5]))
-    put(f"b.{suffix}", bad, pa.ipc.new_stream)
+    put(f"b.{suffix}", bad, pa.ipc.new_stream, 1_000)
     with pytest.raises(sm.DataError, match=rf"first: 1.5 at row 9999 of b.{suffix}"):
         sm.evaluate([f"a.{suffix}", f"b.{suffix}"], task())
 

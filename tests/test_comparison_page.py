@@ -23,7 +23,7 @@ def undrawn(monkeypatch):
     monkeypatch.setattr("streammetrics.html.pictures.as_svg", lambda picture, identity: "<svg></svg>")
 
 
-def scored(rows=3_000, shift=0.0, **options):
+def scored(rows=1_000, shift=0.0, **options):
     p = rng.beta(2 + shift, 5, rows)
     frame = {"y": rng.random(rows) < p, "p": p, "q": p[::-1], "g": np.arange(rows) % 3}
     return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(frame)
@@ -48,13 +48,13 @@ def test_the_page_names_both_sides_and_the_better_one():
     assert "May &lt;2&gt; - January" in text
     assert "<b>January</b> is better in " in text
     assert ". <b>May &lt;2&gt;</b> is better in " in text
-    assert "<dd><strong>3,000</strong> rows in 3 groups</dd>" in text
+    assert "<dd><strong>1,000</strong> rows in 3 groups</dd>" in text
     assert len(re.findall('<th scope="row"[^>]*>[012]</th><td data-v="0.[0-9]+">', text)) == 3
     assert not re.search(r"https?://|@import|url\((?!#)", text)
 
 
 def test_rows_of_several_models_count_once():
-    for by, said in ((None, "3,000</strong> rows</dd>"), ("g", "3,000</strong> rows in 3 groups</dd>")):
+    for by, said in ((None, "1,000</strong> rows</dd>"), ("g", "1,000</strong> rows in 3 groups</dd>")):
         sides = [scored(y_score={"new": "p", "old": "q"}, **({"by": by} if by else {})) for _ in range(2)]
         assert comparison_page(sm.compare(*sides), ("a", "b")).count(said) == 2
 
@@ -64,8 +64,8 @@ def test_the_numbers_are_those_of_the_comparison():
     row = found.frame.filter(metric="accuracy").row(0, named=True)
     text = comparison_page(found, ("a", "b"))
     assert "groups" not in headings(text)
-    assert cells(text, "accuracy")[:3] == [f"{row[c]:.6f}" for c in ("a", "b", "difference")]
-    assert cells(text, "rows")[:3] == ["3,000", "3,000", "0"]
+    assert cells(text, "accuracy")[:3] == [f"{row[c]:.3f}" for c in ("a", "b", "difference")]
+    assert cells(text, "rows")[:3] == ["1,000", "1,000", "0"]
 
 
 def test_the_only_threshold_is_told():
@@ -78,9 +78,9 @@ def test_the_only_threshold_is_told():
 
 def test_sides_with_other_numbers_of_rows_are_noted():
     text = comparison_page(sm.compare(scored(), scored(100)), ("a", "b"))
-    assert "The two evaluations have different numbers of rows: 3,000 and 100." in text
+    assert "The two evaluations have different numbers of rows: 1,000 and 100." in text
     text = comparison_page(sm.compare(scored(by="g"), scored(0, by="g")), ("a", "b"))
-    assert "The two evaluations have different numbers of rows: 3,000 and 0." in text
+    assert "The two evaluations have different numbers of rows: 1,000 and 0." in text
 
 
 def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
@@ -221,8 +221,8 @@ def test_models_of_different_rows_are_open_on_every_page():
 
 
 def test_a_drift_says_which_model_differs(tmp_path):
-    p = rng.beta(2, 5, 3_000)
-    rows = {"y": rng.random(3_000) < p, "same": p, "moved": p}
+    p = rng.beta(2, 5, 1_000)
+    rows = {"y": rng.random(1_000) < p, "same": p, "moved": p}
     accs = [
         sm.binary(y_true="y", y_score={"same": "same", "moved": "moved"}).update(rows | {"moved": p**power})
         for power in (1, 0.3)

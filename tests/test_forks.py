@@ -26,7 +26,7 @@ def new(_=None):
 USED = """
 from streammetrics.system import forks
 
-forks.PATIENCE = 1.0
+forks.PATIENCE = 0.2
 acc = sm.binary(y_true="y", y_score="p").update(batch)
 state, report = acc.to_bytes(), acc.finalize()
 doors = [
@@ -75,7 +75,7 @@ if os.fork():
 else:
     from streammetrics.system import forks
 
-    forks.PATIENCE = 1.0
+    forks.PATIENCE = 0.2
     print(new(), flush=True)
     os._exit(0)
 """
@@ -88,7 +88,7 @@ def test_a_fork_after_use_is_told_by_histories(tmp_path):
 from datetime import date
 from streammetrics.system import forks
 
-forks.PATIENCE = 1.0
+forks.PATIENCE = 0.2
 day = {{"day": [date(2026, 1, 1)] * 2, **batch}}
 acc = sm.binary(y_true="y", y_score="p", by="day").update(day)
 store, rule = sm.MetricStore({str(tmp_path / "store")!r}), sm.Rule("rows >= 1")

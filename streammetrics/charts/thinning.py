@@ -72,7 +72,7 @@ def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:
             continue
         inner = slice(first + 1, last)
         away = _distances(x[inner], y[inner], x[first], y[first], x[last], y[last])
-        farthest = int(np.argmax(away))
+        farthest = int(away.argmax())
         if not away[farthest] <= tolerance:
             middle = first + 1 + farthest
             kept[middle] = True
@@ -84,5 +84,6 @@ def _distances(x: Places, y: Places, x1: float, y1: float, x2: float, y2: float)
     """Distances of points from a line segment."""
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
-    along = np.clip(((x - x1) * dx + (y - y1) * dy) / square, 0, 1) if square > 0 else np.zeros(len(x))
+    along = ((x - x1) * dx + (y - y1) * dy) / square if square > 0 else np.zeros(len(x))
+    along = np.minimum(np.maximum(along, 0), 1)  # faster than clip for few points
     return np.hypot(x - x1 - along * dx, y - y1 - along * dy)

@@ -38,6 +38,18 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
+def normal_quantiles(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the quantiles of the standard normal distribution for many probabilities.
+
+    >>> normal_quantiles(np.array([0.5, 0.975])).round(6).tolist()
+    [0.0, 1.959964]
+    """
+    from statistics import NormalDist  # when it is needed
+
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile(share) for share in p.tolist()])
+
+
 @cache
 def t_quantile(p: float, degrees: int) -> float:
     """Return the quantile of Student's t for an integer number of degrees of freedom.

@@ -11,6 +11,7 @@ from statistics import median
 
 import data
 import duckdb
+import measure
 import numpy as np
 import polars as pl
 from measure import Figure, alone, close, peak, side_by_side, within
@@ -244,7 +245,7 @@ def states(path: Path) -> Iterator[Figure]:
         assert sm.Accumulator.load(saved).to_bytes() == total.to_bytes()
         what = "Size of a saved state of `sm.binary` (lower is better)"
         yield Figure(STATES, what, saved.stat().st_size / 1e3, "<=", 200, "kB")
-        count = 10_000
+        count = 2_000 * measure.most_rounds
         part = pl.read_parquet(path, n_rows=200 * 100)
         for kind, suffix in (("Arrow IPC", "arrow"), ("Parquet", "parquet")):
             for i, rows in enumerate(part.iter_slices(200)):
@@ -267,7 +268,9 @@ def memory(path: Path) -> Iterator[Figure]:
         files = [Path(folder) / f"{i}.parquet" for i in range(10)]
         for file in files:
             os.link(path, file)
-        few, many = (median(peak(code, *map(str, files[:count])) for _ in range(5)) for count in (1, 10))
+        few, many = (
+            median(peak(code, *map(str, files[:count])) for _ in range(measure.most_rounds)) for count in (1, 10)
+        )
     yield Figure(FILES, "`sm.binary`: peak memory of ten files relative to one", many / few, "<=", 1.05)
 
 
