@@ -68,7 +68,7 @@ def of_words(words: NDArray[np.uint64]) -> pl.Series:
     """Decimals from the lower and the upper 64 bits of each, without a copy.
 
     >>> of_words(np.array([[3, 0]], dtype=np.uint64)).to_list()
-    [Decimal('0.000000000000000003')]
+    [Decimal('3E-18')]
     """
     return pl.Series(pa.Array.from_buffers(pa.decimal128(38, 18), len(words), [None, pa.py_buffer(words)]))
 
