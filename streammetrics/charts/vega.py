@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import COLOURS, DASHES, NUMBERED, SHAPES, Axis, Layer, Picture, numbers
-from streammetrics.charts.times import DATE, DAY, Ticks, ticks
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
 from streammetrics.text.decimals import whole_percentage
@@ -25,6 +25,11 @@ ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are man
 BESIDE = 8  # pixels from a series to the next one at the same name
 FEW, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
 DECIMALS = 48  # minimum pixels of a cell whose share has decimals
+DAY = 86_400_000  # milliseconds
+TIMES = ((360 * DAY, "%Y"), (27 * DAY, "%b %Y"), (DAY, "%b %-d"), (60_000, "%H:%M"), (0, "%H:%M:%S"))
+"""Formats of labels by the least time between two of them."""
+ROOM_OF_A_TIME = 54  # pixels from one label to the next
+PARTS = 4  # times as many labels as fit, of which those in a part of the axis are shown
 SLOPING = 16  # minimum pixels between sloped names
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
@@ -212,7 +217,7 @@ def _position(channel: str, axis: Axis, width: int, explore: bool) -> Spec:
     look |= {"labelOverlap": "greedy", "labelSeparation": 6} | ({} if axis.windows else {"tickCount": 5})
     if axis.scale == "time":
         kind = "utc"
-        look |= _dated(ticks(axis.windows, width), explore)
+        look |= _dated(axis.windows, width, explore)
     elif axis.scale == "probit":
         shown = [p for p in PROBITS if low <= p <= high]
         places = axis.transformed(np.array(shown)).tolist()
@@ -231,30 +236,22 @@ def _position(channel: str, axis: Axis, width: int, explore: bool) -> Spec:
         size = max(abs(low), abs(high))
         form = "~s" if 1e4 <= size < 1e15 else "~g"
         look |= {} if 1e-4 < size < 1e4 else {"labelExpr": f"replace(format(datum.value, '{form}'), 'G', 'B')"}
-    # The interpreter of the page has no `datetime` of milliseconds, with which Vega-Lite would write the ends of times.
+    # The interpreter of the page has no `datetime` of milliseconds, with which Vega-Lite would write times.
     ends: Any = {"expr": f"[{low:.0f}, {high:.0f}]"} if kind == "utc" and explore else [low, high]
     scale = {"domain": ends, "type": kind, "nice": False} | ({"zero": False} if kind in ("linear", "sqrt") else {})
     type_ = "temporal" if kind == "utc" else "quantitative"
     return {"field": channel, "type": type_, "title": axis.title, "scale": scale, "axis": look}
 
 
-def _dated(found: Sequence[Ticks], explore: bool) -> Spec:
-    """Ticks of a time axis, with more of them in a part of it if it can be zoomed."""
-    values, labels = [list(each.times) for each in found], [_label(each.form) for each in found]
-    if not explore:
-        return {"values": values[-1], "labelExpr": labels[-1]}
-
-    def shown(parts: Sequence[Any]) -> str:
-        by_span = [f"span(domain('x')) < {t.span:.0f} ? {part} : " for t, part in zip(found[:-1], parts, strict=False)]
-        return "".join(by_span) + str(parts[-1])
-
-    return {"values": {"expr": shown(values)}, "labelExpr": shown(labels)}
-
-
-def _label(form: str) -> str:
-    """The label of a tick: the time of day, which is a date at midnight, or another format."""
-    label = f"utcFormat(datum.value, '{form}')"
-    return f"(datum.value % {DAY} ? {label} : utcFormat(datum.value, '{DATE}'))" if "%H" in form else label
+def _dated(windows: Sequence[int], width: int, explore: bool) -> Spec:
+    """Ticks at every window, or at every second, third, and so on; more of them if the axis can be zoomed."""
+    most = width // ROOM_OF_A_TIME * (PARTS if explore else 1)
+    shown = list(windows[:: -(-len(windows) // most)])
+    step = min((after - before for before, after in pairwise(shown)), default=DAY)
+    form = next(form for least, form in TIMES if step >= least)
+    if step < DAY <= shown[-1] - shown[0]:
+        form = f"%b %-d, {form}"
+    return {"values": {"expr": str(shown)} if explore else shown, "format": form}
 
 
 def _powers(low: float, high: float) -> list[float]:
