@@ -132,6 +132,16 @@ def test_metrics_whose_sums_exceed_the_largest_float_are_undefined(column, far):
     assert kept.finalize()["maximum"].value == 1e300
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e80, 1e190])
+def test_a_model_whose_errors_are_far_off_can_be_compared(unit):
+    y, a, b = np.random.default_rng(1).normal(size=(3, 400))
+    acc = sm.regression(y_true="y", y_pred={"a": "a", "b": "b"}).update({"y": y, "a": a, "b": b * unit})
+    compared = acc.finalize(confidence=0.95).compare("a", "b", metrics=["mae", "mse"])
+    assert ("largest float" in str(compared)) == (unit == 1e190)
+    assert compared.frame["a"].to_list() == pytest.approx([np.abs(a - y).mean(), np.square(a - y).mean()])
+
+
 def test_squares_times_weights_that_exceed_the_largest_float_are_undefined():
     rows = {"y": [0.0, 1.0, 3e77], "p": [0.0, 1.5, 2.0], "w": [1e200] * 3}
     acc = sm.regression(y_true="y", y_pred="p", sample_weight="w")

@@ -160,6 +160,7 @@ def of_losses(
     return Difference(differences, np.where(rows < fewest, np.nan, errors), degrees)
 
 
+@np.errstate(all="ignore")  # an infinite variance has no interval
 def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, products: Products) -> Values:
     """Degrees of freedom of a variance with a part for each class (Satterthwaite 1946): shape (groups, metrics)."""
     starts = np.flatnonzero(np.diff(parts[GROUP].to_numpy().astype(np.intp), prepend=-1))
@@ -168,12 +169,11 @@ def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, products: Products)
     of = dict(zip(("w", "d", "m"), np.moveaxis(slopes, 1, 0), strict=True))
     total = sum(of[c] * sums[c] for c in of)
     square = sum((1 if a == b else 2) * of[a] * of[b] * sums[c] for (a, b), c in products.items())
-    with np.errstate(all="ignore"):
-        mean = np.add.reduceat(total, starts) / np.add.reduceat(sums["w"], starts)
-        around = np.repeat(mean, sizes, axis=0)
-        own = np.maximum(square - 2 * around * total + around**2 * sums["w"], 0)
-        freedom = np.maximum(sums["w"] - 1, 1)
-        degrees: Values = np.add.reduceat(own, starts) ** 2 / np.add.reduceat(own**2 / freedom, starts)
+    mean = np.add.reduceat(total, starts) / np.add.reduceat(sums["w"], starts)
+    around = np.repeat(mean, sizes, axis=0)
+    own = np.maximum(square - 2 * around * total + around**2 * sums["w"], 0)
+    freedom = np.maximum(sums["w"] - 1, 1)
+    degrees: Values = np.add.reduceat(own, starts) ** 2 / np.add.reduceat(own**2 / freedom, starts)
     return degrees
 
 
