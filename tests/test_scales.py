@@ -85,7 +85,7 @@ def test_metrics_do_not_depend_on_the_scale_of_weights(task, capacity, weight, s
             assert one[column] == wanted, (one, other)
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e300])
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e280])
 def test_equal_weights_of_any_size(weight):
     score, label = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
     acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update({"y": label, "p": score, "w": [weight] * 4})

@@ -770,7 +770,7 @@ def test_a_merge_of_more_rows_than_can_be_counted_is_refused_and_changes_nothing
     assert acc.seen == 2**53 + 2
 
 
-@pytest.mark.parametrize("weight", [1e-300, 0.1, 1e300])
+@pytest.mark.parametrize("weight", [1e-300, 0.1, 1e270])
 def test_weights_of_any_size_agree_with_themselves(weight):
     rows = DATA.with_columns(w=weight * (1 + pl.int_range(pl.len()) / 7))
     acc = sm.binary(y_true="y", y_score="p", sample_weight="w", by="g").update(rows)

@@ -59,6 +59,7 @@ class RowSums(Summed):
     inputs: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
+    unbounded: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = ()
     bounded_sums: ClassVar[bool] = False
     _arguments: ClassVar[tuple[str, ...]] = ()
