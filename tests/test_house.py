@@ -26,13 +26,13 @@ def room(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imports(path, deferred=False):
-    """Modules imported when the file is, or at any time; not those of types alone."""
+def imports(path, deferred=False, for_types=False):
+    """Modules imported when the file is, or at any time; those of types alone only if wanted."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     of_types = {node for block in blocks for node in block.body}
     for node in ast.walk(tree) if deferred else tree.body:
-        if node in of_types:
+        if node in of_types and not for_types:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -64,11 +64,10 @@ IN_CIRCLES = 21  # files of reports, slices, and their pages: reports import the
 
 def imported_files(module):
     """Modules of files that a file imports at any time, also for types alone."""
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            for name in (f"{node.module}.{alias.name}" for alias in node.names):
-                files = (name, f"{name}.__init__", node.module, f"{node.module}.__init__")
-                yield from [file for file in files if file in MODULES][:1]
+    for name in imports(MODULES[module], deferred=True, for_types=True):
+        parent = name.rpartition(".")[0]
+        files = (name, f"{name}.__init__", parent, f"{parent}.__init__")
+        yield from [file for file in files if file in MODULES][:1]
 
 
 def test_circles_do_not_grow():

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.uncertainty.distributions import normal_quantiles
+from streammetrics.uncertainty.distributions import normal_quantile
 
 Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
 Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell"]
@@ -62,7 +62,7 @@ class Axis:
         if self.scale == "root":
             return np.sqrt(np.maximum(values, 0.0))
         if self.scale == "probit":
-            return normal_quantiles(np.clip(values, 1e-12, 1 - 1e-12))
+            return np.array([normal_quantile(share) for share in np.clip(values, 1e-12, 1 - 1e-12).tolist()])
         return values
 
 

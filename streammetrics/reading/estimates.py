@@ -141,11 +141,13 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
 
 def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Estimates of a statistic, null in groups that lack it or a threshold of it, with the reason as their note."""
+    if not metrics:
+        return found
     lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
     if statistic.unbounded:
         far = too_large(state.table(statistic), statistic, len(state.labels_of(statistic)))
         lacking = pl.concat([lacking, far])
-    if lacking.is_empty() or not metrics:
+    if lacking.is_empty():
         return found
     keys = [GROUP]
     if THRESHOLD in found.columns:

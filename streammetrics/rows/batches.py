@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core import Codes
 from streammetrics.errors import ColumnError, DataError
 from streammetrics.rows.codes import encode
-from streammetrics.rows.columns import Reader, require_columns
+from streammetrics.rows.columns import HEAVIEST, Reader, require_columns
 from streammetrics.rows.folds import fold
 from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SEVERAL, SINGLE, Roles
@@ -124,7 +124,7 @@ def _read(reader: Reader) -> Batch:
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     if roles.sample_weight is not None:
-        columns[WEIGHT] = reader.weights(reader.column(roles.sample_weight))
+        columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights", HEAVIEST)
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))

@@ -24,7 +24,7 @@ FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
 AT_ONCE = 32_768  # rows whose probabilities are summed in the cache
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
-HEAVIEST = 1e280  # largest weight of a row
+HEAVIEST = 1e280  # largest weight of a row: sums are finite, however many rows there are
 ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
 SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
 PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
@@ -328,19 +328,16 @@ class Reader:
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
-    def amounts(self, column: pl.Series, what: str) -> pl.Series:
-        """A column as Float64, finite and nonnegative."""
+    def amounts(self, column: pl.Series, what: str, most: float = np.inf) -> pl.Series:
+        """A column as Float64, finite, nonnegative, and at most a limit."""
         column, (low, high) = self._with_extent(column)
         if len(column) and not (low >= 0 and high < np.inf):
             wrong = (column < 0) | column.is_infinite()
             self._refuse(column, wrong, f"negative or infinite {what}", "Fix the values, or drop these rows first")
+        if high > most:
+            wrong = (column > most) & column.is_finite()
+            self._refuse(column, wrong, f"{what} above {most:g}", "Rescale the column")
         return column.cast(pl.Float64)
-
-    def weights(self, column: pl.Series) -> pl.Series:
-        """A column as Float64, whose sum is finite however many rows there are."""
-        column = self.amounts(column, "weights")
-        self._refuse(column, column > HEAVIEST, f"weights above {HEAVIEST:g}", "Rescale the column")
-        return column
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A column as floats without NaN, with its minimum and maximum."""

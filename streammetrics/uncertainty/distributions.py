@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -33,21 +34,14 @@ def normal_quantile(p: float) -> float:
     >>> round(normal_quantile(0.975), 6)
     1.959964
     """
+    return _inverse()(p)
+
+
+@cache
+def _inverse() -> Callable[[float], float]:
     from statistics import NormalDist  # when it is needed
 
-    return NormalDist().inv_cdf(p)
-
-
-def normal_quantiles(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the quantiles of the standard normal distribution for many probabilities.
-
-    >>> normal_quantiles(np.array([0.5, 0.975])).round(6).tolist()
-    [0.0, 1.959964]
-    """
-    from statistics import NormalDist  # when it is needed
-
-    quantile = NormalDist().inv_cdf
-    return np.array([quantile(share) for share in p.tolist()])
+    return NormalDist().inv_cdf
 
 
 @cache
