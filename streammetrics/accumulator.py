@@ -11,7 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from streammetrics.arguments import require_level
-from streammetrics.errors import Argument, MergeError, SpecificationError, StreamMetricsError
+from streammetrics.errors import MergeError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.report.report import Report
@@ -330,9 +330,7 @@ class Accumulator:
         2
         """
         if not self.roles.group_columns:
-            raise SpecificationError(
-                "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
-            )
+            raise SpecificationError("Cannot filter groups: the accumulator has neither by= nor models.")
         state = states.filtered(self.state, predicates)
         return self._of(Saved(self.roles, self.metrics, state), self._content.limit)
 
@@ -361,13 +359,13 @@ class Accumulator:
         """
         found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
         if confidence is not None:
-            require_level(Argument("confidence"), confidence)
+            require_level("confidence=", confidence)
         if always is not None:
             require_rows(always)
             if confidence is None:
-                raise SpecificationError(Argument("always"), " requires ", Argument("confidence"), ", such as 0.95.")
+                raise SpecificationError("always= requires confidence=, such as 0.95.")
             if self.roles.unit is not None:
-                raise SpecificationError(Argument("always"), " cannot be combined with ", Argument("unit"), ".")
+                raise SpecificationError("always= cannot be combined with unit=.")
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
@@ -480,7 +478,7 @@ class Accumulator:
             try:
                 total.absorb(other)
             except MergeError as error:
-                raise MergeError(f"Cannot merge {first!r} and {path!r}. ", *error.args) from error
+                raise MergeError(f"Cannot merge {first!r} and {path!r}. {error}") from error
         return total
 
     def _saved(self) -> Saved:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from streammetrics.errors import Part, SpecificationError
+from streammetrics.errors import SpecificationError
 
 
-def whole(name: Part, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
+def whole(name: str, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
     """Return an argument that must be an integer, also of a numpy type, as an int.
 
     >>> import numpy as np
@@ -27,13 +27,13 @@ def whole(name: Part, value: Any, least: int | None = None, most: int = (1 << 63
         found = None
     if found is None or (least is not None and found < least):
         range = "" if least is None else f" of at least {least}"
-        raise SpecificationError(name, f" must be an integer{range}, got {value!r:.40}.")
+        raise SpecificationError(f"{name} must be an integer{range}, got {value!r:.40}.")
     if found > most:
-        raise SpecificationError(name, f" must be at most {most:,}, got {found}.")
+        raise SpecificationError(f"{name} must be at most {most:,}, got {found}.")
     return found
 
 
-def require_level(name: Part, value: Any, above: float = 0) -> None:
+def require_level(name: str, value: Any, above: float = 0) -> None:
     """Reject a confidence level, or another share, out of its range.
 
     Raises:
@@ -44,7 +44,7 @@ def require_level(name: Part, value: Any, above: float = 0) -> None:
     streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.
     """
     if not (isinstance(value, Real) and above < float(value) < 1):
-        raise SpecificationError(name, f" must be between {above:g} and 1, got {value!r:.40}.{of_percent(value)}")
+        raise SpecificationError(f"{name} must be between {above:g} and 1, got {value!r:.40}.{of_percent(value)}")
 
 
 def of_percent(value: Any) -> str:

@@ -1,16 +1,14 @@
 """The library's exceptions and its warning. Every error that a user can cause is one of these exceptions.
 
-Messages consist of parts, so that each front end can format the arguments that they name.
+Messages name arguments as ``name=``, which the command line prints as options.
 
 Errors of arguments and data are also `ValueError`; `ReportError` is also `LookupError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from streammetrics.text import escaped
 
@@ -28,50 +26,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument named in an error, optionally with a value to pass.
-
-    ``python`` is the text for Python if only the command line has the argument.
-
-    >>> str(Argument("by")), str(Argument("nulls", "drop")), str(Argument("where", "p <= 1", "a filter"))
-    ('by=', "nulls='drop'", 'a filter')
-    """
-
-    name: str
-    value: Any = None
-    python: str | None = None
-
-    def __str__(self) -> str:
-        if self.python is not None:
-            return self.python
-        return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
-
-
-Part: TypeAlias = str | Argument
-
-
 class StreamMetricsError(Exception):
-    """Base class of all errors of this library. Control characters in its message are escaped.
-
-    Attributes:
-        args: Parts of the message: text and arguments.
-    """
-
-    args: tuple[Part, ...]
+    """Base class of all errors of this library. Control characters in its message are escaped."""
 
     def __str__(self) -> str:
-        return self.worded()
-
-    def worded(self, argument: Callable[[Argument], str] = str) -> str:
-        """Return the message with arguments formatted by a front end.
-
-        >>> error = StreamMetricsError("Fill the values, or pass ", Argument("nulls", "drop"), ".")
-        >>> error.worded(lambda argument: f"--{argument.name} {argument.value}")
-        'Fill the values, or pass --nulls drop.'
-        """
-        text = "".join(argument(part) if isinstance(part, Argument) else str(part) for part in self.args)
-        return "\n".join(map(escaped, text.split("\n")))
+        return "\n".join(map(escaped, super().__str__().split("\n")))
 
 
 class ColumnError(StreamMetricsError, ValueError):
@@ -88,7 +47,7 @@ class DataError(StreamMetricsError, ValueError):
         height: Number of rows in the batch.
         row: Index of the first faulty row in the batch, from 0.
         value: Value of that row.
-        advice: The fix, in parts like ``args``.
+        advice: The fix, without a full stop.
 
     >>> import streammetrics as sm
     >>> try:
@@ -100,25 +59,26 @@ class DataError(StreamMetricsError, ValueError):
 
     def __init__(
         self,
-        *message: Part,
+        message: str = "",
+        *,
         column: str | None = None,
         fault: str | None = None,
         count: int | None = None,
         height: int | None = None,
         row: int | None = None,
         value: Any = None,
-        advice: tuple[Part, ...] = (),
+        advice: str = "",
     ) -> None:
-        super().__init__(*message)
+        super().__init__(message)
         self.column: str | None = column
         self.fault: str | None = fault
         self.count: int | None = count
         self.height: int | None = height
         self.row: int | None = row
         self.value: Any = value
-        self.advice: tuple[Part, ...] = advice
+        self.advice: str = advice
         if row is not None:
-            self.args: tuple[Part, ...] = self._message(f"row {row} of the batch")
+            self._say(f"row {row} of the batch")
 
     def at(self, place: str, among: str | None = None) -> DataError:
         """Return the same error with another location of the first faulty row, for example in a file.
@@ -127,17 +87,18 @@ class DataError(StreamMetricsError, ValueError):
             place: Text that replaces ``row 3 of the batch``.
             among: Text that replaces ``9 rows``. Defaults to the number of rows in the batch.
 
-        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("Drop them",))
+        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice="Drop them")
         >>> print(error.at("row 1003 of 'day.parquet'"))
         Column 'p' contains nulls in 2 of 9 rows (first: None at row 1003 of 'day.parquet'). Drop them.
         """
         made = copy(self)
-        made.args = self.args if self.row is None else self._message(place, among)
+        if self.row is not None:
+            made._say(place, among)
         return made
 
-    def _message(self, place: str, among: str | None = None) -> tuple[Part, ...]:
+    def _say(self, place: str, among: str | None = None) -> None:
         rows = f"{self.count:,} of {among or f'{self.height:,} rows'} (first: {self.value!r} at {place})"
-        return (f"Column {self.column!r} contains {self.fault} in {rows}. ", *self.advice, ".")
+        self.args = (f"Column {self.column!r} contains {self.fault} in {rows}. {self.advice}.",)
 
 
 class SpecificationError(StreamMetricsError, ValueError):

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
-from streammetrics.errors import Argument, SourceError, SpecificationError, StreamMetricsError
+from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
@@ -84,7 +84,7 @@ def accumulate(
     (5, 0)
     """
     if workers is not None:
-        workers = whole(Argument("workers"), workers, least=1)
+        workers = whole("workers=", workers, least=1)
     require_threads()
     if acc is not None and into is not None:
         raise SpecificationError("Pass either acc= for a new accumulator, or into= to add rows to one, not both.")

@@ -16,10 +16,9 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import evaluate, main
-from streammetrics.cli.root import with_options
+from streammetrics.cli.root import told, with_options
 from streammetrics.cli.store import store_commands
 from streammetrics.demo import write_predictions
-from streammetrics.errors import Argument
 
 COLUMNS = ["--y-true", "clicked", "--y-score", "p_click"]
 
@@ -838,13 +837,13 @@ def test_as_a_program(folder):
     assert found.stderr == ""
 
 
-def test_errors_name_options(tmp_path):
-    given = [Argument("nulls", "drop"), Argument("confidence", 0.95), Argument("renormalize", True), Argument("by")]
-    assert [main.as_option(argument) for argument in given] == [
-        *("--nulls drop", "--confidence 0.95", "--renormalize", "--by")
-    ]
-    assert main.as_option(Argument("one_vs_one", True)) == "--one-vs-one"
-    assert main.as_option(Argument("pairs", True)) == "pairs=True"
+def test_errors_name_options():
+    given = """pass nulls='drop', confidence=0.95, renormalize=True, by=, order='b"c', or null_values="a'b"."""
+    shown = """pass --nulls drop, --confidence 0.95, --renormalize, --by, --order 'b"c', or --null-value "a'b"."""
+    assert told(given) == shown
+    same = "Unknown 'by=a'; pass pairs=True, fbeta(beta=2), roc_auc(by=5). In Python, pass it with y_score=."
+    assert told(same) == same
+    assert told("Drop them with a filter, or begin with rollup().") == "Drop them with --where, or begin with --total."
 
 
 def test_notes_advise_options():

@@ -15,7 +15,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.estimates import Wanted, available, estimates, needed_odds
 from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side
 from streammetrics.before_labels.values import METRICS, Group
-from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
+from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.keys import matching, require_free
 from streammetrics.reading.distributions import PAIRED
@@ -80,7 +80,7 @@ def expect(
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
     if not 1 <= odds < inf:
-        raise SpecificationError(Argument("odds"), f" must be a number of at least 1, got {odds!r}.")
+        raise SpecificationError(f"odds= must be a number of at least 1, got {odds!r}.")
     if confidence is not None:
         upper_level(confidence)
     require_free(one.by, OWN)

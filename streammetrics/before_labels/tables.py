@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.before_labels.rates import fitted
 from streammetrics.before_labels.values import POSITIVES, Group
-from streammetrics.errors import Argument, Part, ReportError
+from streammetrics.errors import ReportError
 from streammetrics.reading.distributions import ALL, Distribution, distributions, paired
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import LABEL, MODEL
@@ -59,10 +59,10 @@ def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
     return {number: part.with_columns(pl.lit(0, pl.UInt32).alias(GROUP)) for (number,), part in parts.items()}
 
 
-def _labeled(state: State, *must: Part) -> Distribution:
+def _labeled(state: State, must: str) -> Distribution:
     """The score distribution of a side, which must have labels."""
     if not any(isinstance(s, ScoreHistogram) for s in state.statistics):
-        raise ReportError(*must, ", as in sm.binary(y_true=..., y_score=...).")
+        raise ReportError(f"{must}, as in sm.binary(y_true=..., y_score=...).")
     return _scores(state)
 
 
@@ -102,7 +102,7 @@ def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float],
 
 def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...], dict[Any, float | None]]:
     """The metrics of labeled rows, by group, metric, and threshold."""
-    _labeled(report.state, "The scores must have labels for ", Argument("needed", python="needed_odds"))
+    _labeled(report.state, "The scores must have labels for needed_odds")
     found: dict[tuple[Any, ...], dict[Any, float | None]] = {}
     for metric in metrics:
         if metric != POSITIVES and report.readable(metric):

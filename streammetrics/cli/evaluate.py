@@ -21,10 +21,10 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
-from streammetrics.cli.root import command, main
+from streammetrics.cli.root import command, told
 from streammetrics.cli.watching import watch
 from streammetrics.core.moments import FAMILIES
-from streammetrics.errors import Argument, SourceError
+from streammetrics.errors import SourceError
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.columns import require_columns
@@ -239,7 +239,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
             raise click.UsageError(f"--threshold accepts one number in --task multilabel, got {1 + len(more)}.")
     if unknown := sorted(set(given) - set(parameters)):
         advice = " Pass --y-pred." if unknown[0] == "y_score" else ""
-        raise click.UsageError(f"--task {name} does not accept {main.as_option(Argument(unknown[0]))}.{advice}")
+        raise click.UsageError(told(f"--task {name} does not accept {unknown[0]}=.{advice}"))
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from ast import literal_eval
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import click
 
 from streammetrics.core import FORMS, form
-from streammetrics.errors import Argument, StreamMetricsError
+from streammetrics.errors import StreamMetricsError
 from streammetrics.text import escaped
 from streammetrics.version import __version__
 
-ADVISED = re.compile(r"\b([Pp]ass\s+)([a-z_]+)=(?:(True)\b|\(([^\s(),]+),\))?")  # by a note
+ARGUMENT = r"""([a-z_]+)=(True\b|-?\d+(?:\.\d+)?(?:e-?\d+)?|'[^']*'|"[^"]*"|\([^\s(),]+,\))?"""
+IN_ERRORS = re.compile(rf"(?<!\S)(){ARGUMENT}")
+IN_NOTES = re.compile(rf"\b([Pp]ass\s+){ARGUMENT}")  # among values of the user
+OTHERWISE = {  # words of Python that the command line has an option for
+    "a filter": "--where",
+    "needed_odds": "--needed",
+    "with rollup()": "with --total",
+    "window=(start, end)": "--until",
+    "y_score={'cat': 'p_cat'}": "--y-score cat=p_cat",
+}
 UNQUOTED = frozenset('"$`\\!')  # characters with a meaning within double quotes
 
 
@@ -49,18 +59,16 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise Interrupted from None
         except StreamMetricsError as error:
-            raise Failure(error.worded(self.as_option).partition("\n")[0]) from error
+            raise Failure(told(str(error).partition("\n")[0])) from error
         except OSError as error:
             raise Failure(escaped(str(error).partition("\n")[0])) from error
 
-    def as_option(self, argument: Argument) -> str:
-        """Return an argument as an option, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
-        parameters = [p for command in self.commands.values() for p in command.params]
-        options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
-        if argument.name not in options:
-            return str(argument)
-        flag = argument.value is None or argument.value is True
-        return options[argument.name] if flag else f"{options[argument.name]} {_quoted(str(argument.value))}"
+
+def _options(group: click.Group) -> Iterator[click.Option]:
+    for command in group.commands.values():
+        yield from (parameter for parameter in command.params if isinstance(parameter, click.Option))
+        if isinstance(command, click.Group):
+            yield from _options(command)
 
 
 def _quoted(value: str) -> str:
@@ -68,14 +76,27 @@ def _quoted(value: str) -> str:
     return f'"{value}"' if "'" in value and UNQUOTED.isdisjoint(value) else shlex.quote(value)
 
 
-def with_options(text: str) -> str:
-    """Return text whose notes advise options: ``pass --unit`` for ``pass unit=``, and ``--atom 0.1`` for a tuple."""
+def told(error: str) -> str:
+    """Return an error with options in place of arguments, except in advice for Python alone."""
+    advice, python, code = error.partition("In Python")
+    for words, option in OTHERWISE.items():
+        advice = advice.replace(words, option)
+    return with_options(advice, IN_ERRORS) + python + code
+
+
+def with_options(text: str, where: re.Pattern[str] = IN_NOTES) -> str:
+    """Return text with options of commands in place of arguments: ``--nulls drop`` for ``nulls='drop'``."""
+    options = {parameter.name: parameter.opts[0] for parameter in _options(main)}
 
     def option(found: re.Match[str]) -> str:
-        advised = main.as_option(Argument(found[2], True if found[3] else found[4]))
-        return found[1] + advised if advised.startswith("--") else found[0]
+        before, name, given = found.groups()
+        if name not in options:
+            return found[0]
+        value = literal_eval(given or "True")
+        value = value[0] if isinstance(value, tuple) else value
+        return before + options[name] + ("" if value is True else f" {_quoted(str(value))}")
 
-    return ADVISED.sub(option, text)
+    return where.sub(option, text)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

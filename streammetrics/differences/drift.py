@@ -17,7 +17,7 @@ from streammetrics.arguments import whole
 from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
-from streammetrics.errors import Argument, ReportError, SpecificationError
+from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
@@ -94,12 +94,10 @@ def drift(
     if foreign := [c for c in one.by if c not in other.by]:
         raise ReportError(
             f"The reference has the group column {foreign[0]!r}, which the current side lacks. "
-            "Roll both up to the same ones, such as with ",
-            Argument("total", True, python="rollup()"),
-            ".",
+            "Roll both up to the same ones, such as with rollup()."
         )
     require_free(other.by, COLUMNS, "a name that drift uses")
-    bins = whole(Argument("bins"), bins, least=2)
+    bins = whole("bins=", bins, least=2)
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
@@ -302,7 +300,7 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
         return _before_each(state, window, reference)
     if len(reference) != 2:
         raise SpecificationError(
-            Argument("reference"), f" must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
+            f"reference= must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
         )
     return _between(state, window, *reference)
 
@@ -323,7 +321,7 @@ def _before_each(state: State, window: str, length: str) -> State:
     starts = earlier(windows, length)
     if not (starts < windows).all():
         raise SpecificationError(
-            Argument("reference", length), f" is too short for window {window!r}. Use a longer duration, such as '7d'."
+            f"reference={length!r} is too short for window {window!r}. Use a longer duration, such as '7d'."
         )
     return periods(state, window, windows, starts, windows)
 
@@ -333,8 +331,7 @@ def _time(given: Any) -> datetime:
     time = moment(given)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(
-            Argument("reference"),
-            f" must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}.",
+            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}.",
         )
     return time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, ReportError, SpecificationError
+from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
@@ -53,12 +53,10 @@ def compare(
     (0.75, 1.0, 0.25, None, 'b on these rows; no confidence interval')
     """
     if (b is None) == (models is None):
-        raise SpecificationError("Pass either b or ", Argument("models"), ", not both.")
+        raise SpecificationError("Pass either b or models=, not both.")
     one = _report(a, metrics)
     if models is not None and independent:
-        raise SpecificationError(
-            Argument("independent"), " does not apply to two models of one state: their rows are the same."
-        )
+        raise SpecificationError("independent= does not apply to two models of one state: their rows are the same.")
     if b is not None:
         return Comparison(one, _report(b, metrics), confidence, independent)
     first, second = models or ("", "")

@@ -23,7 +23,7 @@ from streammetrics.engines.tables import (
     require_accumulator,
     require_groups,
 )
-from streammetrics.errors import Argument, SourceError, SpecificationError
+from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.folds import MOST_FOLDS, fold
@@ -56,7 +56,7 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
         DataError: If a column contains invalid values.
     """
     require_accumulator(source, acc)
-    split_every = whole(Argument("split_every"), split_every, least=2)
+    split_every = whole("split_every=", split_every, least=2)
     delayed = engine("dask", extra="dask").delayed
     states = _states(source, acc)
     while len(states) > 1:

@@ -20,7 +20,6 @@ from streammetrics.engines.tables import (
     restored,
     unpacked,
 )
-from streammetrics.errors import Argument
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.system.lazy import pa
@@ -109,7 +108,7 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
     Returns:
         A dataset as from `states`, with one row per group.
     """
-    tasks = whole(Argument("tasks"), tasks, least=1)
+    tasks = whole("tasks=", tasks, least=1)
     spec = acc.empty()
     shuffled = states.repartition(tasks, keys=list(acc.roles.group_columns))
     return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)

@@ -23,7 +23,7 @@ from streammetrics.engines.tables import (
     restored,
     unpacked,
 )
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore, require_history
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
@@ -190,7 +190,7 @@ def into_history(
 
 def _require_tasks(tasks: int | None) -> None:
     if tasks is not None:
-        whole(Argument("tasks"), tasks, least=1)
+        whole("tasks=", tasks, least=1)
 
 
 def _described(types: Any, acc: Accumulator) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
+from streammetrics.errors import DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import Source, are_paths, open_stream
@@ -197,7 +197,7 @@ def require_accumulator(source: Any, acc: Any) -> None:
 def require_source(name: str, source: Any, method: str, kind: str) -> None:
     """Reject anything except a source of the engine, which is told by one of its methods."""
     if not hasattr(source, method):
-        raise SourceError(Argument(name), f" must be {kind}, got {type(source).__name__}.")
+        raise SourceError(f"{name}= must be {kind}, got {type(source).__name__}.")
 
 
 def require_groups(acc: Accumulator) -> None:

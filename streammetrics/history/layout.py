@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
+from streammetrics.errors import ColumnError, DataError, MergeError, SpecificationError, StateError
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
 from streammetrics.rows.exact_sums import DECIMAL
@@ -66,9 +66,9 @@ class Layout:
         schema = made.schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
-            choice = ("Select one of ", ", ".join(times), " with ", Argument("window"), ".")
-            fix = choice if times else (f"The accumulator has none. {TEXT_DATES}",)
-            raise SpecificationError("A history requires a window, a group column of type Date or Datetime. ", *fix)
+            choice = f"Select one of {', '.join(times)} with window=."
+            fix = choice if times else f"The accumulator has none. {TEXT_DATES}"
+            raise SpecificationError(f"A history requires a window, a group column of type Date or Datetime. {fix}")
         if window is not None and window not in times:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         require_distinct(acc.roles.by, (*schema, *OWN))
@@ -229,28 +229,26 @@ class Layout:
         """
         ends = given if isinstance(given, tuple) else (given, given)
         if len(ends) != 2:
-            raise SpecificationError(Argument("window"), f" must be a time or a (start, end) pair, got {given!r}.")
+            raise SpecificationError(f"window= must be a time or a (start, end) pair, got {given!r}.")
         start, end = map(self.moment, ends)
         if ends == (given, given) and isinstance(self.schema[self.window], pl.Date) and moment(start) != moment(given):
-            raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
+            raise SpecificationError(f"window= must be a date, as in the store, got {given!r}.")
         window, upper = pl.col(self.window), "<" if isinstance(given, tuple) else "<="
         inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
         windows = self.rows(acc).select(window.unique().sort())
         if others := [str(time) for (time,) in windows.filter(~inside.fill_null(False)).rows()]:
             given = f"windows are {start} to {end}, end exclusive" if upper == "<" else f"window is {start}"
-            fix = "Filter the state, or extend the range with ", Argument("until", python="window=(start, end)"), "."
+            fix = "Filter the state, or extend the range with window=(start, end)."
             if windows.height == 1 and not windows[self.window].has_nulls():
-                fix = "Pass ", Argument("window", others[0]), "."
-            raise DataError(f"The state contains {few(others)}, but the {given}. ", *fix)
+                fix = f"Pass window={others[0]!r}."
+            raise DataError(f"The state contains {few(others)}, but the {given}. {fix}")
         column = quoted(self.window)
         return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
 
     def truncated(self, every: str) -> pl.Expr:
         """Return the window, truncated to multiples of a duration."""
         require_length(every)
-        with translated(
-            SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w', or '1mo', got {every!r}"
-        ):
+        with translated(SpecificationError, f"every= must be a duration such as '1d', '1w', or '1mo', got {every!r}"):
             pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which rejects more than datetimes do
         return truncated(pl.col(self.window), every, getattr(self.schema[self.window], "time_zone", None))
 
@@ -268,9 +266,7 @@ def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:
     """Reject group columns with the name of another column of the table, in any case."""
     names = [name.lower() for name in columns]
     if taken := [name for name in by if names.count(name.lower()) > 1]:
-        raise SpecificationError(
-            Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
-        )
+        raise SpecificationError(f"by= cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias.")
 
 
 def one_of(values: pl.Series) -> pl.Expr:

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError, StateError
+from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
 from streammetrics.history.breaches import breaches
 from streammetrics.history.rules import Rule, rules_of
@@ -47,9 +47,7 @@ def course(
     rules = rules_of(rules)
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
     if not (reference is None or isinstance(reference, str) or is_pair):
-        raise SpecificationError(
-            Argument("reference"), f" must be a duration or a (start, end) pair, got {reference!r}."
-        )
+        raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
     empty, windows = history.empty, _windows(history, scores, *times)
     if any(windows.name in rule.by for rule in rules):
         raise SpecificationError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.history.batches import RETENTION, Batches, Named, Origin, offset, origin_of
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.history.table import Table, deltalake, files, in_small_files, missing, write
@@ -536,7 +536,7 @@ class MetricStore:
 def require_history(name: str, given: object) -> None:
     """Reject an argument that is not a history."""
     if not isinstance(given, MetricStore):
-        raise SpecificationError(Argument(name), f" must be a MetricStore, got {type(given).__name__}.")
+        raise SpecificationError(f"{name}= must be a MetricStore, got {type(given).__name__}.")
 
 
 publish("streammetrics", MetricStore)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.frame import RIGHT, hidden, keys_of, noted
 from streammetrics.history.alarms import ALARM, SOUND
 from streammetrics.history.evidence import COLUMNS, estimated, reported
@@ -30,9 +30,7 @@ TOO_SOON = [  # for a count to be breached
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
     """Reject rules before labels without a history of scores."""
     if scores is None and any(rule.before_labels for rule in rules):
-        raise SpecificationError(
-            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
-        )
+        raise SpecificationError("Rules with 'before_labels' require the history of scores. Pass scores=.")
 
 
 def beginning(windows: Windows, rule: Rule, end: pl.Series) -> pl.Series:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.reading.models import require_model
 from streammetrics.rows.roles import MODEL
 from streammetrics.times import instant
@@ -72,9 +72,7 @@ def clock(windows: pl.Series) -> pl.Series:
 def after(windows: pl.Series) -> pl.Series:
     """A time just after the start of the last window."""
     if str(windows[-1])[:10] == str(date.max):
-        raise SpecificationError(
-            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to exclude it."
-        )
+        raise SpecificationError(f"No time comes after the newest window, {windows[-1]}. Pass until= to exclude it.")
     return clock(windows).tail(1).dt.offset_by("1us")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.errors import Argument, ReportError, SpecificationError
+from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.html import pictures
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.differences import differences, sides
@@ -54,7 +54,7 @@ def comparison_page(
         ReportError: If both sides have the same name.
     """
     if not isinstance(names, list | tuple) or [isinstance(name, str) for name in names] != [True, True]:
-        raise SpecificationError(Argument("names"), f" must be two strings, got {names!r:.40}.")
+        raise SpecificationError(f"names= must be two strings, got {names!r:.40}.")
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
     comparison = replace(comparison, names=(names[0], names[1]))

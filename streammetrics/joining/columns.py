@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
+from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.floats import as_written
@@ -43,11 +43,9 @@ class Columns:
     def require(self, taken: Collection[str]) -> None:
         """Reject an invalid key, invalid labels, and reserved names."""
         if not self.key or not all(isinstance(name, str) for name in self.key):
-            raise SpecificationError(Argument("key"), f" must be one or more column names, got {self.key!r}.")
+            raise SpecificationError(f"key= must be one or more column names, got {self.key!r}.")
         if not self.labels:
-            raise SpecificationError(
-                "The accumulator has no true values. Pass the columns of the labels as ", Argument("labels"), "."
-            )
+            raise SpecificationError("The accumulator has no true values. Pass the columns of the labels as labels=.")
         if both := [name for name in self.key if name in self.labels]:
             raise SpecificationError(f"Column {both[0]!r} cannot be both a key and a label.")
         if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:

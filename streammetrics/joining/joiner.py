@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore, require_history
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.log import Log
@@ -94,7 +94,7 @@ class Joiner:
         require_length(self.expires)
         some = date(2026, 1, 1)
         if _days_before(some, self.expires) == some:
-            raise SpecificationError(Argument("expires"), f" must be at least one day, got {self.expires!r}.")
+            raise SpecificationError(f"expires= must be at least one day, got {self.expires!r}.")
         self._columns.require(OWN)
 
     def add_scores(self, batch: Any) -> Joined:

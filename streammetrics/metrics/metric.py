@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.errors import Argument, MetricError, Part
+from streammetrics.errors import MetricError
 from streammetrics.metrics.unsupported import not_supported
 from streammetrics.text import did_you_mean
 from streammetrics.uncertainty.limits import Range
@@ -140,18 +140,18 @@ class Metric:
                 raise MetricError(f"average= of {self.__name__} must be one of {', '.join(AVERAGES)}, got {average!r}.")
         for option, value in options.items():
             if option not in self.options:
-                raise MetricError(f"Unknown option {option!r} of {self.__name__}. ", *self._instead(option, value))
+                raise MetricError(f"Unknown option {option!r} of {self.__name__}. {self._instead(option, value)}")
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
                 raise MetricError(f"{option}= of {self.__name__} must be a number, got {value!r}.")
         return self._made(self._bound | options, average)
 
-    def _instead(self, option: str, value: Any) -> tuple[Part, ...]:
-        """What to write in place of an unknown option, as parts of a message."""
+    def _instead(self, option: str, value: Any) -> str:
+        """What to write in place of an unknown option."""
         if option == "threshold" and {*self.columns} <= {*CELLS}:
-            return "Pass ", Argument(option, value), " separately."
+            return f"Pass {option}={value!r} separately."
         if (self.__name__, option) == ("roc_auc", "max_fpr"):
-            return (f"Write partial_auc(max_fpr={value}).",)
-        return (f"Options: {', '.join(self.options) or 'none'}.",)
+            return f"Write partial_auc(max_fpr={value})."
+        return f"Options: {', '.join(self.options) or 'none'}."
 
     def with_average(self, average: str | None) -> Metric:
         """Return the same metric averaged over labels, or for each label if None.

@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from streammetrics.core.lattice import Lattice
-from streammetrics.errors import Argument, ReportError
+from streammetrics.errors import ReportError
 from streammetrics.frame import RIGHT
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.state.tables import State
@@ -102,9 +102,8 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
     domains = {d.lattice.domain for d in (reference, current)}
     if len(domains) > 1:
         raise ReportError(
-            "Cannot compare values of the domain 'probability' with values of the domain 'real'. Use the same ",
-            Argument("domain"),
-            " for both.",
+            "Cannot compare values of the domain 'probability' with values of the domain 'real'. "
+            "Use the same domain= for both."
         )
     atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
     common = Histogram(ALL, domains.pop(), tuple(atoms))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.arguments import of_percent
-from streammetrics.errors import Argument, MetricError
+from streammetrics.errors import MetricError
 from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
@@ -83,7 +83,7 @@ def at_only(state: State, threshold: float) -> State:
     if found is not None:
         if any(s.needs_probabilities() for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
             got = f"got {threshold:g}.{of_percent(threshold)}"
-            raise MetricError(Argument("threshold"), f" must be between 0 and 1 for probabilities, {got}")
+            raise MetricError(f"threshold= must be between 0 and 1 for probabilities, {got}")
         counts = found.statistics[-1]
         table, missing = found.tables[counts.name], found.missing
     elif any(threshold in s.thresholds for s in stored):

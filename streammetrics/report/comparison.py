@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import text
-from streammetrics.errors import Argument, ReportError
+from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
@@ -73,9 +73,8 @@ class Comparison:
     def __post_init__(self) -> None:
         if not set(self.a.by) <= set(self.b.by):
             both = f"{text.few(self.a.by) or 'none'} and {text.few(self.b.by) or 'none'}"
-            total = Argument("total", True, python="rollup()")
             raise ReportError(
-                f"The group columns differ: {both}. Roll both up to the same ones, such as with ", total, "."
+                f"The group columns differ: {both}. Roll both up to the same ones, such as with rollup()."
             )
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:

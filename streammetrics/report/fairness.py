@@ -13,7 +13,7 @@ from polars import Expr
 
 from streammetrics import text
 from streammetrics.arguments import whole
-from streammetrics.errors import Argument, MetricError, ReportError
+from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
@@ -90,7 +90,7 @@ def gaps(
     """
     require_group_columns([over], report.by)
     require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
-    enough = pl.col("rows") >= whole(Argument("min_rows"), min_rows, least=0)
+    enough = pl.col("rows") >= whole("min_rows=", min_rows, least=0)
     rows = with_rows(report, report.rows(metric, **keys)).filter(enough)
     if reference is not None:
         return _from_reference(rows, over, reference)

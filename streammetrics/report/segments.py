@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.arguments import whole
-from streammetrics.errors import Argument, MetricError, ReportError
+from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
@@ -88,7 +88,7 @@ def best(
 def _ranked(
     report: Report, metric: str | Metric, n: int, min_rows: int, by_bound: bool, keys: dict[str, Any], worst_first: bool
 ) -> pl.DataFrame:
-    n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
+    n, min_rows = whole("n=", n, least=0), whole("min_rows=", min_rows, least=0)
     found = report.find(metric)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")

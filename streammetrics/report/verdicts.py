@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.arguments import require_level, whole
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
@@ -30,10 +30,10 @@ def check(
 ) -> Findings:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
     if not isinstance(open, str) or open not in PASSING:
-        raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
-    min_rows = whole(Argument("min_rows"), min_rows, least=1)
+        raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
+    min_rows = whole("min_rows=", min_rows, least=1)
     if confidence is not None:
-        require_level(Argument("confidence"), confidence, above=0.5)
+        require_level("confidence=", confidence, above=0.5)
         confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
     sampled = report.with_confidence(confidence)
     parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows, keys) for wanted in requirements]

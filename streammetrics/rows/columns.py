@@ -10,14 +10,15 @@ import polars as pl
 
 from streammetrics import core
 from streammetrics.core import NOTHING, Extent
-from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
+from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.rows.codes import number
-from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
+from streammetrics.rows.conversions import not_numbers, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import equals, instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
+from streammetrics.system.foreign import reason
 from streammetrics.text import few, near
 
 FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
@@ -27,15 +28,10 @@ FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as er
 HEAVIEST = 1e280  # largest weight of a row: sums are finite, however many rows there are
 ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
 SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
-PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
 MOST_NAMES = 5  # maximum number of columns in a message
-NAME_LABELS = (  # both, since with only the positive label all others are negative
-    "Pass ",
-    Argument("positive"),
-    " to set the positive label, and ",
-    Argument("negative"),
-    " to reject any third label",
-)
+# both, since with only the positive label all others are negative
+NAME_LABELS = "Pass positive= to set the positive label, and negative= to reject any third label"
+DROP = "Fix these rows, or drop them with a filter"
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
 OF_NULLS = (pl.String(), pl.Float64(), pl.Datetime(), pl.Boolean())  # types of columns without any value, to try
@@ -104,8 +100,9 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            fix = to_fix(error, self._used(name))
-            raise ColumnError(f"The expression for column {name!r} fails: ", *fix, ".") from error
+            text = [column for column in self._used(expression) if column.dtype == pl.String]
+            first = "".join(f" Column {c.name!r} is text (first: {c.drop_nulls().first()!r})." for c in text)
+            raise ColumnError(f"The expression for column {name!r} fails: {reason(error)}.{first}") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
         if len(made) != self.frame.height:
@@ -125,11 +122,9 @@ class Reader:
                     return frame, frame.select(expression).to_series()
             raise
 
-    def _used(self, name: str) -> pl.DataFrame:
-        """The column of this name, or those that its expression uses."""
-        expression = self.roles.expressions.get(name)
-        names = [name] if expression is None else expression.meta.root_names()
-        return self.frame.select(column for column in dict.fromkeys(names) if column in self.frame.columns)
+    def _used(self, expression: pl.Expr) -> pl.DataFrame:
+        """The columns that an expression uses."""
+        return self.frame.select(c for c in dict.fromkeys(expression.meta.root_names()) if c in self.frame.columns)
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
@@ -151,36 +146,33 @@ class Reader:
             text = column.dtype == pl.String  # because of a value other than 0 and 1, if there is one
             shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
             first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
-            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *NAME_LABELS, ".")
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. {NAME_LABELS}.")
         positive = column == 1
         wrong = ~(positive | (column == 0))
-        self._refuse(column, wrong, "labels other than 0 and 1", *self._flags_instead_of(column, wrong))
+        self._refuse(column, wrong, "labels other than 0 and 1", self._flags_instead_of(column, wrong))
         return positive
 
-    def _flags_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
+    def _flags_instead_of(self, column: pl.Series, wrong: pl.Series) -> str:
         """The fix of labels other than 0 and 1: fractions are scores, few others are faulty rows."""
         if column.dtype.is_float() and 2 * int((column % 1 != 0).sum()) > len(column):
-            true, score = Argument("y_true"), Argument("y_score")
-            swapped = ("Check that ", true, " and ", score, " are not swapped")
-            fix = swapped if column.name in self.roles.y_true else ("Pass scores as ", score)
-            return ("Most values are fractions, such as scores. ", *fix)
+            swapped = column.name in self.roles.y_true
+            fix = "Check that y_true= and y_score= are not swapped" if swapped else "Pass scores as y_score="
+            return f"Most values are fractions, such as scores. {fix}"
         if (column == 1).any() and int(wrong.sum()) < FEW * len(column):
-            return ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} IN (0, 1) OR {0} IS NULL"))
-        return NAME_LABELS if self.roles.kind == "binary" else ("Map the labels to 0 and 1",)
+            return DROP
+        return NAME_LABELS if self.roles.kind == "binary" else "Map the labels to 0 and 1"
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
         positive, negative = self.roles.positive, self.roles.negative
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        dtype = column.dtype
-        if dtype in CODED:
+        if column.dtype in CODED:
             column = column.cast(pl.String)
         self._refuse_far_times(column)
         is_positive = equals(column, positive)
         if negative is not None and (wrong := ~(is_positive | equals(column, negative))).any():
-            name = column.name if column.name in self.frame.columns else None
-            fix = instead_of_third(column.filter(wrong)[0], self.roles, name, dtype)
-            self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", *fix)
+            fix = instead_of_third(column.filter(wrong)[0], self.roles)
+            self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", fix)
         return is_positive
 
     def group(self, name: str) -> pl.Series:
@@ -195,37 +187,19 @@ class Reader:
         if self.roles.probability and not (low >= 0 and high <= 1):
             rounding = ROUNDING * float(np.finfo(column.head(0).to_numpy().dtype).eps)
             wrong = ~column.is_between(-rounding, 1 + rounding)
-            self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
+            self._refuse(column, wrong, "scores outside [0, 1]", self._probabilities_instead_of(column, wrong))
             column = column.clip(0, 1)
         return column
 
-    def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
+    def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> str:
         """The fix of scores outside [0, 1]: rounding errors are clipped, few others are faulty, more can be margins."""
         if column.filter(wrong).is_between(-SLIGHT, 1 + SLIGHT).all():
-            name, sql = column.name, quoted(column.name)
-            if not self._is_numeric(name):
-                return ("These are rounding errors. Clip them to [0, 1]",)
-            clipped = f"pl.col({name!r}).clip(0, 1)"
-            score = Argument("y_score", f"LEAST(GREATEST({sql}, 0), 1)", f"y_score={clipped}")
-            return ("Clip rounding errors: ", score if self.roles.kind == "binary" else clipped)
-        real, of_margins = Argument("domain", "real"), " for margins and other scores"
+            return "These are rounding errors. Clip them to [0, 1]"
         binary = self.roles.kind == "binary"
         if int(wrong.sum()) >= FEW * len(column):
-            low, high = extent(column)
-            percent = self._is_numeric(column.name) and low >= 0 and PERCENT < high <= 100
-            divided = f", such as {quoted(column.name)} / 100 for percentages" if percent else ""
-            return (f"Pass probabilities{divided}", *((", or ", real, of_margins) if binary else ()))
-        fix = ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} BETWEEN 0 AND 1 OR {0} IS NULL"))
-        return (*fix, *((". Pass ", real, " only", of_margins) if binary else ()))
-
-    def _keeping(self, name: str, condition: str) -> Part:
-        """The filter that keeps the rows of a condition on a column, written in SQL."""
-        written = Argument("where", condition.format(quoted(name)), python="a filter")
-        return written if self._is_numeric(name) else "a filter"
-
-    def _is_numeric(self, name: str) -> bool:
-        """Whether a name is a column of numbers, and not an expression or a list."""
-        return name in self.frame.columns and self.frame.schema[name].is_numeric()
+            fix = "Pass probabilities (percentages divided by 100)"
+            return fix + (", or domain='real' for margins and other scores" if binary else "")
+        return DROP + (". Pass domain='real' only for margins and other scores" if binary else "")
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
         """True or predicted values: one column, or one for each label of a multilabel task."""
@@ -288,8 +262,8 @@ class Reader:
                 totals[rows] += column[rows].to_numpy()
         total = pl.Series(self._sum_of(names), totals).fill_nan(None)
         if max(abs(end - 1) for end in extent(total)) > TOLERANCE:
-            advice = ("Fix the probabilities, or pass ", Argument("renormalize", True))
-            self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", *advice)
+            advice = "Fix the probabilities, or pass renormalize=True"
+            self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", advice)
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
@@ -319,12 +293,11 @@ class Reader:
             wrong = pl.Series(unknown[codes])
             fault = f"labels other than {few(self.roles.labels)}"
             mapped = any(len(names) > 1 for names in self.roles.y_score.values())
-            several = (Argument("labels"), " or ", Argument("order"), " with every label")
-            all_labels = (Argument("y_score"), " for every label") if mapped else several
+            all_labels = "y_score= for every label" if mapped else "labels= or order= with every label"
             value = column.filter(wrong)[0]
             if (same := next((label for label in self.roles.labels if str(label) == str(value)), None)) is not None:
                 self._refuse(column, wrong, fault, f"Declare labels in the type of the column: {value!r}, not {same!r}")
-            self._refuse(column, wrong, fault, "Pass ", *all_labels, ", or drop these rows first")
+            self._refuse(column, wrong, fault, f"Pass {all_labels}, or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
@@ -359,10 +332,10 @@ class Reader:
         column = _without_values_as_null(column)
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            fix = (" ", *self._to_number(column), ".") if column.dtype == pl.String else ()
+            fix = f" {to_number(column)}." if column.dtype == pl.String else ""
             if column.dtype == pl.Array:
-                fix = (f" Pass one column of the array, such as {column.name}[:, -1].",)
-            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.", *fix)
+                fix = f" Pass one column of the array, such as {column.name}[:, -1]."
+            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{fix}")
         return column.cast(pl.Float64)
 
     def _refuse_text(self, column: pl.Series, labels: bool = False) -> None:
@@ -372,18 +345,13 @@ class Reader:
         wrong = not_numbers(column)
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            self._refuse(column, wrong, "text that is not a number", *self._to_number(column))
-
-    def _to_number(self, column: pl.Series) -> tuple[Part, ...]:
-        """The fix of text, for the only column of text that its expression uses, if any."""
-        text = [used for used in self._used(column.name) if used.dtype == pl.String]
-        return to_number(text[0] if len(text) == 1 else column)
+            self._refuse(column, wrong, "text that is not a number", to_number(column))
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
         """Reject nulls, which are NaN in a given column."""
         if self.roles.nulls == "raise" and column.null_count():
-            shown, advice = column if given is None else given, ("Fill the values, or pass ", Argument("nulls", "drop"))
-            self._refuse(shown, column.is_null(), "null or NaN", *advice)
+            shown = column if given is None else given
+            self._refuse(shown, column.is_null(), "null or NaN", "Fill the values, or pass nulls='drop'")
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Reject dates and times outside the range of Python, and durations that do not fit microseconds."""
@@ -394,7 +362,7 @@ class Reader:
             advice = "Years must be 1 to 9999, and durations must fit 64 bits in microseconds"
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
-    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
+    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
         """Raise or collect an error if a row is invalid, with the number of rows, the first one, and the fix."""
         if not wrong.any():
             return

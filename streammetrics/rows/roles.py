@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
 from streammetrics.text import did_you_mean, few
@@ -70,43 +70,34 @@ class Roles:
         for option in ("positive", "negative"):
             object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
-            raise SpecificationError("Pass ", Argument("negative"), " only together with ", Argument("positive"), ".")
+            raise SpecificationError("Pass negative= only together with positive=.")
         if self.negative is not None and self.negative == self.positive:
             raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError("y_pred= and y_score= must name the same models.")
         if clash := RESERVED.intersection(self.by):
-            raise SpecificationError(
-                Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."
-            )
+            raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use. Give it an alias.")
         name, times = Counter(self.by).most_common(1)[0] if self.by else ("", 0)
         if times > 1:
             raise SpecificationError(
-                Argument("by"), f" contains the column {name!r} {times:,} times. Pass the name of each column once."
+                f"by= contains the column {name!r} {times:,} times. Pass the name of each column once."
             )
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
-            raise SpecificationError(
-                Argument("labels"), f" applies to multiclass and multilabel tasks, not to {self.kind} tasks."
-            )
+            raise SpecificationError(f"labels= applies to multiclass and multilabel tasks, not to {self.kind} tasks.")
         if not self.labels and (self.kind == "multilabel" or (self.kind == "multiclass" and self.y_score)):
             raise SpecificationError(
-                f"Map each label to a column in {self.kind} tasks, such as ",
-                Argument("y_score", "cat=p_cat", python="y_score={'cat': 'p_cat'}"),
-                ", or name one list column with ",
-                Argument("labels"),
-                " set.",
+                f"Map each label to a column in {self.kind} tasks, such as y_score={{'cat': 'p_cat'}}, "
+                "or name one list column with labels= set."
             )
         of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
         truth = {SINGLE: self.y_true} if self.y_true else {}
         for role, models in (("y_true", truth), ("y_pred", self.y_pred), ("y_score", self.y_score)):
             if SINGLE in models and len(models) > 1:
-                raise SpecificationError(Argument(role), " has a model without a name.")
+                raise SpecificationError(f"{role}= has a model without a name.")
             for names in models.values():
                 if len(names) not in (1, len(self.labels) if role in of_labels else 1):
-                    raise SpecificationError(
-                        Argument(role), f" has {len(names)} columns for {len(self.labels)} labels."
-                    )
+                    raise SpecificationError(f"{role}= has {len(names)} columns for {len(self.labels)} labels.")
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -310,9 +301,7 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
     ('cat', 'dog')
     """
     if not isinstance(labels, Iterable):
-        raise SpecificationError(
-            Argument(option), f" must be a list of all labels, such as ['a', 'b'], got {labels!r}."
-        )
+        raise SpecificationError(f"{option}= must be a list of all labels, such as ['a', 'b'], got {labels!r}.")
     given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
@@ -320,10 +309,10 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            f"{option}= must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(f"{option}= must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(as_written(series).to_list() if series.dtype == pl.Float32 else series.to_list())
@@ -345,7 +334,7 @@ def _label(option: str, given: Any) -> Any:
     """One label of a binary task, as a Python value."""
     label = as_text(given.item() if isinstance(given, np.generic) else given)
     if label is not None and (not isinstance(label, SCALARS) or label != label):
-        raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
+        raise SpecificationError(f"{option}= must be a string, number, Boolean, date, or time, got {given!r}.")
     return label
 
 

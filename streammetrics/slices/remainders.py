@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import text
-from streammetrics.errors import Argument, MetricError, ReportError
+from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
@@ -109,7 +109,7 @@ class Remainders:
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
         if self.folds is None and state.weighted:
-            raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
+            raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
         if sampled is None and value is not None and low < value < high:
             raise MetricError(
                 f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."

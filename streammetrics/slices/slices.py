@@ -14,7 +14,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.arguments import require_level, whole
-from streammetrics.errors import Argument, MetricError, ReportError
+from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
@@ -94,8 +94,8 @@ def slices(
     from streammetrics.slices.search import Search
 
     found = report.find(metric, of_label=LABEL in keys)
-    depth, min_rows = whole(Argument("depth"), depth, least=1), whole(Argument("min_rows"), min_rows, least=1)
-    require_level(Argument("fdr"), fdr)
+    depth, min_rows = whole("depth=", depth, least=1), whole("min_rows=", min_rows, least=1)
+    require_level("fdr=", fdr)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so slices cannot be ranked by it.")
     require_free(report.by, COLUMNS)
@@ -107,7 +107,7 @@ def slices(
     _require_one_model(state)
     columns = [c for c in state.keys.columns if c not in own and c != MODEL]
     if not columns:
-        raise ReportError("The report has no group columns to slice by. Evaluate with ", Argument("by"), ".")
+        raise ReportError("The report has no group columns to slice by. Evaluate with by=.")
     rows = _rows(state)
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
@@ -131,9 +131,7 @@ def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
 def _require_one_model(state: State) -> None:
     models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.keys.columns else ()
     if len(models) > 1:
-        raise ReportError(
-            "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
-        )
+        raise ReportError(f"The report has several models. Select one with model=: {text.few(models)}.")
 
 
 def _rows(state: State) -> Numbers:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 
-from streammetrics.errors import Argument, SourceError
+from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import readable
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources import scans
@@ -68,7 +68,7 @@ class Files:
             raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
         for option in ("null_values", "text"):
             if getattr(self, option) and min(kinds) not in CSV:
-                raise SourceError(Argument(option), f" applies to CSV files, not to {str(self.paths[0])!r}.")
+                raise SourceError(f"{option}= applies to CSV files, not to {str(self.paths[0])!r}.")
         return min(kinds)
 
     @cached_property

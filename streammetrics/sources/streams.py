@@ -231,9 +231,9 @@ def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
             f"a number of another type than in its first {TYPED_BY:,} rows" if number else "text that is not a number"
         )
         typed = f"polars.scan_csv(schema_overrides={{{found['column']!r}: polars.Float64}})"
-        fix = (f"In Python, pass {typed}",) if number else null_instead_of(text)
-        of = f"Column {found['column']!r} contains {fault} (first: {text!r} at {place}). "
-        raise SourceError(of, *fix, ".") from error
+        fix = f"In Python, pass {typed}" if number else null_instead_of(text)
+        of = f"Column {found['column']!r} contains {fault} (first: {text!r} at {place})"
+        raise SourceError(f"{of}. {fix}.") from error
 
 
 def _is_number(text: str) -> bool:

@@ -145,7 +145,7 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     """Reject statistics that cannot be computed from the columns."""
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("The state has no row_counts.")
-    misfits = [f"{s.name} {''.join(map(str, misfit))}" for s in statistics if (misfit := s.misfit(roles))]
+    misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
     if roles.probability != any(s.needs_probabilities() for s in statistics):
         misfits.append("'probability' does not match the domain of the scores")
     if misfits:

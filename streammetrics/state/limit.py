@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from streammetrics.arguments import whole
-from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.errors import DataError, SpecificationError
 
 MAX_GROUPS = 1_000_000  # default
 
@@ -26,8 +26,8 @@ class GroupLimit(NamedTuple):
     def of(cls, most: Any, overflow: Any) -> GroupLimit:
         """The limit that a user gives."""
         if overflow not in ("raise", "other"):
-            raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
-        return cls(None if most is None else whole(Argument("max_groups"), most, least=1), overflow)
+            raise SpecificationError(f"overflow= must be 'raise' or 'other', got {overflow!r}.")
+        return cls(None if most is None else whole("max_groups=", most, least=1), overflow)
 
     def joint(self, other: GroupLimit) -> GroupLimit:
         """Return the limit of a merge: this one, or the smallest one under which a part has merged groups."""
@@ -40,11 +40,7 @@ class GroupLimit(NamedTuple):
             widest = max(groups, key=pl.Series.n_unique).name
             raise DataError(
                 f"Grouping by {', '.join(groups.columns)} gives more than {self.most:,} groups; {widest!r} has the "
-                "most values. Group by fewer or coarser columns, raise ",
-                Argument("max_groups"),
-                ", or pass ",
-                Argument("overflow", "other"),
-                ".",
+                "most values. Group by fewer or coarser columns, raise max_groups=, or pass overflow='other'."
             )
 
 
@@ -56,8 +52,6 @@ def require_text(types: pl.Schema) -> None:
     for name, dtype in types.items():
         if dtype not in (pl.String, pl.Null):
             raise DataError(
-                Argument("overflow", "other"),
-                f" requires String group columns, got {dtype} for {name!r}. Cast the column, or raise ",
-                Argument("max_groups"),
-                ".",
+                f"overflow='other' requires String group columns, got {dtype} for {name!r}. "
+                "Cast the column, or raise max_groups=."
             )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from streammetrics.errors import Argument, MergeError, SpecificationError
+from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.rows.roles import SINGLE, Kind, Roles
 from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
@@ -36,11 +36,9 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
         if names.count(statistic.name) > 1:
             raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
         if misfit := statistic.misfit(roles):
-            raise SpecificationError(f"{type(statistic).__name__} ", *misfit, ".")
+            raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
     if clash := {*names, COLUMN}.intersection(roles.by):
-        raise SpecificationError(
-            Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use. Give it an alias."
-        )
+        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use. Give it an alias.")
     return kept
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.arguments import whole
 from streammetrics.core.lattice import Domain, Lattice
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.roles import several
 from streammetrics.statistics.counters.bins import fit
 from streammetrics.statistics.statistic import Statistic
@@ -32,20 +32,18 @@ class Binned(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", whole(Argument("capacity"), self.capacity))
+        object.__setattr__(self, "capacity", whole("capacity=", self.capacity))
         object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in several(self.atoms)})))
         if self.domain not in ("probability", "real"):
             raise SpecificationError(f"domain= must be 'probability' or 'real', got {self.domain!r}.")
         smallest = 8 + 64 * len(self.atoms)
         if self.capacity < smallest:
             raise SpecificationError(
-                Argument("capacity"), f" must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
+                f"capacity= must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
             )
         for atom in self.atoms:
             if atom != atom or (self.domain == "probability" and not 0 <= atom <= 1):
-                raise SpecificationError(
-                    Argument("atoms"), f" contains {atom}, which is outside the domain {self.domain!r}."
-                )
+                raise SpecificationError(f"atoms= contains {atom}, which is outside the domain {self.domain!r}.")
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.errors import DataError, SpecificationError
 from streammetrics.metrics.agreement import widened
 from streammetrics.metrics.scale import near_one
 
@@ -175,17 +175,11 @@ def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     try:
         listed = pl.Series("label", list(order), seen.dtype)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise SpecificationError(
-            Argument("order"), f" must list labels of type {seen.dtype}, as in the data."
-        ) from error
+        raise SpecificationError(f"order= must list labels of type {seen.dtype}, as in the data.") from error
     if twice := listed.filter(listed.is_duplicated()).to_list():
-        raise SpecificationError(
-            Argument("order"), f" must list every label once, got {twice[0]!r} {twice.count(twice[0])} times."
-        )
+        raise SpecificationError(f"order= must list every label once, got {twice[0]!r} {twice.count(twice[0])} times.")
     if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
-        raise DataError(
-            Argument("order"), f" must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}."
-        )
+        raise DataError(f"order= must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}.")
     return listed.to_frame()
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import Part
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
@@ -63,10 +62,10 @@ class ConfusionMatrix(Statistic):
         """The labels of the order."""
         return self.order
 
-    def misfit(self, roles: Roles) -> tuple[Part, ...]:
+    def misfit(self, roles: Roles) -> str:
         """The reason if the order differs from the declared labels."""
         if self.order and set(self.order) != set(roles.labels):
-            return (f"orders the labels {few(self.order)}, but the declared labels are {few(roles.labels) or 'none'}",)
+            return f"orders the labels {few(self.order)}, but the declared labels are {few(roles.labels) or 'none'}"
         return super().misfit(roles)
 
     def counter(self, weighted: bool) -> Tables:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.core.lattice import Lattice
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
@@ -101,7 +101,7 @@ class ErrorHistogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain != "real":
-            raise SpecificationError("Errors always have the real domain. Remove ", Argument("domain"), ".")
+            raise SpecificationError("Errors always have the real domain. Remove domain=.")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

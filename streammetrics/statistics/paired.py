@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.errors import Argument, Part, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Pair
 from streammetrics.rows.roles import Kind, Roles
 from streammetrics.statistics.counters.paired import PAIR
@@ -56,17 +56,17 @@ class Paired(Statistic):
             pairs = (("", ""),)
         named = all(isinstance(name, str) for pair in pairs for name in pair)
         if not named or any(len(set(pair)) < 2 for pair in pairs) or len({frozenset(p) for p in pairs}) < len(pairs):
-            raise SpecificationError(Argument("pairs"), f" must list different pairs of models, got {self.pairs!r}.")
+            raise SpecificationError(f"pairs= must list different pairs of models, got {self.pairs!r}.")
         object.__setattr__(self, "pairs", pairs)
 
     def serves(self, kind: Kind) -> bool:
         """Whether it can be accumulated in a task."""
         return kind == self.task()
 
-    def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why it cannot be computed from columns of these roles, as parts of a message; empty if it can."""
+    def misfit(self, roles: Roles) -> str:
+        """Why it cannot be computed from columns of these roles; empty if it can."""
         if unknown := {name for pair in self.pairs for name in pair} - {*roles.models}:
-            return (f"contains the unknown model {min(unknown)!r}",)
+            return f"contains the unknown model {min(unknown)!r}"
         return super().misfit(roles)
 
     def views(self) -> tuple[View, ...]:

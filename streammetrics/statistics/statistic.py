@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from streammetrics.core.lattice import Lattice
-from streammetrics.errors import Argument, Part, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.codes import ascending, summed
 from streammetrics.rows.exact_sums import DECIMAL, to_decimals, to_floats
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
@@ -122,19 +122,18 @@ class Statistic(ABC):
         """The roles that these options need."""
         return self.roles
 
-    def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why it cannot be computed from columns of these roles, as parts of a message; empty if it can."""
+    def misfit(self, roles: Roles) -> str:
+        """Why it cannot be computed from columns of these roles; empty if it can."""
         missing = [role for role in self.needs() if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
-            first, *others = map(Argument, missing)
-            return ("requires ", first, *(part for other in others for part in (" and ", other)))
+            return "requires " + " and ".join(f"{name}=" for name in missing)
         if not self.serves(roles.kind):
-            return (f"cannot be used in {roles.kind} tasks",)
+            return f"cannot be used in {roles.kind} tasks"
         if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
-            return ("requires ", Argument("y_pred"), ", or ", Argument("y_score"), " for each label")
+            return "requires y_pred=, or y_score= for each label"
         if self.of_label and roles.kind in SEVERAL and not roles.labels:
-            return ("requires a score for each label, or ", Argument("labels"))
-        return ()
+            return "requires a score for each label, or labels="
+        return ""
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.arguments import whole
 from streammetrics.core import Labels
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.summed import Summed
@@ -36,7 +36,7 @@ class Thresholded(Summed):
         except (TypeError, ValueError):
             found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):
-            raise SpecificationError(Argument("thresholds"), f" must be distinct numbers, got {self.thresholds!r}.")
+            raise SpecificationError(f"thresholds= must be distinct numbers, got {self.thresholds!r}.")
         whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from streammetrics.errors import Argument, ColumnError, DataError, SourceError, SpecificationError
+from streammetrics.errors import ColumnError, DataError, SourceError, SpecificationError
 from streammetrics.system.foreign import reason, translated
 from streammetrics.system.lazy import pa
 
@@ -136,7 +136,7 @@ class RedisStream:
                 f"missing, and {following}. {_removed(info)}"
             )
             if self.lost == "raise":
-                raise SourceError(f"{message} To continue, pass ", Argument("lost", "warn"), ".")
+                raise SourceError(f"{message} To continue, pass lost='warn'.")
             warnings.warn(message, stacklevel=2)
         return list(found)
 
