@@ -39,9 +39,9 @@ from streammetrics.metrics import all_metrics as all_metrics
 from streammetrics.metrics import metric as metric
 from streammetrics.pipeline import accumulate as accumulate
 from streammetrics.pipeline import evaluate as evaluate
-from streammetrics.report.comparison import Comparison as Comparison
 from streammetrics.report.estimate import Estimate as Estimate
 from streammetrics.report.findings import Findings as Findings
+from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
 from streammetrics.statistics import CalibrationBins as CalibrationBins
 from streammetrics.statistics import ClassLoss as ClassLoss

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.report.parts import at_only
+from streammetrics.reading.parts import at_only
 from streammetrics.statistics.cases import threshold_cases
 
 COUNTS = ("tp", "fp", "fn", "tn")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.report.comparison import as_text, with_names
+from streammetrics.report.comparisons import as_text, with_names
 
 
 def of_shops(shops, worse=(), rows=200, seed=0, **columns):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.report.parts import sorted_by
+from streammetrics.reading.parts import sorted_by
 
 ROWS = pl.DataFrame(
     {

@@ -17,8 +17,8 @@ import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.root import with_options
 from streammetrics.metrics.words import with_defaults
+from streammetrics.reading.parts import sorted_by
 from streammetrics.report.nested import as_json
-from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
 from streammetrics.text import PIPED, escaped, render, terminal_width
 from streammetrics.text.values import without_awkward

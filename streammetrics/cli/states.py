@@ -17,8 +17,8 @@ from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.estimates import by_view
-from streammetrics.report.comparison import as_text, with_names
-from streammetrics.report.parts import at_only, of_model
+from streammetrics.reading.parts import at_only, of_model
+from streammetrics.report.comparisons import as_text, with_names
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import drifts, few, findings

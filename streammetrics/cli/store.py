@@ -19,7 +19,7 @@ from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.report.parts import of_model
+from streammetrics.reading.parts import of_model
 from streammetrics.text import findings, plain
 from streammetrics.times import ends
 

@@ -21,9 +21,8 @@ from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
-from streammetrics.report.comparison import Comparison
-from streammetrics.report.parts import with_parts
-from streammetrics.report.report import Report
+from streammetrics.reading.readings import with_parts
+from streammetrics.report.report import Comparison, Report
 from streammetrics.rows.roles import several
 from streammetrics.state.tables import State, for_reports, in_order, periods, roll_up, select
 from streammetrics.statistics import GROUP

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.metrics import Metric
-from streammetrics.report.comparison import Comparison
-from streammetrics.report.report import Report
+from streammetrics.report.report import Comparison, Report
 from streammetrics.system.public import publish
 
 

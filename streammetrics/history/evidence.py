@@ -13,8 +13,7 @@ from streammetrics.differences.evaluations import compare
 from streammetrics.frame import LIMITS, hidden
 from streammetrics.history.rules import Rule
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
-from streammetrics.report.comparison import Comparison
-from streammetrics.report.report import Report
+from streammetrics.report.report import Comparison, Report
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.distributions import normal_quantile
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share

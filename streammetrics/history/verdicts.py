@@ -14,8 +14,8 @@ from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import Windows
 from streammetrics.metrics.metric import metrics_of_name
 from streammetrics.reading.looks import ROWS
+from streammetrics.reading.parts import of_periods
 from streammetrics.reading.verdicts import is_total, on_these_rows, verdict
-from streammetrics.report.parts import of_periods
 
 VERDICT = hidden("verdict")
 TOO_SOON = [  # for a count to be breached

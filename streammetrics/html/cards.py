@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,19 +10,17 @@ from streammetrics.frame import of_labels_once
 from streammetrics.html.tables import Row
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
+from streammetrics.reading.readings import Readings
 from streammetrics.text import only_threshold, rows
 from streammetrics.text.decimals import alike, bound, interval, said, typical_of
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 CARDS = 8
 LINES = 4  # values of a model on a card
 VOLUME = ("rows", "dropped")
 
 
-def cards(total: Report) -> str:
+def cards(total: Readings) -> str:
     """Return cards of the first metrics of all rows, each with its bounds and its interval."""
     frame, made = of_labels_once(total.frame), dict[str, str]()
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,14 +15,12 @@ from streammetrics.html.differences import differences, sides
 from streammetrics.html.evaluated import rows_of, weight_of
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.reading.differences import Differences
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
 from streammetrics.text import only_threshold, rows
 from streammetrics.text.decimals import bound, interval, said
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.comparison import Comparison
-    from streammetrics.report.report import Report
 
 GROUPS = 1000  # rows of the tables of groups
 ROLLING = "the period before each window"
@@ -38,7 +35,7 @@ UNJUDGED = "Not judged, because neither higher nor lower values are better"
 
 
 def comparison_page(
-    comparison: Comparison,
+    comparison: Differences,
     names: tuple[str, str],
     title: str = "Comparison",
     interactive: bool = False,
@@ -69,7 +66,7 @@ def _is_whole(moved: tuple[pl.DataFrame | None, pl.DataFrame] | None) -> bool:
     return moved is None or moved[0] is not None
 
 
-def _size(report: Report, total: Report) -> str:
+def _size(report: Readings, total: Readings) -> str:
     """The number of rows, which models share, and of groups."""
     size, groups = f"<strong>{rows_of(total)}</strong> rows", report.state.keys.drop(total.by)
     size += f" in {groups.n_unique():,} groups" if groups.width else ""
@@ -77,7 +74,7 @@ def _size(report: Report, total: Report) -> str:
 
 
 def _sections(
-    comparison: Comparison,
+    comparison: Differences,
     names: tuple[str, str],
     interactive: bool,
     moved: tuple[pl.DataFrame | None, pl.DataFrame] | None,
@@ -98,7 +95,7 @@ def _sections(
             yield Section(identity, heading, pictures.figures(identity, makers, interactive))
 
 
-def _differences(total: Comparison, names: tuple[str, str]) -> str:
+def _differences(total: Differences, names: tuple[str, str]) -> str:
     """The differences of all rows together, and the metrics that are better on each side, of each model."""
     frame, (a, b) = total.frame, names
     if total.b.by:
@@ -119,7 +116,7 @@ def _differences(total: Comparison, names: tuple[str, str]) -> str:
     return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
 
 
-def _groups(comparison: Comparison, total: Comparison, names: tuple[str, str]) -> str:
+def _groups(comparison: Differences, total: Differences, names: tuple[str, str]) -> str:
     """The differences of the first metric in each group, those with a better side first."""
     by = tuple(comparison.b.by)
     metric = pictures.headline(total.b)

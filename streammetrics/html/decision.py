@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -14,11 +14,9 @@ from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
+from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
 from streammetrics.text.decimals import amount, padded, percentage
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 COUNTS = ("tp", "fp", "fn", "tn")
 CALLED = ("true positives", "false positives", "false negatives", "true negatives")
@@ -30,7 +28,7 @@ MOST = 200  # rows of a table
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
 
-def at_thresholds(total: Report) -> str:
+def at_thresholds(total: Readings) -> str:
     """Return the confusion counts at each threshold, with shares of all rows."""
     try:
         counts = total.confusion_counts()
@@ -46,7 +44,7 @@ def at_thresholds(total: Report) -> str:
     return _titled(title, header, listed, f"{note}{_cut(counts)}")
 
 
-def highest_scores(total: Report) -> str:
+def highest_scores(total: Readings) -> str:
     """Return what is found if only the highest scores count as positive: a gains table."""
     try:
         curve = total.curve("lift")
@@ -72,7 +70,7 @@ def highest_scores(total: Report) -> str:
     return _titled("Results among the highest scores", header, listed, f"{note}{_cut(every)}")
 
 
-def best_thresholds(total: Report) -> str:
+def best_thresholds(total: Readings) -> str:
     """Return the threshold with the lowest cost, for several costs of a false negative."""
     parts = []
     for fn in COSTS:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from streammetrics import charts
 from streammetrics.html.sections import lead
 from streammetrics.reading.one_class import of_one_class
+from streammetrics.reading.readings import Readings
 from streammetrics.text.decimals import percentage
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
 
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
-
 COUNT = "{:,.0f}".format
 
 
-def evaluated(report: Report, total: Report, source: str | None) -> str:
+def evaluated(report: Readings, total: Readings, source: str | None) -> str:
     """Return a warning if a class has no rows, facts on the evaluated data, and the collapsed specification."""
     return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
 
 
-def rows_of(total: Report) -> str:
+def rows_of(total: Readings) -> str:
     """Return the number of rows of a report without groups, as text: a range if models differ."""
     return _range(total.rows("rows")["value"], COUNT)
 
 
-def weight_of(report: Report) -> str:
+def weight_of(report: Readings) -> str:
     """Return the column of the weights, as markup."""
     return f"<code>{markup(report.sample_weight or 'weights')}</code>"
 
@@ -40,7 +38,7 @@ def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def _warning(total: Report) -> str:
+def _warning(total: Readings) -> str:
     said = "No rows were evaluated."
     if total.rows("rows")["value"].sum():
         if (one := of_one_class(total)) is None:
@@ -49,7 +47,7 @@ def _warning(total: Report) -> str:
     return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
 
 
-def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:
+def _facts(report: Readings, total: Readings, source: str | None) -> Iterator[tuple[str, str]]:
     rows, dropped = (total.rows(count)["value"] for count in ("rows", "dropped"))
     by = [c for c in report.by if c not in total.by]
     yield "Rows evaluated", f"<strong>{_range(rows, COUNT)}</strong>"
@@ -73,7 +71,7 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
         yield "Rows dropped", "none"
 
 
-def _specification(report: Report) -> str:
+def _specification(report: Readings) -> str:
     """Statistics, groups, and confidence level."""
     kept = [*map(repr, report.state.statistics)]
     kept += [f"by {', '.join(report.by)}"] if report.by else []

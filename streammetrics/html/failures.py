@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,14 +11,12 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.pictures import is_undropped
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
+from streammetrics.reading.readings import Readings
 from streammetrics.slices import explained
-from streammetrics.slices.slices import MIN_ROWS
+from streammetrics.slices.slices import MIN_ROWS, slices
 from streammetrics.text import rows
 from streammetrics.text.decimals import alike, interval, percentage
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 LOSSES = ("log_loss_skill", "log_loss", "mae", "accuracy")  # preferred metrics, in order
 OTHERWISE = {  # reason why a slice can be worse without a failure of the model
@@ -29,7 +27,7 @@ MANY = 10  # groups of a single column
 SHOWN = 20
 
 
-def failures(report: Report, models: list[str]) -> str:
+def failures(report: Readings, models: list[str]) -> str:
     """Return the worst slices of each model; empty if there are too few groups, or no suitable metric."""
     columns = [c for c in report.by if c not in models]
     groups = report.rows("rows").select(report.by)
@@ -39,7 +37,7 @@ def failures(report: Report, models: list[str]) -> str:
     shown = [metric.name for metric in report.metrics if metric.better and not is_undropped(report, metric)]
     for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
         try:
-            found = [(key, report.slices(metric, **key)) for key in keys]
+            found = [(key, slices(report, metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
         other = (

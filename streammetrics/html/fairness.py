@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streammetrics import charts
 from streammetrics.frame import LIMITS
@@ -12,18 +12,17 @@ from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import CERTIFIED, Cell, certified, key_cell, table
 from streammetrics.metrics.words import words
+from streammetrics.reading.fairness import fairness
+from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
 from streammetrics.text.decimals import beside, interval, number
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
 METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
-def criteria(report: Report, over: str) -> str:
+def criteria(report: Readings, over: str) -> str:
     """Return a table of the fairness criteria: the highest and the lowest value, and their difference.
 
     Raises:
@@ -31,7 +30,7 @@ def criteria(report: Report, over: str) -> str:
         ReportError: If ``over`` is not a group column.
     """
     own = report.rollup(*(c for c in report.by if c in (over, "model")))
-    found = own.fairness(over=over)
+    found = fairness(own, over=over)
     keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
     listed = [
         [
@@ -53,7 +52,7 @@ def criteria(report: Report, over: str) -> str:
     return lead + scrolled(table(header, listed, f"Fairness criteria over {over}"), "fairness criteria")
 
 
-def metrics_of(report: Report, over: str) -> Iterator[Maker]:
+def metrics_of(report: Readings, over: str) -> Iterator[Maker]:
     """Return the metrics of the criteria, for each value."""
     return (partial(charts.segments, report, metric, over) for metric in METRICS if report.readable(metric))
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.differences import differences, sides
 from streammetrics.html.sections import scrolled
+from streammetrics.reading.differences import Differences, of_models
+from streammetrics.reading.readings import Readings
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 MOST = 6  # pairs of models
 CONFIDENCE = 0.95  # default
 
 
-def compared_models(total: Report) -> str:
+def compared_models(total: Readings) -> str:
     """Return the differences of each stored pair of models; empty without pairs."""
     names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
     kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
@@ -37,8 +35,8 @@ def compared_models(total: Report) -> str:
     )
 
 
-def _pair(total: Report, a: str, b: str, confidence: float) -> str:
-    compared = total.compare(a, b, confidence=confidence)
+def _pair(total: Readings, a: str, b: str, confidence: float) -> str:
+    compared = of_models(Differences, total, a, b, confidence)
     every, heading = compared.frame, f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
     frame = every.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from streammetrics.html.tables import Cell, groups_table, metrics_table, of_all_labels, table
+from streammetrics.reading.readings import Readings
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 LONGEST = 40  # groups, or rows
 
 
-def report_html(report: Report) -> str:
+def report_html(report: Readings) -> str:
     """Return the report as a table: one row per metric, or one row per group."""
     frame = report.frame
     if not report.by:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from streammetrics.html.cards import prose
 from streammetrics.html.evaluated import weight_of
 from streammetrics.html.sections import filtered
 from streammetrics.html.tables import CERTIFIED, groups_table, metrics_table, of_all_labels
+from streammetrics.reading.readings import Readings
 from streammetrics.text import only_threshold
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 GROUPS = 1000  # rows of the table of groups
 
 
-def numbers(total: Report) -> str:
+def numbers(total: Readings) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
     made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 
 
-def labels(total: Report) -> str:
+def labels(total: Readings) -> str:
     """Return the table of the labels, with their metrics in columns; empty without labels."""
     frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
     if frame.is_empty():
@@ -35,7 +31,7 @@ def labels(total: Report) -> str:
     return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
 
 
-def groups(report: Report) -> str:
+def groups(report: Readings) -> str:
     """Return the table of the groups, with a filter field."""
     frame = of_all_labels(report.frame)
     sizes = report.rows("rows").select(*report.by, "value")
@@ -48,7 +44,7 @@ def groups(report: Report) -> str:
     return f"<p>{_below(report)}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
 
 
-def _below(report: Report) -> str:
+def _below(report: Readings) -> str:
     """The explanation of the text below each value of a table."""
     if report.confidence:
         below = f"Below each value: its confidence interval, or its certified bounds ({CERTIFIED}) if it has none."
@@ -56,13 +52,13 @@ def _below(report: Report) -> str:
     return f"Below each value: its certified bounds ({CERTIFIED}). Values without bounds are exact."
 
 
-def _one_sided(report: Report) -> str:
+def _one_sided(report: Readings) -> str:
     """The explanation of a question mark in intervals, if there is one."""
     ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
     return " ?: the rows do not suffice for this endpoint." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
 
 
-def _bounded(report: Report) -> str:
+def _bounded(report: Readings) -> str:
     """Explanations of bounds and intervals."""
     points = [
         "<b>Exact</b>: computed from all evaluated rows, without binning.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from streammetrics import charts
 from streammetrics.html import pictures
@@ -16,16 +15,14 @@ from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
 from streammetrics.html.sections import Section, page_of
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 Draw = Callable[[str, Iterable[pictures.Maker]], str]
 
 
 def page(
-    report: Report,
+    report: Readings,
     title: str = "Evaluation",
     interactive: bool = False,
     source: str | None = None,
@@ -41,13 +38,13 @@ def page(
     return page_of(title, evaluated(report, total, source), sections, interactive)
 
 
-def of_all_rows(report: Report) -> Report:
+def of_all_rows(report: Readings) -> Readings:
     """The report of all rows together, of each model."""
     models = [column for column in report.by if column == MODEL]
     return report if report.by == models else report.rollup(*models)
 
 
-def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
+def _sections(report: Readings, total: Readings, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
     draw: Draw = partial(pictures.figures, interactive=interactive)
     yield Section("models", "Models compared", compared_models(total))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -16,11 +16,9 @@ from streammetrics.html.cards import VOLUME
 from streammetrics.html.document import embedded
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import words
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
 from streammetrics.text.markup import markup
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 Maker = Callable[[], Picture]
 
@@ -96,7 +94,7 @@ def _dots(picture: Picture) -> int:
     return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
 
 
-def matrices(total: Report) -> Iterator[Maker]:
+def matrices(total: Readings) -> Iterator[Maker]:
     """Return the confusion matrices per model, label, and threshold."""
     for read in (total.confusion_matrix, total.confusion_counts):
         try:
@@ -108,7 +106,7 @@ def matrices(total: Report) -> Iterator[Maker]:
         return
 
 
-def segments(report: Report, total: Report) -> Iterator[Maker]:
+def segments(report: Readings, total: Readings) -> Iterator[Maker]:
     """Return charts of the first metric by segment; for many segments, first a chart of all."""
     if (metric := headline(total)) is None:
         return
@@ -117,7 +115,7 @@ def segments(report: Report, total: Report) -> Iterator[Maker]:
         yield partial(charts.segments, report, metric, column)
 
 
-def over_time(report: Report, total: Report) -> Iterator[Maker]:
+def over_time(report: Readings, total: Readings) -> Iterator[Maker]:
     """Return charts of the first metric over time: of all rows, and by segment if they have few lines."""
     if (metric := headline(total)) is None:
         return
@@ -127,7 +125,7 @@ def over_time(report: Report, total: Report) -> Iterator[Maker]:
         yield partial(charts.over_time, report, metric, window, by=column)
 
 
-def each_over_time(report: Report, total: Report, interactive: bool) -> str:
+def each_over_time(report: Readings, total: Readings, interactive: bool) -> str:
     """Return charts of the first metric over time for each segment, if one chart would have many lines."""
     if (metric := headline(total)) is None:
         return ""
@@ -152,7 +150,7 @@ def _small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, in
     return f'{head}<div class="charts">{"".join(cards)}</div>'
 
 
-def _timed(report: Report, crowded: bool) -> Iterator[tuple[str, str]]:
+def _timed(report: Readings, crowded: bool) -> Iterator[tuple[str, str]]:
     """Windows with group columns that have more lines than bands are visible in a chart, or as few."""
     models = [MODEL] if MODEL in report.by else []
     for window in charts.window_of(report):
@@ -161,7 +159,7 @@ def _timed(report: Report, crowded: bool) -> Iterator[tuple[str, str]]:
                 yield window, column
 
 
-def headline(total: Report) -> Metric | None:
+def headline(total: Readings) -> Metric | None:
     """Return the first metric with a preferred direction, of all labels, at one threshold.
 
     Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.
@@ -175,7 +173,7 @@ def headline(total: Report) -> Metric | None:
     return next((metric for metric in found if metric.better is not None), found[0] if found else None)
 
 
-def is_undropped(report: Report, metric: Metric) -> bool:
+def is_undropped(report: Readings, metric: Metric) -> bool:
     """Whether a metric is the share of dropped rows of a report without any."""
     return metric.name == DROPPED and not report.rows(metric)["value"].sum()
 
@@ -201,6 +199,6 @@ def _labels(total: Drawn) -> list[dict[str, Any]]:
     return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()
 
 
-def _segments(report: Report) -> list[str]:
+def _segments(report: Readings) -> list[str]:
     windows = charts.window_of(report)
     return sorted((c for c in report.by if c not in windows), key=lambda c: c != MODEL)  # whose chart is low

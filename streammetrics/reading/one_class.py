@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
+from streammetrics.reading.readings import Readings
 
 
-def of_one_class(report: Report) -> str | None:
+def of_one_class(report: Readings) -> str | None:
     """Return that no row has the positive label, or that every row has it, as words; None for rows of both classes.
 
     >>> import streammetrics as sm

@@ -1,8 +1,7 @@
 """Reports: estimates, frames, curves, and the comparison of two reports."""
 
-from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate
-from streammetrics.report.report import Report
+from streammetrics.report.report import Comparison, Report
 from streammetrics.system.public import publish
 
 publish("streammetrics", Comparison, Estimate, Report)

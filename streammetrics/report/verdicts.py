@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -13,20 +13,18 @@ from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.readings import Readings
 from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
 from streammetrics.report.findings import Findings
 from streammetrics.text.decimals import said
 from streammetrics.text.values import where
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
 SCHEMA = typed("rule", "where", "rows", *VALUE, *LIMITS, "verdict", "passes", "note")
 SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
 def check(
-    report: Report, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
+    report: Readings, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
 ) -> Findings:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
     if not isinstance(open, str) or open not in PASSING:
@@ -41,7 +39,7 @@ def check(
 
 
 def _of_one(
-    report: Report, required: Requirement, passing: list[str], min_rows: int, keys: dict[str, Any]
+    report: Readings, required: Requirement, passing: list[str], min_rows: int, keys: dict[str, Any]
 ) -> pl.DataFrame:
     metric = report.find(required.metric)
     required.require_within(*metric.range)

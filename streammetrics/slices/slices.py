@@ -18,6 +18,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.slices import SLICE
 from streammetrics.state.missing import lacking
@@ -26,7 +27,6 @@ from streammetrics.statistics import GROUP, RowCounts
 from streammetrics.text.values import readable
 
 if TYPE_CHECKING:
-    from streammetrics.report.report import Report
     from streammetrics.slices.cuts import Numbers
     from streammetrics.slices.lots import Lot
     from streammetrics.slices.remainders import Remainders
@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 def slices(
-    report: Report,
+    report: Readings,
     metric: str | Metric,
     *,
     depth: int = 2,

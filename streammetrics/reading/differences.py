@@ -1,16 +1,12 @@
-"""Comparison of two reports: differences of metrics, and which curve lies above the other."""
+"""Differences of metrics between two evaluations, or two models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Self, TypeVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
@@ -18,23 +14,18 @@ from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, k
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better
-from streammetrics.reading.models import SameRows
+from streammetrics.reading.models import SameRows, pairs_of
+from streammetrics.reading.parts import of_model
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import MODEL
-from streammetrics.state.tables import State, for_reports, roll_up
+from streammetrics.state.tables import State, for_reports, roll_up, select
 from streammetrics.statistics.paired_outcomes import PairedOutcomes
-from streammetrics.system.writing import write_file
 
-if TYPE_CHECKING:
-    from streammetrics.charts import Plot
-    from streammetrics.report.report import Report
-
-Values = NDArray[np.float64]
+D = TypeVar("D", bound="Differences")
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
-LONG = 20  # maximum number of characters of a name in a header
-FEW = 5  # maximum number of metrics in the text of each group
 REMEDY = (
     "To compare both models on the same rows, with paired confidence intervals, filter out null scores. "
     'On the command line, evaluate with a condition such as --where "score_a IS NOT NULL AND score_b IS NOT NULL".'
@@ -53,18 +44,11 @@ NOT_COUNTED = (
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Differences between two reports, a and b, whose ``names`` are in its text and on its page.
+class Differences:
+    """Numbers of a `Comparison`."""
 
-    >>> import streammetrics as sm
-    >>> y = [1, 0, 1, 0]
-    >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
-    >>> sm.compare(a, b).roc().rows()
-    [(0.0, 0.5, 'b'), (0.5, 1.0, 'equal')]
-    """
-
-    a: Report
-    b: Report
+    a: Readings
+    b: Readings
     confidence: float | None = None
     independent: bool = False
     same_rows: SameRows | None = None
@@ -216,7 +200,7 @@ class Comparison:
     @cached_property
     def _rows(self) -> pl.DataFrame:
         """The numbers of rows of both sides, by group."""
-        return Comparison(self.a.showing(["rows"]), self.b.showing(["rows"])).frame
+        return Differences(self.a.showing(["rows"]), self.b.showing(["rows"])).frame
 
     @property
     def _of_different_rows(self) -> pl.DataFrame:
@@ -267,163 +251,14 @@ class Comparison:
         types = common_types([one, other])
         return typed(one, types).join(typed(other, types), on=by, how="semi", nulls_equal=True).is_empty()
 
-    def __str__(self) -> str:
-        return as_text(self, text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
-
     @cached_property
-    def total(self) -> Comparison:
+    def total(self) -> Self:
         """The comparison of all groups together. Models stay separate."""
         a, b, same_rows = self.a.rollup(), self.b.rollup(), self.same_rows
         if same_rows is not None:
             pairs = roll_up(for_reports(same_rows.pairs), [])
             same_rows = replace(same_rows, a=a.state, b=b.state, pairs=pairs)
         return replace(self, a=a, b=b, same_rows=same_rows)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @property
-    def plot(self) -> Plot:
-        """Charts of both reports in one picture, such as ``comparison.plot.roc()``. Requires the ``plot`` extra.
-
-        Raises:
-            ReportError: If the group columns differ.
-        """
-        from streammetrics.charts import Plot, Together  # when it is needed
-
-        return Plot(Together(dict(zip(self.names, (self.a, self.b), strict=True))))
-
-    def save_html(
-        self,
-        path: str | Path,
-        title: str = "Comparison",
-        names: tuple[str, str] | None = None,
-        interactive: bool = False,
-    ) -> None:
-        """Write the comparison as one HTML page, which needs no network.
-
-        It shows the differences of all metrics with bounds and confidence intervals, the groups that differ, and the
-        curves of both sides in the same charts.
-
-        Args:
-            path: File to write.
-            title: Title of the page.
-            names: Names of both sides, such as ``("January", "May")``. Defaults to the names of the models, or a and b.
-            interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
-
-        Raises:
-            SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
-            ReportError: If both sides have the same name.
-            SourceError: If the file cannot be written. An existing file then stays unchanged.
-
-        >>> from tempfile import TemporaryDirectory
-        >>> import streammetrics as sm
-        >>> scores = [0.9, 0.2, 0.4], [0.9, 0.6, 0.4]
-        >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": p}) for p in scores)
-        >>> with TemporaryDirectory() as directory:
-        ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
-        """
-        from streammetrics.html import comparison_page  # when it is needed
-
-        write_file(path, comparison_page(self, self.names if names is None else names, title, interactive).encode())
-
-    def roc(self) -> pl.DataFrame:
-        """Return the intervals in which one ROC curve lies above the other.
-
-        Curves are interpolated linearly between thresholds. A single row means that one curve dominates, or that both
-        are equal.
-
-        Returns:
-            One row per interval of false positive rates, in ascending order: the group columns, ``from_fpr``,
-                ``to_fpr``, and ``above``, which is ``"a"``, ``"b"``, or ``"equal"``, or null if a curve is undefined
-                because a class has no rows.
-
-        Raises:
-            MetricError: If a report has no score histogram.
-        """
-        return self._stretches("roc", "fpr", _of_lines)
-
-    def error_cdf(self) -> pl.DataFrame:
-        """Return the intervals of tolerances in which one side has more errors within the tolerance.
-
-        Returns:
-            One row per interval, in ascending order: the group columns, ``from_tolerance``, ``to_tolerance``, and
-                ``above``, the side with the larger share of errors up to the tolerance. It is ``"a"``, ``"b"``, or
-                ``"equal"``, or null if the bins of the error histograms do not decide it.
-
-        Raises:
-            MetricError: If a report has no error histogram.
-
-        >>> import streammetrics as sm
-        >>> y = [1.0, 2.0, 3.0]
-        >>> a, b = (sm.regression(y_true="y", y_pred="p").update({"y": y, "p": p}) for p in ([2.0, 2.0, 3.0], y))
-        >>> sm.compare(a, b).error_cdf().rows()
-        [(0.0, 1.0, 'b'), (1.0, inf, 'equal')]
-        """
-        return self._stretches("rec", "tolerance", _of_steps)
-
-    def _stretches(
-        self, kind: str, along: str, found: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
-    ) -> pl.DataFrame:
-        one, other = self.a.curve(kind), self.b.curve(kind)
-        shared, keys = (
-            curve.columns[: next(i for i, c in enumerate(curve.columns) if c in ("threshold", along))]
-            for curve in (one, other)
-        )
-        names = {"start": f"from_{along}", "end": f"to_{along}"}
-        require_free(keys, ["above", *names, *names.values()])
-        if not keys:
-            return found(one, other).rename(names)
-        ours = dict(one.group_by(shared, maintain_order=True)) if shared else {(): one}
-        place = [keys.index(key) for key in shared]
-        parts = [
-            curve.select(keys).head(1).join(found(ours[own], curve), how="cross")
-            for key, curve in other.group_by(keys, maintain_order=True)
-            if (own := tuple(key[i] for i in place)) in ours
-        ]
-        nothing = other.select(keys).clear().join(_runs(np.zeros(1), np.zeros(0)), how="cross")
-        return pl.concat([nothing, *parts]).rename(names)
-
-
-def as_text(found: Comparison, width: int | None, more: str) -> str:
-    """Return a comparison as text. For many metrics by group: all for the total, and the first for each group.
-
-    The names of both sides are headers. If they are long, or double the lines, the headers are a and b, and a line
-    below explains them. ``more`` is advice on the other metrics of each group.
-    """
-    letters, names = ("a", "b"), found.names
-    named = _tables(found, width, more, names, found.note)
-    sides = "a is {}, b is {}.".format(*map(text.escaped, names)) if names != letters else None
-    lettered = _tables(found, width, more, letters, " ".join(filter(None, (sides, found.note))))
-    fits = max(map(len, names)) <= LONG and named.count("\n") < 2 * lettered.count("\n")
-    return named if fits else lettered
-
-
-def with_names(found: Comparison) -> pl.DataFrame:
-    """Return the frame with the names of both sides, unless these are names of other columns."""
-    headers = dict(zip(("a", "b", "difference"), (*found.names, "{1} - {0}".format(*found.names)), strict=True))
-    taken = {*headers.values()} & ({*found.frame.columns} - {*headers})
-    return found.frame if taken else found.frame.rename(headers)
-
-
-def _note_of(sides: dict[str, str]) -> pl.Expr:
-    """Notes with the names of sides in place of a and b."""
-    return pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
-
-
-def _tables(found: Comparison, width: int | None, more: str, names: tuple[str, str], note: str | None) -> str:
-    by, metrics = found.b.by, found._metrics
-    if found._lettered.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
-        return text.differences(found._lettered, by, note, width, names)
-    first = next((m for m in metrics if m.better), metrics[0]).name
-    others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
-    parts = [
-        "All groups together:\n",
-        text.differences(found.total._lettered, found.total.b.by, None, width, names),
-        f"\nEach group, {first}:\n",
-        text.differences(found._lettered.filter(metric=first), by, others, width, names),
-    ]
-    return "\n".join([*parts, *([text.filled(note, width)] if note else [])])
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:
@@ -441,50 +276,13 @@ def _minus(of_b: str, of_a: str) -> pl.Expr:
     return (pl.col(f"{B}{of_b}") - pl.col(f"{A}{of_a}")).fill_nan(None)
 
 
-def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Intervals between crossings of two ROC curves."""
-    x = np.unique(np.concatenate([[0.0, 1.0], *(curve["fpr"].drop_nulls().to_numpy() for curve in (one, other))]))
-    start, end = (_along(one, x, side) - _along(other, x, side) for side in ("right", "left"))
-    left, right = (np.where(np.abs(gap) < ROUNDING, 0.0, gap) for gap in (start[:-1], end[1:]))
-    crossing = np.flatnonzero(left * right < 0)
-    at = x[crossing] + (x[crossing + 1] - x[crossing]) * left[crossing] / (left[crossing] - right[crossing])
-    sign = np.insert(np.sign(left + right), crossing + 1, np.sign(right[crossing]))
-    sign[crossing + np.arange(len(crossing))] = np.sign(left[crossing])
-    return _runs(np.insert(x, crossing + 1, at), sign)
+def of_models(kind: type[D], report: Readings, a: str, b: str, confidence: float | None) -> D:
+    """Return the differences between two models of a report, on the same rows."""
+    one, other, pairs = of_model(report, a), of_model(report, b), pairs_of(report.state, a, b)
+    same_rows = SameRows(select(one.state, pairs.keys), select(other.state, pairs.keys), pairs, (a, b))
+    return kind(one, other, confidence, same_rows=same_rows, names=(a, b) if a != b else ("a", "b"))
 
 
-def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Values:
-    """Recall just left or right of each x, where a curve can be vertical."""
-    ends = pl.min("recall").alias("foot"), pl.max("recall").alias("top")
-    fpr, foot, top = (c.to_numpy() for c in curve.drop_nulls("fpr").group_by("fpr").agg(*ends).sort("fpr"))
-    if len(fpr) < 2:
-        return np.full(len(x), np.nan)
-    k = np.clip(np.searchsorted(fpr, x, side=side) - 1, 0, len(fpr) - 2)
-    recall: Values = top[k] + (foot[k + 1] - top[k]) * (x - fpr[k]) / (fpr[k + 1] - fpr[k])
-    return recall
-
-
-def _of_steps(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Intervals between crossings of two step functions with bounds; none if one has no rows."""
-    if not (one.height and other.height):
-        return _runs(np.zeros(1), np.zeros(0))
-    x = np.unique(np.concatenate([one["tolerance"].to_numpy(), other["tolerance"].to_numpy()]))
-    (low1, high1), (low2, high2) = (tuple(_at(curve, side, x) for side in ("lower", "upper")) for curve in (one, other))
-    least, most = low1 - high2, high1 - low2
-    sign = np.where(least > ROUNDING, 1.0, np.where(most < -ROUNDING, -1.0, np.nan))
-    sign[(np.abs(least) <= ROUNDING) & (np.abs(most) <= ROUNDING)] = 0.0
-    return _runs(np.append(x, np.inf), sign)
-
-
-def _at(curve: pl.DataFrame, side: str, x: Values) -> Values:
-    """The value of a step function from each x on."""
-    place = np.searchsorted(curve["tolerance"].to_numpy(), x, side="right")
-    return np.append(0.0, curve[side].to_numpy())[place]
-
-
-def _runs(x: Values, sign: Values) -> pl.DataFrame:
-    """Adjacent intervals of the same sign, joined: columns start, end, above."""
-    code = np.where(np.isnan(sign), 2, sign).astype(np.int64)
-    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(code) else np.zeros(0, dtype=np.intp)
-    names = pl.Series(code[first]).replace_strict({1: "a", -1: "b", 0: "equal"}, default=None, return_dtype=pl.String)
-    return pl.DataFrame({"start": x[first], "end": np.append(x[first][1:], x[-1:])[: len(first)], "above": names})
+def _note_of(sides: dict[str, str]) -> pl.Expr:
+    """Notes with the names of sides in place of a and b."""
+    return pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 from polars import Expr
@@ -17,10 +17,8 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
-from streammetrics.report.segments import with_rows
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
+from streammetrics.reading.readings import Readings
+from streammetrics.reading.segments import with_rows
 
 Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
 
@@ -37,7 +35,7 @@ CRITERIA: dict[str, tuple[str, ...]] = {
 
 
 def gaps(
-    report: Report,
+    report: Readings,
     metric: str | Metric,
     *,
     over: str,
@@ -109,7 +107,7 @@ def gaps(
     return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, "note")
 
 
-def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
+def fairness(report: Readings, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
     """Return fairness criteria over the values of a group column, in each group of the other columns.
 
     The criteria whose metrics are available, with a row for each metric:

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.metrics import Metric
 from streammetrics.reading import estimates, models
+from streammetrics.reading.readings import R, with_parts
 from streammetrics.state.tables import State, periods, select
 
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
 
-PARTS = ("state", "metrics", "confidence", "folds", "unit", "always", "sample_weight")
-
-
-def with_parts(report: Report, **others: Any) -> Report:
-    """Return the report with some of its `PARTS` replaced."""
-    own = {name: getattr(report, name) for name in PARTS}
-    return type(report)(**own | others)
-
-
-def of_model(report: Report, name: str) -> Report:
+def of_model(report: R, name: str) -> R:
     """Return the report of one model."""
     return _with_states(report, lambda state: models.of_model(state, name))
 
 
-def of_periods(report: Report, names: pl.Series, since: pl.Series, until: pl.Series) -> Report:
+def of_periods(report: R, names: pl.Series, since: pl.Series, until: pl.Series) -> R:
     """Return the report of some periods of a report by windows, the group column that ``names`` is named after."""
     return _with_states(report, lambda state: periods(state, names.name, names, since, until))
 
 
-def at_only(report: Report, threshold: float) -> Report:
+def at_only(report: R, threshold: float) -> R:
     """Return the report with confusion counts at one threshold only."""
     return _with_states(report, lambda state: estimates.at_only(state, threshold))
 
 
-def sorted_by(report: Report, metric: str | Metric) -> Report:
+def sorted_by(report: R, metric: str | Metric) -> R:
     """Return the report with its groups sorted by a metric, the worst first. The metric is shown first.
 
     If it has no preferred direction, the highest value comes first. A group with several values, such as those of
@@ -55,7 +44,7 @@ def sorted_by(report: Report, metric: str | Metric) -> Report:
     return with_parts(shown, state=select(report.state, groups.drop("value")))
 
 
-def _with_states(report: Report, change: Callable[[State], State]) -> Report:
+def _with_states(report: R, change: Callable[[State], State]) -> R:
     """Return the report of another state, with the same change of its folds."""
     folds = None if report.folds is None else change(report.folds)
     return with_parts(report, state=change(report.state), folds=folds)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -15,13 +15,11 @@ from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.looks import with_count
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
+from streammetrics.reading.readings import Readings
 
 
 def worst(
-    report: Report,
+    report: Readings,
     metric: str | Metric,
     n: int = 10,
     *,
@@ -61,7 +59,7 @@ def worst(
 
 
 def best(
-    report: Report,
+    report: Readings,
     metric: str | Metric,
     n: int = 10,
     *,
@@ -86,7 +84,13 @@ def best(
 
 
 def _ranked(
-    report: Report, metric: str | Metric, n: int, min_rows: int, by_bound: bool, keys: dict[str, Any], worst_first: bool
+    report: Readings,
+    metric: str | Metric,
+    n: int,
+    min_rows: int,
+    by_bound: bool,
+    keys: dict[str, Any],
+    worst_first: bool,
 ) -> pl.DataFrame:
     n, min_rows = whole("n=", n, least=0), whole("min_rows=", min_rows, least=0)
     found = report.find(metric)
@@ -111,7 +115,7 @@ def _ranked(
     )
 
 
-def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:
+def with_rows(report: Readings, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
     return with_count(frame, report.state, "rows", "rows").with_columns(pl.col("rows").cast(pl.Int64))
