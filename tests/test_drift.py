@@ -99,7 +99,7 @@ def test_bounds_hold_whatever_the_resolution(seed, capacities, atoms, weighted):
         assert 0 <= row["lower"] <= truth + ROUNDING
         assert truth - ROUNDING <= row["upper"] <= 1 + ROUNDING * (measure != "ks")
         assert row["lower"] <= row["value"] <= row["upper"]
-    bins = next(side_by_side(*kept, paired(*kept)))
+    bins = next(side_by_side(dict(zip(("reference", "current"), kept, strict=True)), paired(*kept)))
     places = [np.searchsorted(bins["high"].to_numpy(), side) for side in sides]  # bins of both sides, by edges alone
     assert all((bins["low"].to_numpy()[place] <= side).all() for place, side in zip(places, sides, strict=True))
     shares = shares_by_hand(*(place.tolist() for place in places), bins=10)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, isnan, nan
 from typing import Any
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.before_labels.estimates import Wanted, available, estimates, needed_odds
-from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side
-from streammetrics.before_labels.values import METRICS, Group
+from streammetrics.before_labels.estimates import Numbers, available, estimates, needed_odds
+from streammetrics.before_labels.filled import METRICS, Wanted, is_readable, read, read_off
+from streammetrics.before_labels.groups import Group, groups, labels_of
 from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.keys import matching, require_free
@@ -85,7 +85,7 @@ def expect(
         upper_level(confidence)
     require_free(one.by, OWN)
     require_free(one.by, PAIRED, "a name that estimates before labels use")
-    wanted = METRICS if metrics is None else _known(several(metrics))
+    wanted = tuple(METRICS) if metrics is None else _known(several(metrics))
     found = Expectation(one, other, float(odds), wanted, confidence, strict=metrics is not None)
     assert found.frame is not None  # computed now, so that errors are raised here
     return found
@@ -118,12 +118,11 @@ class Expectation:
         With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``note``.
         """
         reason = None if self.confidence is None else self._no_interval()
-        sampled = self.confidence is not None and not reason
-        quantile = normal_quantile(upper_level(self.confidence)) if sampled and self.confidence else None
+        quantile = None if self.confidence is None or reason else normal_quantile(upper_level(self.confidence))
         rows = [
             (*group.keys, threshold, metric, numbers)
-            for group, wanted in self._groups(self.scores)
-            for (metric, threshold), numbers in zip(wanted, estimates(group, wanted, self.odds, quantile), strict=True)
+            for group, values in self._groups(self.scores)
+            for (metric, threshold), numbers in estimates(group, values, self.odds, quantile)
         ]
         limits = () if self.confidence is None else LIMITS
         frame = _frame(self.scores, rows, (*VALUE, *limits, "note"))
@@ -157,21 +156,26 @@ class Expectation:
         """
         report = labeled.finalize() if isinstance(labeled, Accumulator) else labeled
         require_free(report.by, OWN)
-        shown = labels_shown(report, self.metrics)
-        rows = [
-            (*group.keys, threshold, metric, numbers)
-            for group, wanted in self._groups(report)
-            for (metric, threshold), numbers in zip(
-                wanted, needed_odds(group, wanted, shown.get(group.keys, {})), strict=True
-            )
-        ]
+        labels_of(report.state, "The scores must have labels for needed_odds")
+        metrics = [METRICS[m] for m in self.metrics if is_readable(METRICS[m], report.state.statistics)]
+        shown = read_off(report.state, metrics)
+        rows: list[tuple[Any, ...]] = []
+        for number, (group, values) in enumerate(self._groups(report)):
+            for one, estimate in values.items():
+                value = float(shown[one][number]) if one in shown else nan
+                numbers: Numbers = {} if isnan(value) else {"value": value}
+                if numbers and not group.undefined:
+                    numbers |= {"expected": estimate, "needed_odds": needed_odds(group, one, value)}
+                rows.append((*group.keys, *reversed(one), numbers))
         return _frame(report, rows, NEEDED)
 
-    def _groups(self, report: Report) -> Iterable[tuple[Group, list[Wanted]]]:
-        """Groups of a report together with their reference, and the available metrics of each."""
-        losses = probabilities(report.state)
-        for group in side_by_side(self.reference.state, report.state):
-            yield group, available(self.metrics, group, losses, strict=self.strict)
+    def _groups(self, report: Report) -> Iterator[tuple[Group, dict[Wanted, float]]]:
+        """The groups of a report with their reference and the available metrics at its rates, NaN if undefined."""
+        for block in groups(self.reference.state, report.state):
+            wanted = available(self.metrics, block[0], strict=self.strict)
+            values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], wanted)
+            for number, group in enumerate(block):
+                yield group, {one: float(values[one][number]) for one in wanted}
 
     def _no_interval(self) -> str | None:
         """The reason why there are no intervals, or None."""
@@ -260,11 +264,10 @@ def _known(metrics: Sequence[str]) -> tuple[str, ...]:
 
 def _frame(report: Report, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> pl.DataFrame:
     """Build a frame of keys, threshold, metric, and numbers."""
-    keys = report.state.keys.schema
-    types = {**keys, "threshold": pl.Float64(), "metric": pl.String()}
-    numbers = {c: pl.String() if c == "note" else pl.Float64() for c in columns}
     data = [(*own, *(found.get(c) for c in columns)) for *own, found in rows]
-    return pl.DataFrame(data, schema={**types, **numbers}, orient="row")
+    types = {"threshold": pl.Float64(), "metric": pl.String()} | dict.fromkeys(columns, pl.Float64())
+    texts = {"note": pl.String()} if "note" in columns else {}
+    return pl.DataFrame(data, schema={**report.state.keys.schema, **types, **texts}, orient="row")
 
 
 publish("streammetrics", Expectation, expect)

@@ -1,62 +1,31 @@
-"""ROC AUC and average precision if the number of positives in each bin is known only within bounds.
-
-Values treat each bin as one score. Bounds hold for all possible numbers of positives. If a bin hides the order of its
-rows, they also hold for all orders.
-"""
+"""The extremes of ROC AUC and average precision if the number of positives in each bin is known only within bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streammetrics.before_labels.rates import Positives, Values
+from streammetrics.before_labels.rates import Values
 
 ROUNDING = 1e-12
 STEPS = 200  # maximum number of steps of the search for the smallest average precision
 CLOSE = 1e-7  # tolerance of this search
 
 
-def roc_auc(rows: Values, positives: Values) -> Values:
-    """ROC AUC of bins by ascending score, along the last axis.
+def largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
+    """The largest ROC AUC of bins by ascending score.
 
-    >>> roc_auc(np.array([2.0, 2]), np.array([1.0, 2])).item()
-    0.8333333333333334
-    """
-    negatives = rows - positives
-    below = np.cumsum(negatives, axis=-1) - negatives / 2
-    found: Values = (positives * below).sum(axis=-1) / (positives.sum(axis=-1) * negatives.sum(axis=-1))
-    return found
-
-
-def average_precision(rows: Values, positives: Values) -> Values:
-    """Average precision of bins by ascending score, along the last axis.
-
-    >>> average_precision(np.array([2.0, 2]), np.array([1.0, 1])).item()
-    0.5
-    """
-    above, positives_above = (np.cumsum(side[..., ::-1], axis=-1)[..., ::-1] for side in (rows, positives))
-    with np.errstate(invalid="ignore"):
-        precision = np.where(above > 0, positives_above / above, 0.0)
-    found: Values = (positives * precision).sum(axis=-1) / positives.sum(axis=-1)
-    return found
-
-
-def roc_auc_bounds(bins: Positives) -> tuple[float, float]:
-    """The smallest and the largest ROC AUC.
+    ``mixed`` is the largest product of the positives and negatives of a bin that hides the order of its rows, else 0.
 
     Let rows be shares of all rows, P the total share of positives, and c the share of rows below each bin plus half of
     the bin itself. The share of correctly ordered pairs is then ``sum(c * positives) - P**2 / 2``. For a fixed P, this
     is linear, with weights that rise with the score. So it is largest if all bins above some bin have the most
     positives and all bins below it the fewest. In that bin, AUC is a ratio of two quadratic functions of P, whose
     extremes are at the ends or at a root of the derivative. A bin that hides the order of its rows adds at most half
-    the product of its positives and negatives.
+    of ``mixed``.
     """
-    upside_down = [side[::-1] for side in (bins.rows, bins.fewest, bins.most, bins.mixed)]
-    return 1 - _largest_auc(*upside_down), _largest_auc(bins.rows, bins.fewest, bins.most, bins.mixed)
-
-
-def _largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
     total = rows.sum()
     hidden = mixed.sum() / total**2 / 2
     rows, fewest, most = rows / total, fewest / total, most / total
@@ -77,23 +46,11 @@ def _largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> f
     return min(largest + ROUNDING, 1.0)
 
 
-def average_precision_bounds(bins: Positives) -> tuple[float, float]:
-    """The smallest and the largest average precision.
-
-    The lower bound is within 1e-7 of the smallest value, or slightly further away if the search takes many steps.
+def largest_average_precision(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
+    """The largest average precision of bins by descending score, if their smallest positive rates never rise.
 
     Let M be the rows and T the positives from the highest bin down to a bin. Average precision is Q / P with
     ``Q = sum(positives * T / M)``. The denominators M are known, so Q is a quadratic form of the positives.
-    """
-    some = bins.rows[::-1] > 0
-    rows, fewest, most, mixed = (side[::-1][some] for side in (bins.rows, bins.fewest, bins.most, bins.mixed))
-    down = np.cumsum(rows)
-    own = np.where(bins.hidden[::-1][some], 0.0, 1 / down)
-    return _smallest_ap(1 / down, own, fewest, most), _largest_ap(rows, down, fewest, most, mixed)
-
-
-def _largest_ap(rows: Values, down: Values, fewest: Values, most: Values, mixed: Values) -> float:
-    """The largest average precision, if the smallest positive rates never rise from the highest bin down.
 
     ``Q - a * P`` is convex in the positives of each bin, so at the maximum of Q / P every bin has either its fewest or
     its most positives. Suppose that a bin had its fewest and the next lower bin its most positives. If neither more
@@ -106,14 +63,14 @@ def _largest_ap(rows: Values, down: Values, fewest: Values, most: Values, mixed:
     If a bin of m rows hides their order, its positives can be ranked first. Each then has a precision of at most
     ``T / (M - m + positives)``, and of at most 1, instead of ``T / M``.
     """
-    before = down - rows
-    extra = (mixed / down * np.minimum(1.0, np.cumsum(most) / (before + fewest))).sum()
+    down = np.cumsum(rows)
+    extra = (mixed / down * np.minimum(1.0, np.cumsum(most) / (down - rows + fewest))).sum()
     amount, positives = _cases(1 / down, most, fewest)
     return min(float(((amount + extra) / positives).max()) + ROUNDING, 1.0)
 
 
-def _smallest_ap(weight: Values, own: Values, fewest: Values, most: Values) -> float:
-    """A lower bound of average precision.
+def smallest_average_precision(rows: Values, fewest: Values, most: Values, hidden: NDArray[np.bool_]) -> float:
+    """A lower bound of average precision of bins by descending score, within 1e-7, or a bit more after many steps.
 
     A hidden order can remove the terms in which positives of the same bin raise each other's precision. Without these
     terms, ``2 * Q = sum((1/M - 1/M') * T**2)``, where M' belongs to the next lower bin. Bins of a single score add
@@ -121,6 +78,8 @@ def _smallest_ap(weight: Values, own: Values, fewest: Values, most: Values) -> f
     gives a lower bound: the minimum of a ratio of two linear functions, which has the most positives in the bins of the
     smallest slopes. The point moves toward this minimum (Frank & Wolfe 1956) until its value agrees with the bound.
     """
+    weight = 1 / np.cumsum(rows)
+    own = np.where(hidden, 0.0, weight)
     falls = weight - np.append(weight[1:], 0.0)
 
     def slopes(point: Values) -> Values:

@@ -212,7 +212,7 @@ class Drift:
 
     def _measured(self, of: str, reference: Distribution, current: Distribution) -> pl.DataFrame:
         pairs = paired(reference, current)
-        both = side_by_side(reference, current, pairs)
+        both = side_by_side({"reference": reference, "current": current}, pairs)
         found = pl.concat([self._distances(table) for table in both])
         note = (
             pl.when(pl.col("reference_rows").is_null())

@@ -7,7 +7,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.expectation import expect
-from streammetrics.before_labels.values import RANGES as EXPECTED_RANGES
+from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.frame import LIMITS, hidden
@@ -39,7 +39,7 @@ def estimated(rule: Rule, current: Report, reference: Report | None) -> pl.DataF
     if reference is not None and rule.before_labels:
         metric, confidence = rule.required.metric, rule.two_sided
         expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
-        ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED_RANGES.get(metric, (0, 1)), strict=True))
+        ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED[metric].range, strict=True))
         frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
         return _whole(with_count(frame, expected.scores.state, "rows", ROWS))
     if reference is None:

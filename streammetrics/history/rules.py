@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.arguments import require_level, whole
-from streammetrics.before_labels.values import METRICS as EXPECTED
+from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError

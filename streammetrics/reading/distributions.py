@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,31 +92,32 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
     ).with_row_index("pair")
 
 
-def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def side_by_side(sides: Mapping[str, Distribution], pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The bins of pairs of groups at a common resolution, a few pairs at a time.
 
+    Each side has a name, which is the column of ``pairs`` with the numbers of its groups.
+
     Returns:
-        Columns group (the pair), shift, bin, reference, current (rows or their weight), low, and high, in ascending
-        order.
+        Columns group (the pair), shift, bin, the rows of each side or their weight, low, and high, in ascending order.
     """
-    domains = {d.lattice.domain for d in (reference, current)}
+    domains = {d.lattice.domain for d in sides.values()}
     if len(domains) > 1:
         raise ReportError(
             "Cannot compare values of the domain 'probability' with values of the domain 'real'. "
             "Use the same domain= for both."
         )
-    atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
+    atoms = set.intersection(*({*d.lattice.atoms} for d in sides.values()))
     common = Histogram(ALL, domains.pop(), tuple(atoms))
     blocks = pairs.with_columns(block=pl.col("cells").cum_sum() // CELLS)
     for block in blocks.partition_by("block", maintain_order=True) or [pairs]:
-        yield common.edges(common.merge(_both(reference, current, block)))
+        yield common.edges(common.merge(_together(sides, block)))
 
 
-def _both(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The concatenated bins of both sides, each with 0 rows of the other side."""
+def _together(sides: Mapping[str, Distribution], pairs: pl.DataFrame) -> pl.DataFrame:
+    """The concatenated bins of all sides, each with 0 rows of the others."""
     parts = []
-    for side, d in (("reference", reference), ("current", current)):
+    for side, d in sides.items():
         bins = pairs.select(side, "pair").join(d.bins, left_on=side, right_on=GROUP)
-        counts = {"reference": pl.lit(0), "current": pl.lit(0)} | {side: pl.col("count")}
+        counts = {name: pl.col("count") if name == side else pl.lit(0) for name in sides}
         parts.append(bins.select(pl.col("pair").alias(GROUP), "shift", "bin", **counts))
     return pl.concat(parts, how="vertical_relaxed")

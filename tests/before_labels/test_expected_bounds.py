@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import sklearn.metrics as sk
 
-from streammetrics.before_labels.rates import Positives, within_odds
-from streammetrics.before_labels.values import METRICS, Group, bounds
+from streammetrics.before_labels.bounds import Positives
+from streammetrics.before_labels.bounds import bounds as bounds_of
+from streammetrics.before_labels.filled import DECISIONS, METRICS, read
+from streammetrics.before_labels.groups import Group
+from streammetrics.before_labels.rates import within_odds
 
 PIECES = 6  # that the rows of a bin are split into
 
@@ -20,11 +23,23 @@ def a_group(random, bins):
     edges = np.sort(random.random(2 * bins))
     low, high = edges[::2], np.where(hidden, edges[1::2], edges[::2])
     rates = np.sort(random.random(bins) ** random.integers(1, 4)).clip(0.001, 0.999)
-    group = Group((), rows, rows * (1 - rates), rows * rates, low, high, hidden, {}, rates)
     cut = random.integers(bins)
     reaching = random.random() if hidden[cut] else 1.0
-    group.predicted[0.5] = float(rows[cut + 1 :].sum() + reaching * rows[cut])
+    return a_group_of(rows, rates, low, high, hidden, rows[cut + 1 :].sum() + reaching * rows[cut])
+
+
+def a_group_of(rows, rates, low, high, hidden, reaching):
+    group = Group((), rows, rows, rows, low, high, hidden, {0.5: float(reaching)})
+    group.__dict__["rates"] = rates  # instead of those fitted to the reference
     return group
+
+
+def bounds(positives, metric):
+    return bounds_of(positives, metric, 0.5 if metric in DECISIONS else None)
+
+
+def single_scores(group, reaching):
+    return a_group_of(group.rows, group.rates, group.low, group.low, np.zeros_like(group.hidden), reaching)
 
 
 def assignments(random, group, odds):
@@ -66,7 +81,7 @@ def by_definition(group, pos, neg, score):
     in_order = (place[:, None] > place) + 0.5 * (place[:, None] == place)
     down = np.cumsum(rows[::-1])[::-1]
     precision = np.cumsum(pos[::-1])[::-1] / np.where(down > 0, down, 1)
-    reach = np.clip((group.predicted[0.5] - (down - rows)) / np.where(rows > 0, rows, 1), 0, 1)
+    reach = np.clip((group.reaching[0.5] - (down - rows)) / np.where(rows > 0, rows, 1), 0, 1)
     tp, fp = (pos * reach).sum(), (neg * reach).sum()
     fn, tn = total - tp, others - fp
     return {
@@ -90,8 +105,8 @@ def test_no_assignment_is_beyond_the_bounds(bins, odds):
     random = np.random.default_rng(bins)
     for _ in range(3):
         group = a_group(random, bins)
-        positives = Positives.of(group.rows, group.rates, odds, group.hidden)
-        limits = {metric: bounds(metric, 0.5, group, positives) for metric in METRICS}
+        positives = Positives.of(group, odds)
+        limits = {metric: bounds(positives, metric) for metric in METRICS}
         for assigned in assignments(random, group, odds):
             found = by_definition(group, *orders(random, group, assigned))
             for metric, (low, high) in limits.items():
@@ -104,17 +119,15 @@ def test_bounds_of_bins_that_are_scores_are_attained(odds):
     random = np.random.default_rng(1)
     for _ in range(3):
         group = a_group(random, 3)
-        group.hidden[:] = False
-        group.high[:] = group.low
-        group.predicted[0.5] = group.rows[1:].sum()
-        positives = Positives.of(group.rows, group.rates, odds, group.hidden)
+        group = single_scores(group, reaching=group.rows[1:].sum())
+        positives = Positives.of(group, odds)
         low, high = within_odds(group.rates, odds)
         grid = np.array(list(product(np.linspace(0, 1, 17), repeat=3)))
         pieces = [(p, group.rows - p, group.low) for p in group.rows * (low + grid * (high - low))]
         found = [by_definition(group, *piece) for piece in pieces]
         for metric in METRICS:
             values = [one[metric] for one in found]
-            lower, upper = bounds(metric, 0.5, group, positives)
+            lower, upper = bounds(positives, metric)
             assert 0 <= min(values) - lower + 1e-9 < 0.005 * max(1, lower), metric
             assert 0 <= upper - max(values) + 1e-9 < 0.005 * max(1, upper), metric
 
@@ -122,18 +135,16 @@ def test_bounds_of_bins_that_are_scores_are_attained(odds):
 def test_the_definitions_are_those_of_scikit_learn():
     random = np.random.default_rng(2)
     group = a_group(random, 5)
-    group.hidden[:] = False
-    group.high[:] = group.low
+    group = single_scores(group, reaching=group.rows[2:].sum())
     pos, neg, score = group.rows * group.rates, group.rows * (1 - group.rates), group.low
-    group.predicted[0.5] = group.rows[2:].sum()
     found = by_definition(group, pos, neg, score)
     y, s, w = np.repeat([1, 0], 5), np.tile(score, 2), np.concatenate([pos, neg])
     assert found["roc_auc"] == pytest.approx(sk.roc_auc_score(y, s, sample_weight=w))
     assert found["average_precision"] == pytest.approx(sk.average_precision_score(y, s, sample_weight=w))
     assert found["log_loss"] == pytest.approx(sk.log_loss(y, s, sample_weight=w))
     assert found["f1"] == pytest.approx(sk.f1_score(y, s >= score[2], sample_weight=w))
-    for metric in METRICS:
-        at_rates = group.bins.value(metric, 0.5, pos)
+    wanted = [(metric, 0.5 if metric in DECISIONS else None) for metric in METRICS]
+    for (metric, _), at_rates in read([(group.bins, pos[None])], wanted).items():
         assert at_rates == pytest.approx(found[metric]), metric
 
 
@@ -142,11 +153,11 @@ def test_the_smallest_average_precision_is_found_over_many_bins():
     random = np.random.default_rng(3)
     rows = random.integers(1, 50, 2_000).astype(float)
     rates = 1 / (1 + np.exp(-np.linspace(-4, 2, 2_000)))
-    group = Group((), rows, rows, rows, rates, rates, np.zeros(2_000, bool), {}, rates)
-    positives = Positives.of(rows, rates, 3.0, group.hidden)
-    lower, upper = bounds("average_precision", None, group, positives)
+    group = a_group_of(rows, rates, rates, rates, np.zeros(2_000, bool), reaching=0)
+    positives = Positives.of(group, 3.0)
+    lower, upper = bounds(positives, "average_precision")
     switched = [np.where(np.arange(2_000) < i, *ends) for i in range(0, 2_001, 10) for ends in _ends(positives)]
-    values = group.bins.value("average_precision", None, np.array(switched))
+    values = read([(group.bins, np.array(switched))], [("average_precision", None)])["average_precision", None]
     assert lower <= values.min() < lower + 1e-4
     assert values.max() <= upper < values.max() + 1e-4
 
