@@ -485,7 +485,6 @@ def predictions(
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
-    """Reject thresholds if predicted labels are counted."""
     if y_score is None and thresholds is not None:
         raise SpecificationError("thresholds= requires y_score=.")
     if y_pred is not None and thresholds is not None:
@@ -493,13 +492,11 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 
 
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
-    """The pairs of models, if there are several."""
     models = next((given for given in columns if isinstance(given, Mapping)), {})
     return model_pairs(models) if len(models) > 1 and all(isinstance(name, str) for name in models) else ()
 
 
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
-    """Decision thresholds."""
     if given is None:
         return (0.5 if domain == "probability" else 0.0,)
     found = several(given)

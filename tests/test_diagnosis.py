@@ -187,5 +187,5 @@ def test_csv_files_with_different_columns(columns, how):
 
 def test_files_that_are_gone_are_told_by_the_error_itself(folder):
     files = Files((folder / "a.csv", folder / "b.csv"))
-    assert diagnosis(files, ["y"], "no such file") == f"{folder / 'a.csv'}: no such file"
-    assert diagnosis(Files((folder / "a.csv",)), [], "panic") == f"{folder / 'a.csv'}: panic"
+    assert diagnosis(files, ["y"], "no such file") == f"Cannot read {folder / 'a.csv'}: no such file"
+    assert diagnosis(Files((folder / "a.csv",)), [], "panic") == f"Cannot read {folder / 'a.csv'}: panic"

@@ -64,6 +64,5 @@ def expect_command(
 
 
 def _at_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:
-    """Whether two reports by time have no time in common, such as that of new days and that of days with labels."""
     one, reference = (r.state.keys[window] for r in (report, other))
     return one.dtype.is_temporal() and not one.is_in(reference.implode()).any()

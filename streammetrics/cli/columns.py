@@ -156,7 +156,6 @@ class Columns:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether each parenthesis is closed after it is opened."""
     depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
     return min(depths, default=0) >= 0 and not sum(depths[-1:])
 

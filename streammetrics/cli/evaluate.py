@@ -217,7 +217,6 @@ def demo(folder: Path, rows: int) -> None:
 
 @contextmanager
 def _saved_if_interrupted(acc: Accumulator, save: Path | None) -> Iterator[None]:
-    """Save the rows so far if a pass is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -228,7 +227,6 @@ def _saved_if_interrupted(acc: Accumulator, save: Path | None) -> Iterator[None]
 
 
 def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
-    """The accumulator of a task with the given options."""
     given: dict[str, Any] = {
         k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())
     }

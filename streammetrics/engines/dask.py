@@ -116,7 +116,6 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
 
 
 def _states(source: Source, acc: Accumulator) -> list[Any]:
-    """A delayed table of states for each partition of the source."""
     state = engine("dask", extra="dask").delayed(partial)
     spec = acc.empty()
     parts = _parts(source, acc.roles.sources)
@@ -124,7 +123,6 @@ def _states(source: Source, acc: Accumulator) -> list[Any]:
 
 
 def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
-    """Delayed partitions, or files."""
     if hasattr(source, "to_delayed"):
         if hasattr(source, "columns"):
             require_columns(columns, list(source.columns))

@@ -140,7 +140,6 @@ def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
 
 
 def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
-    """The state of a block as one value."""
     return pa.table({"state": pa.array([packed(tables.partial(block, acc, BLOCK))], pa.large_binary())})
 
 

@@ -225,12 +225,10 @@ def _quoted(columns: Sequence[str]) -> list[str]:
 
 
 def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
-    """The state of a partition as one binary value, in its own types."""
     yield pa.record_batch({"state": [packed(tables.partial(batches, acc, _partition()))]})
 
 
 def _partition() -> str:
-    """Name of the partition of a task in errors."""
     context = engine("pyspark", extra="spark").TaskContext.get()
     return "a partition" if context is None else f"partition {context.partitionId()}"
 
@@ -243,7 +241,6 @@ def _merged_state(batches: Batches) -> Batches:
 
 
 def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
-    """The states of a partition, one row per group."""
     yield from plain(tables.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
 
 

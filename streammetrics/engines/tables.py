@@ -86,7 +86,6 @@ def absorb(acc: Accumulator, states: Iterable[pa.Table]) -> Accumulator:
 
 
 def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
-    """The accumulators of tables, merged by schema."""
     remaining = iter(states)
     while some := list(islice(remaining, TOGETHER)):
         alike: dict[bytes, list[pa.Table]] = {}

@@ -123,7 +123,6 @@ class Reader:
             raise
 
     def _used(self, expression: pl.Expr) -> pl.DataFrame:
-        """The columns that an expression uses."""
         return self.frame.select(c for c in dict.fromkeys(expression.meta.root_names()) if c in self.frame.columns)
 
     def flags(self, column: pl.Series) -> pl.Series:
@@ -348,7 +347,6 @@ class Reader:
             self._refuse(column, wrong, "text that is not a number", to_number(column))
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
-        """Reject nulls, which are NaN in a given column."""
         if self.roles.nulls == "raise" and column.null_count():
             shown = column if given is None else given
             self._refuse(shown, column.is_null(), "null or NaN", "Fill the values, or pass nulls='drop'")

@@ -34,7 +34,6 @@ def instead_of_third(label: Any, roles: Roles) -> str:
 
 
 def _bare(label: Any) -> Any:
-    """A label without spaces around it, in lower case."""
     return label.strip().lower() if isinstance(label, str) else label
 
 
@@ -76,7 +75,6 @@ def _equal(column: pl.Series, label: Any) -> pl.Series | None:
 
 
 def _number(label: Any) -> int | float:
-    """A label as a number, or a ValueError."""
     if isinstance(label, int | float):
         return label
     if not isinstance(label, str):

@@ -88,7 +88,6 @@ def _frames(
 
 
 def _batches(path: Path, schema: pa.Schema, names: Sequence[str]) -> Iterator[Any]:
-    """Record batches with some columns."""
     if kind_of(path) in PARQUET:
         yield from pq.ParquetFile(str(path)).iter_batches(BATCH, columns=names)
         return

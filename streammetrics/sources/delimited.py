@@ -126,7 +126,6 @@ def _types_of_values(
 def _scans_of(
     forms: Mapping[Path, Form], null_values: Sequence[str]
 ) -> Iterator[tuple[Form, Callable[..., pl.LazyFrame]]]:
-    """Scans of consecutive files of one form."""
     for form, alike in groupby(forms, forms.__getitem__):
         yield (
             form,
@@ -198,7 +197,6 @@ def _unclear(path: Path, marks: Marks) -> str:
 
 
 def _scans(node: Any) -> Iterator[Any]:
-    """Scans of CSV files in a serialized plan."""
     if isinstance(node, dict):
         if "Csv" in (node.get("scan_type") or ()):
             yield node

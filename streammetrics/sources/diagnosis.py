@@ -6,13 +6,16 @@ import codecs
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from streammetrics.errors import ColumnError, SourceError, StreamMetricsError
+from streammetrics.rows.conversions import not_numbers, null_instead_of
 from streammetrics.sources import arrow
+from streammetrics.sources.delimited import TYPED_BY
 from streammetrics.sources.files import Files
 from streammetrics.sources.kinds import COMPRESSED, CSV, IPC, NDJSON, PARQUET, kind_of
 from streammetrics.text import few
@@ -25,29 +28,35 @@ MAGIC: dict[bytes, tuple[str, tuple[str, ...]]] = {  # last bytes of complete fi
 ENCRYPTED = b"PARE"
 CUT = re.compile("unexpected end of file|incomplete frame|Truncated")  # of gzip and Zstandard, in errors of readers
 CONSTANTS = ("NaN", "Infinity", "-Infinity")  # that Python writes as JSON
-OF_LINES = re.compile(  # in errors of Polars
-    "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object|at character|supertype",
-    re.IGNORECASE,
-)
-UNPARSED = re.compile(  # by Polars, in a complete file
-    r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
-)
 OF_LABELS = "Class labels have different types"  # in an error
 SAME = "Write all files with the same columns and types."
-UNLIKE = re.compile(  # earlier values of NDJSON, by Polars
-    r"cannot parse '(?P<text>.*)' \((?P<kind>string|bool|f64)\) as (?P<dtype>\w+)"
-)
-JSON: dict[str, type[object]] = {"string": str, "bool": bool, "f64": float}
 
 
 def diagnosis(files: Files, columns: Sequence[str], error: str) -> str:
-    """Return the first unreadable file with the reason, or all files with the error."""
-    try:
+    """Return the message of an error: the first unreadable file or value with the reason, or all files with the error.
+
+    Files are examined, since errors of readers name neither their lines nor a fix.
+    """
+    name: Path | str = files.name
+    with suppress(*UNREADABLE):  # such as a file that is being deleted
         path = files.paths[0] if len(files.paths) == 1 else _unreadable(files, columns)
-        found = _difference(files, columns) if path is None else f"{path}: {_damage(path, error) or error}"
-    except UNREADABLE:  # such as a file that is being deleted
-        found = None
-    return found or f"{files.name}: {error}"
+        name = path or name
+        if path is None and (found := _difference(files, columns)):
+            return f"Cannot read {found}"
+        if path is not None and (found := _damage(path, columns, error)):
+            return f"Cannot read {path}: {found}"
+        if files.kind in CSV and (misfit := files.misfit(columns)):
+            return _of_another_type(*misfit)
+    return f"Cannot read {name}: {error}"
+
+
+def _of_another_type(column: str, text: str, place: str) -> str:
+    """The fix of text that is not a number of the type that the first rows of a CSV file have."""
+    number = not not_numbers(pl.Series([text])).item()  # such as a float after integers
+    fault = f"a number of another type than in its first {TYPED_BY:,} rows" if number else "text that is not a number"
+    typed = f"polars.scan_csv(schema_overrides={{{column!r}: polars.Float64}})"
+    fix = f"In Python, pass {typed}" if number else null_instead_of(text)
+    return f"Column {column!r} contains {fault} (first: {text!r} at {place}). {fix}."
 
 
 def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
@@ -64,19 +73,17 @@ def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
     return None
 
 
-def _damage(path: Path, error: str) -> str | None:
-    """What is wrong with the content of a file, and the fix."""
+def _damage(path: Path, columns: Sequence[str], error: str) -> str | None:
     if not path.is_file():
         return None
     if not path.stat().st_size:
         return "the file is empty."
     if path.suffix.lower() in COMPRESSED:
         return "the file is truncated. Write or copy it again." if CUT.search(error) else None
-    if (unlike := UNLIKE.search(error)) and kind_of(path) in NDJSON:
-        return _mixed(path, **unlike.groupdict())
-    if kind_of(path) in (*CSV, *NDJSON):
-        find = _damage_of_csv if kind_of(path) in CSV else _damage_of_ndjson
-        return find(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
+    if kind_of(path) in CSV:
+        return _damage_of_csv(path)
+    if kind_of(path) in NDJSON:
+        return _damage_of_ndjson(path) or _mixed(path, columns)
     for magic, (kind, suffixes) in MAGIC.items():
         if kind_of(path) in suffixes and not (_ends_with(path, magic, ENCRYPTED) or arrow.is_whole_stream(path)):
             return f"the file is truncated, or not in {kind} format. Write or copy it again."
@@ -90,7 +97,6 @@ def _ends_with(path: Path, *endings: bytes) -> bool:
 
 
 def _damage_of_csv(path: Path) -> str | None:
-    """The first line of a CSV file that is not UTF-8."""
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
             try:
@@ -117,16 +123,15 @@ def _damage_of_ndjson(path: Path) -> str | None:
     return None
 
 
-def _mixed(path: Path, text: str, kind: str, dtype: str) -> str | None:
-    """The first line of an NDJSON file with a value of another type than its column."""
-    schema = Files((path,)).schema
-    columns = [name for name, known in schema.items() if str(known) == dtype]
+def _mixed(path: Path, columns: Sequence[str]) -> str | None:
+    """The first line of an NDJSON file with text or a Boolean in a column that begins with numbers."""
+    types = {name: dtype for name, dtype in Files((path,)).schema.items() if dtype.is_numeric()}
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
             row = json.loads(content) if content.strip() else {}
-            for name, value in ((name, row.get(name)) for name in columns):
-                if type(value) is JSON[kind] and str(value).lower() == text.lower():
-                    found = f"line {line} has {value!r} in column {name!r}, which is {dtype} in the first rows"
+            for name in columns or types:
+                if name in types and isinstance(value := row.get(name), str | bool):
+                    found = f"line {line} has {value!r} in column {name!r}, which is {types[name]} in the first rows"
                     return f"{found}. Write values of one type."
     return None
 
@@ -145,7 +150,6 @@ def difference(files: Files, columns: Sequence[str], error: StreamMetricsError) 
 
 
 def _difference(files: Files, columns: Sequence[str]) -> str | None:
-    """The first file whose columns differ from those of the first one."""
     first, *others = files.paths
     wanted = replace(files, paths=(first,)).schema
     for path in others:
@@ -177,7 +181,6 @@ def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str]) -> st
 
 
 def _alike(one: pl.DataType, other: pl.DataType) -> bool:
-    """Whether columns of two types can be read together."""
     if pl.Null() in (one, other):
         return True
     if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):

@@ -87,7 +87,6 @@ class Files:
 
     @cached_property
     def _forms(self) -> dict[Path, Form]:
-        """The form of each CSV file that has rows."""
         paths = with_rows(self.paths)
         return dict(zip(paths, of_each(form_of, paths), strict=True))
 
@@ -172,11 +171,15 @@ class Files:
         line = f" (line {row + before + 1})" if before is not None and _lines_besides_rows(path) == before else ""
         return f"row {row}{line} of {path}"
 
-    def find(self, column: str, text: str) -> str | None:
-        """The place of the first row of CSV files with a given text in a column, or None."""
-        texts = scan_csv(self._forms, typed_by=0).with_row_index(ROW)
-        found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
-        return None if found.is_empty() else self.place(found.item())
+    def misfit(self, columns: Sequence[str]) -> tuple[str, str, str] | None:
+        """A column of CSV files, the first text in it that is not of its type, and the place of its row."""
+        texts = scan_csv(self._forms, self.null_values, typed_by=0).with_row_index(ROW)
+        for name, dtype in self.schema.items():
+            if dtype.is_numeric() and (name in columns or not columns):
+                wrong = pl.col(name).is_not_null() & pl.col(name).cast(dtype, strict=False).is_null()
+                for row, text in texts.filter(wrong).select(ROW, name).head(1).collect().rows():
+                    return name, text, self.place(row)
+        return None
 
 
 def _lines_besides_rows(path: Path) -> int:
@@ -237,7 +240,6 @@ def expand(pattern: PathLike) -> list[Path]:
 
 
 def _inside(folder: Path) -> Iterator[Path]:
-    """Files of known kinds and tables in a folder, to any depth."""
     if table_of(folder):
         yield folder
         return
@@ -251,7 +253,6 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Files and folders that match a glob."""
     anchor = Path(pattern.anchor)
     wanted = pattern.relative_to(anchor).parts
     spelled = [part for part in wanted if _hidden(part)]

@@ -53,7 +53,6 @@ def scan_pyarrow(path: Path, schema: pa.Schema, folders: Mapping[str, pl.DataTyp
 
 
 def _value(text: str, dtype: pl.DataType) -> pl.Expr:
-    """The value of a folder's name."""
     value = pl.lit(None if text == NO_VALUE else unquote(text), pl.String)
     if dtype == pl.Date:
         return value.str.to_date()

@@ -17,17 +17,16 @@ import polars as pl
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
-from streammetrics.rows.conversions import null_instead_of
 from streammetrics.rows.frames import refuse_engines, to_frame
 from streammetrics.rows.roles import Roles
-from streammetrics.sources.delimited import TYPED_BY, require_rows_of
-from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis, difference
+from streammetrics.sources.delimited import require_rows_of
+from streammetrics.sources.diagnosis import UNREADABLE, diagnosis, difference
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
-Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for an error: name and reason
+Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for a reason: the message
 
 DETAIL = re.compile(r"^\[Errno \d+\] .*Detail: \[errno \d+\] ")  # of pyarrow, before the reason
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # advice of Polars to its callers
@@ -140,7 +139,6 @@ def are_paths(source: Source) -> bool:
 
 
 def _is_row(item: Any) -> bool:
-    """Whether a mapping is a single row: one of its values is not an array."""
     values = item.values() if isinstance(item, Mapping) else ()
     return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in values)
 
@@ -160,7 +158,6 @@ def _is_dataset(source: Source) -> bool:
 
 
 def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
-    """Stream a pyarrow Dataset."""
     require_columns(columns, dataset.schema.names)
 
     def batches() -> Iterator[Any]:
@@ -198,65 +195,16 @@ def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set
             path = files.repeated[twice[0]]
             raise SourceError(f"{str(path)!r} has several columns named {twice[0]!r}. Rename or remove them.")
         files.require_readable(used)
-        stream = _plans(
-            files.scans(used, [each for each in names if each.isdisjoint(tested)]),
-            columns,
-            chunk,
-            name,
-            files.known_rows,
-            files.place,
-            files.where,
-        )
-        again = stream.again or tuple
-        return replace(
-            stream,
-            batches=_naming_text(stream.batches, files),
-            again=lambda: _naming_text(again(), files),
-            differing=partial(difference, files, columns),
-        )
-
-
-def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
-    """Batches of files. If a column begins with numbers and then has text, the error names its place and the fix."""
-    try:
-        yield from batches
-    except SourceError as error:
-        found = UNPARSED.search(str(error))
-        text = found["text"].strip('"') if found else ""
-        place = files.find(found["column"], text) if found else None
-        if found is None or place is None:
-            raise
-        number = _is_number(text)  # such as a float after integers
-        fault = (
-            f"a number of another type than in its first {TYPED_BY:,} rows" if number else "text that is not a number"
-        )
-        typed = f"polars.scan_csv(schema_overrides={{{found['column']!r}: polars.Float64}})"
-        fix = f"In Python, pass {typed}" if number else null_instead_of(text)
-        of = f"Column {found['column']!r} contains {fault} (first: {text!r} at {place})"
-        raise SourceError(f"{of}. {fix}.") from error
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _of_a_plan(reason: str) -> str:
-    """The reason why a plan cannot be read, with advice on values of CSV files after those that set the type."""
-    found = UNPARSED.search(reason)
-    fix = "Pass infer_schema_length=None or schema_overrides={{{!r}: polars.Float64}} to polars.scan_csv."
-    return f"the plan: {reason}" + (f". {fix.format(found['column'])}" if found else "")
+        plans = files.scans(used, [each for each in names if each.isdisjoint(tested)])
+        stream = _plans(plans, columns, chunk, name, files.known_rows, files.place, files.where)
+        return replace(stream, differing=partial(difference, files, columns))
 
 
 def _plans(
     plans: Sequence[pl.LazyFrame],
     columns: Sequence[str],
     chunk: int,
-    name: Name = _of_a_plan,
+    name: Name = "the plan",
     rows: int | None = None,
     place: Callable[[int], str] = "row {} of the plan".format,
     where: pl.Expr | None = None,
@@ -306,5 +254,4 @@ def readable(name: Name) -> Iterator[None]:
     except UNREADABLE as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = DETAIL.sub("", ADVICE.split(lines[0])[0])
-        told = f"{name}: {reason}" if isinstance(name, str) else name(reason)
-        raise SourceError(f"Cannot read {told}") from error
+        raise SourceError(f"Cannot read {name}: {reason}" if isinstance(name, str) else name(reason)) from error
