@@ -28,9 +28,9 @@ NEEDS = {"spark": "java"}  # programs besides Python
 NO_FEATURE = ("bench",)  # programs to compare with
 QUICK = [
     "tests/test_golden.py",
-    "tests/test_storage.py",
-    "tests/test_report.py",
-    "tests/test_sources.py",
+    "tests/state",
+    "tests/report",
+    "tests/sources/test_sources.py",
     "tests/metrics",
 ]
 BASE = "not thorough and not browser and not long and not engine"

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from test_html import browser as browser
-from test_html import opening, until
+from pages import opening, until
 
 import streammetrics as sm
 from streammetrics.cli import main

@@ -18,7 +18,7 @@ import pytest
 import streammetrics as sm
 
 pytestmark = pytest.mark.thorough
-EXAMPLE = Path(__file__).parent.parent / "examples" / "service.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "service.py"
 CLIENTS, REQUESTS = 8, 60
 
 

@@ -13,7 +13,7 @@ Z = 1.959963984540054
 LIMITS = ["ci_lower", "ci_upper"]
 SCORES = {"y_true": "label", "y_score": "score"}
 ERRORS = {"y_true": "y", "y_pred": "p"}
-OLD = Path(__file__).parent / "golden" / "0.1.0-without-checksum" / "regression.parquet"
+OLD = Path(__file__).parents[1] / "golden" / "0.1.0-without-checksum" / "regression.parquet"
 
 
 def data(seed=0, n=2_000):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from streammetrics.cli import main
 from streammetrics.demo import write_predictions
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STATEMENTS = {
     page.name: statements

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = {path.name: path for path in sorted((Path(__file__).parent.parent / "examples").glob("*.py"))}
+FILES = {path.name: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))}
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-RUN = Path(__file__).parent / "benchmarks" / "run.py"
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+RUN = Path(__file__).parents[1] / "benchmarks" / "run.py"
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 
 @pytest.mark.thorough

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 DRAWN = runpy.run_path(str(DOCS / "pictures" / "decisions.py"))
 
 

@@ -1,16 +1,14 @@
 """The page: complete, escaped, small; and in a real browser sorted, filtered, without errors."""
 
 import html.parser
-import importlib.util
 import math
 import re
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from pages import opening, until
 
 import streammetrics as sm
 from streammetrics import charts
@@ -22,7 +20,6 @@ from streammetrics.html.sections import Section, filtered, page_of
 from streammetrics.html.tables import Cell, table
 from streammetrics.text.decimals import percentage
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"
 NAMES = [
     HOSTILE,
@@ -488,54 +485,6 @@ def test_commands_write_pages(tmp_path):
     assert CliRunner().invoke(main, shown).exit_code == 0
     assert '<h2 id="groups">' in (tmp_path / "a.html").read_text(encoding="utf-8")
     assert '<h2 id="groups">' not in (tmp_path / "b.html").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("Playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}")
-    from playwright.sync_api import sync_playwright
-
-    quiet = "quic background-networking component-update sync gpu".split()
-    arguments = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        yield started
-        started.close()
-
-
-def until(window, condition):
-    """Wait until a condition in JavaScript is true, which `wait_for_function` cannot where pages forbid ``eval``."""
-    for _ in range(500):
-        if window.evaluate(condition):
-            return
-        window.wait_for_timeout(10)
-    pytest.fail(f"never true: {condition}")
-
-
-@contextmanager
-def opening(browser, path, ready="body"):
-    """Open a page in a window of some width; it must say nothing on the console and ask for nothing else."""
-    problems, asked, windows = [], [], []
-
-    def open_page(width=1280, **options):
-        window = browser.new_page(viewport={"width": width, "height": 900}, **options)
-        window.on("console", lambda message: problems.append(message.text))
-        window.on("pageerror", lambda error: problems.append(str(error)))
-        window.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        window.on("request", lambda request: asked.append(request.url))
-        window.goto(path.as_uri())
-        window.wait_for_selector(ready)
-        windows.append(window)
-        return window
-
-    yield open_page
-    for window in windows:
-        window.close()
-    assert not problems
-    assert {url for url in asked if not url.startswith("blob:")} == {path.as_uri()}
 
 
 @pytest.fixture

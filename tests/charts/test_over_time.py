@@ -5,8 +5,7 @@ from datetime import date, datetime, timedelta
 
 import polars as pl
 import pytest
-from test_html import browser as browser
-from test_html import opening, until
+from pages import opening, until
 
 import streammetrics as sm
 from streammetrics import charts

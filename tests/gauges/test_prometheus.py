@@ -14,7 +14,7 @@ import streammetrics as sm
 from streammetrics.cli import main
 
 client = pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
-DASHBOARD = Path(__file__).parent.parent / "examples" / "grafana.json"
+DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana.json"
 NAMES = ("value", "lower", "upper", "ci_lower", "ci_upper")
 BATCH = {
     "y": [1, 0, 1, 0, 1, 0] * 20,
