@@ -32,7 +32,6 @@ from streammetrics.cli.states import report_of
 @options.confidence
 @click.option("--needed", is_flag=True, help="Show the odds factor required by the labels in SCORES.")
 @options.form
-@options.output
 def expect_command(
     scores: Path,
     reference: Path,

@@ -117,7 +117,6 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @options.always
 @options.html
 @options.form_of_reports
-@options.output
 def evaluate_command(
     paths: tuple[str, ...],
     task: str,

@@ -18,7 +18,6 @@ from streammetrics.text import plain
 @command("metrics", "streammetrics metrics clicks.state")
 @click.argument("state", required=False, type=click.Path(path_type=Path))
 @options.form
-@options.output
 def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
     """List all metrics with their options, or those of a saved state."""
     found = sm.all_metrics()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, Final
+from functools import reduce, wraps
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -12,11 +12,32 @@ from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 
+Command: TypeAlias = Callable[..., None]
 
-def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the option for the output format."""
 
-    def with_form(command: Callable[..., None]) -> Callable[..., None]:
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return several options as one, in this order."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+def formats(*names: str) -> Callable[[Command], Command]:
+    """Return the options of the output: its format, width, and file."""
+    options = together(
+        click.option("--format", "form", type=OneOf(names), default="table", show_default=True, help="Output format."),
+        click.option(
+            "--width",
+            type=click.IntRange(min=40),
+            help="Maximum width of tables, in characters. Does not apply to Markdown. Default: terminal width, or 120.",
+        ),
+        click.option(
+            "--safe-csv",
+            is_flag=True,
+            help="Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv.",
+        ),
+        click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing."),
+    )
+
+    def with_form(command: Command) -> Command:
         @wraps(command)
         def chosen(*arguments: Any, form: str, safe_csv: bool, width: int | None, **others: Any) -> None:
             click.get_current_context().meta[WIDTH] = width
@@ -28,14 +49,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
                 prometheus_client()  # raise if it is missing before reading data
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
 
-        safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
-        chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
-        wide = "Maximum width of tables, in characters. Does not apply to Markdown. Default: terminal width, or 120."
-        chosen = click.option("--width", type=click.IntRange(min=40), help=wide)(chosen)
-        one_of = OneOf(names)
-        return click.option("--format", "form", type=one_of, default="table", show_default=True, help="Output format.")(
-            chosen
-        )
+        return options(chosen)
 
     return with_form
 
@@ -75,6 +89,9 @@ always: Final = click.option(
     type=int,
     help="Number of rows at which intervals are tightest, such as 100000. Intervals then hold at every look.",
 )
-output: Final = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total: Final = click.option("--total", is_flag=True, help="Roll up all groups into one.")
+selection: Final = together(by, total, model, threshold)
+since: Final = click.option("--since", help="Start of the time range, such as 2026-01-31. Default: no start.")
+until: Final = click.option("--until", help="End of the time range, exclusive. Default: no end.")
+period: Final = together(since, until)

@@ -29,7 +29,6 @@ from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
 @click.option("--label", help="Label of the metric, if the state has several.")
 @click.option("--confidence", type=Number(), help="Confidence level of the intervals. Default: 0.95.")
 @options.form
-@options.output
 def slices_command(
     state: Path,
     metric: str,

@@ -38,17 +38,13 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 
 @command("show", "streammetrics show week.state --by country --metric roc_auc")
 @click.argument("state", type=click.Path(path_type=Path))
-@options.by
-@options.total
-@options.model
-@options.threshold
+@options.selection
 @options.metrics
 @options.sort
 @options.confidence
 @options.always
 @options.html
 @options.form_of_reports
-@options.output
 def show_command(state: Path, sort: str | None, html: Path | None, form: str, output: Path | None, **read: Any) -> None:
     """Show the metrics of a saved state.
 
@@ -80,12 +76,8 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
 @click.option(
     "--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum number of rows of a group."
 )
-@options.by
-@options.total
-@options.model
-@options.threshold
+@options.selection
 @options.form_of_verdicts
-@options.output
 @click.pass_context
 def check_command(
     ctx: click.Context,
@@ -129,16 +121,12 @@ def check_command(
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", required=False, type=click.Path(path_type=Path))
 @click.option("--models", nargs=2, metavar="A B", help="Two models of one state to compare, instead of a second state.")
-@options.by
-@options.total
-@options.model
-@options.threshold
+@options.selection
 @options.metrics
 @click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @options.html
 @options.form
-@options.output
 def compare_command(
     a: Path,
     b: Path | None,
@@ -181,7 +169,6 @@ def compare_command(
 @options.confidence
 @options.html
 @options.form
-@options.output
 def drift_command(
     reference: Path,
     current: Path,

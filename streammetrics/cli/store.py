@@ -25,8 +25,6 @@ from streammetrics.times import ends
 
 STDERR = 2
 KNOWN: Final = "this batch ID is known. For other rows, pass a new --batch-id."
-since: Final = click.option("--since", help="Start of the time range, such as 2026-01-31. Default: no start.")
-until: Final = click.option("--until", help="End of the time range, exclusive. Default: no end.")
 
 
 @main.group(
@@ -109,8 +107,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 
 @command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
 @click.argument("uri")
-@since
-@until
+@options.period
 @options.by
 @options.model
 @click.option("--every", help="Duration of the windows to show, such as 1d, 1w, or 1mo. Default: all in one.")
@@ -119,7 +116,6 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @options.sort
 @options.confidence
 @options.form_of_reports
-@options.output
 def store_report(
     uri: str,
     since: str | None,
@@ -162,11 +158,10 @@ def _cut(acc: sm.Accumulator, since: str | None, until: str | None, every: str |
 @command("check", "streammetrics store check history rules.toml", of=store_commands)
 @click.argument("uri")
 @click.argument("rules", type=click.Path(path_type=Path))
-@until
+@options.until
 @click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
 @click.option("--on-breach", help="Command to run for new breaches, with their verdicts as JSON on its standard input.")
 @options.form_of_verdicts
-@options.output
 @click.pass_context
 def store_check(
     ctx: click.Context,
@@ -224,8 +219,7 @@ def store_check(
 @click.option("-o", "--output", type=FileToWrite(), required=True, help="HTML file to write.")
 @options.metrics
 @options.by
-@since
-@until
+@options.period
 @click.option("--scores", help="URI of the history of scores, including rows without labels.")
 @click.option(
     "--reference", help="Duration before each window that is the reference for drift. Default: the first windows."
@@ -258,7 +252,6 @@ def store_page(
 @command("windows", "streammetrics store windows history", of=store_commands)
 @click.argument("uri")
 @options.form
-@options.output
 def store_windows(uri: str, form: str, output: Path | None) -> None:
     """List the windows of a history.
 
@@ -270,7 +263,6 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 @command("describe", "streammetrics store describe history", of=store_commands)
 @click.argument("uri")
 @options.form
-@options.output
 def store_describe(uri: str, form: str, output: Path | None) -> None:
     """List the versions of a history's specification."""
     _list(sm.MetricStore(uri).describe(), form, output)
