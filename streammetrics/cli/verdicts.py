@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import inert, print_or_save, save_data, write
-from streammetrics.reading.verdicts import OPEN
+from streammetrics.report.findings import OPEN
 from streammetrics.text.decimals import bound, interval, said
 
 FORMATS = ("github", "junit")
@@ -26,7 +26,7 @@ NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
     """Write the verdicts of a check in one of the formats, or as text for a terminal, to a file if one is given.
 
-    The frame has at least the columns of `report.verdicts.SCHEMA`. The suite is the name of a JUnit report. With a
+    The frame has at least the columns of `report.findings.SCHEMA`. The suite is the name of a JUnit report. With a
     file, the number of failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     if form == "github":

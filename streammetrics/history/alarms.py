@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import LIMITS, hidden
-from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
+from streammetrics.frame import LIMITS, RIGHT, hidden, keys_of
+from streammetrics.history.estimates import COLUMNS, NUMBERS, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before
-from streammetrics.history.windows import AT_ONCE, Ask, clock
+from streammetrics.history.windows import AT_ONCE, Ask, Windows, clock
 from streammetrics.reading.looks import ROWS
+from streammetrics.report.findings import VERDICT
 from streammetrics.text.values import dates
 from streammetrics.times import ends, truncated
 from streammetrics.uncertainty.beta import Values
-from streammetrics.uncertainty.evalues import discoveries
+from streammetrics.uncertainty.distributions import normal_quantile
+from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
@@ -102,19 +104,52 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
     return starts, days
 
 
-def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame:
-    """Return which segments are in alarm after the last of some windows, which begin ``days`` apart.
+def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.DataFrame] | None:
+    """Return the start of the newest complete period before an end, and the alarms at its end; None without a period.
 
-    The columns are those of `courses`, whether the segment is in alarm, the window in which the evidence began to grow,
-    and the evidence.
+    Alarms have a row for each segment, as `courses` returns them, with the state of its detector: whether it is in
+    alarm, and then the window in which the evidence began to grow; and the evidence.
     """
-    groups, course = courses(ask, rule, starts, days)
+    starts, days = blocks(windows.starts, rule.over, end)
+    if starts.is_empty():
+        return None
+    groups, course = courses(windows.ask, rule, starts, days)
     named = dates(starts)
-    return groups.with_columns(
-        pl.Series(ALARM, course.alarm[-1]),
-        pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String),
-        pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST))),
+    since = pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String)
+    e_value = pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST)))
+    found = groups.with_columns(pl.Series(ALARM, course.alarm[-1]), since, e_value)
+    return clock(starts.tail(1)), found.with_columns(pl.when(ALARM).then(SINCE).alias(SINCE))
+
+
+def with_alarms(found: pl.DataFrame, raised: pl.DataFrame | None) -> pl.DataFrame:
+    """Return judged estimates of which only segments in alarm are breached, including those without rows.
+
+    The columns `SINCE` and `E_VALUE` are added, null if no period is complete.
+    """
+    if raised is None:
+        none = pl.lit(None)
+        return found.with_columns(none.alias(SINCE), none.alias(E_VALUE), pl.col(VERDICT).replace("breached", "open"))
+    keys = [*keys_of(found), "metric"]
+    both = found.join(
+        raised.cast(found.select(keys).schema), on=keys, how="full", coalesce=True, nulls_equal=True, suffix=RIGHT,
+        maintain_order="left_right",
+    )  # fmt: skip
+    no_rows, no_interval = pl.col(VERDICT).is_null(), pl.col("value").is_not_null() & ~pl.col(SOUND)
+    verdict = (
+        pl.when(ALARM)
+        .then(pl.lit("breached"))
+        .when(no_interval)
+        .then(pl.lit("undefined"))
+        .otherwise(pl.col(VERDICT).replace("breached", "open"))
     )
+    note = (
+        pl.when(no_rows)
+        .then(pl.lit("no rows"))
+        .when(no_interval)
+        .then(pl.lit("no confidence interval, so no alarm"))
+        .otherwise("note")
+    )
+    return both.filter(pl.col(ALARM) | ~no_rows).with_columns(verdict.alias(VERDICT), note.alias("note"))
 
 
 def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course]:
@@ -153,3 +188,28 @@ def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame
         drifted = drift_over(report, window, reference=rule.against, confidence=confidence, **options)
         moved = of_measure(drifted, measure) if measure else of_change(drifted.metrics)
         yield moved.filter(pl.col(window).cast(starts.dtype).is_in(part.implode()))
+
+
+def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
+    """Return the evidence that the limit is breached, and that it is not; NaN without a value.
+
+    Evidence is computed from the less favorable certified bound. A window without a confidence interval adds no
+    evidence, and resets it if its value is on the other side.
+    """
+    limit, high = rule.required.limit, rule.required.wants_high
+    value, lower, upper, ci_lower, ci_upper, _, total = found.select(NUMBERS.names()).to_numpy().T
+    error = np.where(value < limit, ci_upper - value, value - ci_lower) / normal_quantile(rule.confidence)
+
+    def beyond(above: bool) -> Values:
+        bound = lower if above else upper
+        gap = bound - limit if above else limit - bound
+        sound = error > 0
+        normal = log_e_value(np.where(sound, gap, 0) / np.where(sound, error, 1))
+        by_error = np.where(sound, normal, np.where(gap > 0, 0.0, -np.inf))
+        shares = (total > 0) & sound & (0 < limit < 1)
+        if shares.any():
+            successes = np.round(bound * total)[shares]
+            by_error[shares] = log_e_value_of_share(successes, total[shares], limit, above=above)
+        return np.where(np.isnan(gap), np.nan, by_error)
+
+    return beyond(above=not high), beyond(above=high)

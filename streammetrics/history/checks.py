@@ -1,4 +1,4 @@
-"""Checks of rules on a history, and their verdicts."""
+"""The check of rules on the newest windows of a history."""
 
 from __future__ import annotations
 
@@ -8,25 +8,17 @@ from datetime import date
 import polars as pl
 
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import BETWEEN, INCOMPLETE, LIMITS, VALUE, keys_of, noted
-from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
-from streammetrics.history.evidence import REFERENCE
+from streammetrics.frame import BETWEEN, INCOMPLETE, noted
+from streammetrics.history.alarms import E_VALUE, SINCE, alarms, with_alarms
+from streammetrics.history.estimates import REFERENCE, beginning, judged, require_scores
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore, require_history
-from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
-from streammetrics.history.windows import Windows, after, clock, time_of
-from streammetrics.reading.looks import ROWS
-from streammetrics.reading.verdicts import PASSING, typed
-from streammetrics.report.findings import Findings
+from streammetrics.history.windows import Windows, after, time_of
+from streammetrics.report.findings import OF_RULES, PASSING, VERDICT, Findings, findings
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
-from streammetrics.text.values import dates, where
+from streammetrics.text.values import dates
 from streammetrics.times import ends
-
-SCHEMA = typed(
-    *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),
-    *("verdict", "passes", "since", "e_value", "note", "description"),
-)
 
 
 def check(
@@ -81,53 +73,43 @@ def check(
     found = []
     for rule in given:
         own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        found.append(_finding(own, rule, until, reference))
+        found.append(_findings(own, rule, until, reference))
     by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
     return Findings(pl.concat(found), tuple(by))
 
 
-def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
-    """Verdicts of a rule: one row per segment and key. Its reference, if any, is in the history with labels."""
+def _findings(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
+    """The findings of a rule. Its reference, if any, is in the history with labels."""
     starts, times = windows.starts, windows.times
     if starts.is_empty():
         raise StateError(f"The history at {windows.uri} has no windows.")
+    if rule.alarm and starts.name in rule.by:
+        raise SpecificationError(f"Rule field 'by' cannot contain the window {starts.name!r} together with 'alarm'.")
     end = after(starts) if until is None else time_of(until, starts)
-    start, raised, last = beginning(windows, rule, end), None, end.item()
-    if rule.alarm:
-        if starts.name in rule.by:
-            raise SpecificationError(
-                f"Rule field 'by' cannot contain the window {starts.name!r} together with 'alarm'."
-            )
-        whole, days = blocks(starts, rule.over, end.item())
-        if len(whole):
-            start = clock(whole.tail(1))
-            end = ends(start, rule.over)
-            raised = alarms(windows.ask, rule, whole, days)
+    start, last = beginning(windows, rule, end), end.item()
+    raised = alarms(windows, rule, last) if rule.alarm else None
+    if raised is not None:  # the newest complete period
+        start = raised[0]
+        end = ends(start, rule.over)
     found = judged(windows, rule, start, end, labels)
-    if raised is not None:
-        found = with_alarms(found, raised)
-    elif rule.alarm:  # no window is complete
-        found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
+    if rule.alarm:
+        found = with_alarms(found, raised and raised[1])
+    if rule.model is not None:  # which the text of the rule names
+        found = found.drop(MODEL, strict=False)
     seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
     newer = ((times >= end.item()) & (times < last)).any()
-    before = times.filter(times < start.item())
-    between = seen.is_empty() and len(before) > 1 and start.item() - before[-1] < times.diff().quantile(0.75, "higher")
-    keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
-    given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
-    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS)} | given
-    if raised is not None:
-        columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
-    columns |= {
-        "note": noted("note", *[pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]),
-        "rule": pl.lit(str(rule)),
-        "reference": pl.col(REFERENCE),
-        "windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype)))),
-        "where": where(found.select(keys), rule.by),
-        "rows": pl.col(ROWS),
-        "verdict": pl.col(VERDICT),
-        "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open]),
-    }
-    return found.select(columns.get(name, pl.lit(None)).alias(name) for name in SCHEMA).cast(SCHEMA)
+    earlier = times.filter(times < start.item())
+    between = (
+        seen.is_empty() and len(earlier) > 1 and start.item() - earlier[-1] < times.diff().quantile(0.75, "higher")
+    )
+    remarks = [pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]
+    of_rules = {name: pl.lit(getattr(rule, name, None), pl.String) for name in OF_RULES}
+    of_rules |= {"windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype))))}
+    of_rules |= {"reference": pl.col(REFERENCE), "note": noted("note", *remarks)}
+    if rule.alarm:
+        of_rules |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
+    passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
+    return findings(found, rule, rule.by, passes, **of_rules)
 
 
 def _period(seen: pl.Series, wanted: pl.Series) -> str:

@@ -17,7 +17,9 @@ from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
+from streammetrics.metrics.metric import metrics_of_name
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.report.findings import is_total
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.foreign import translated
 from streammetrics.system.public import publish
@@ -284,6 +286,16 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         return Rule(**table)
     except StreamMetricsError as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+def of_total(rule: Rule) -> bool:
+    """Return whether the limit is on a count or a sum over the rows."""
+    return not rule.against and any(map(is_total, metrics_of_name(rule.required.metric)))
+
+
+def is_growing(rule: Rule) -> bool:
+    """Return whether the limit is a minimum that a total reaches only when the checked windows are complete."""
+    return of_total(rule) and rule.required.wants_high and not rule.always
 
 
 def before(time: pl.Series, length: str) -> pl.Series:

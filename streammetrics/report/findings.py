@@ -1,14 +1,34 @@
-"""Findings of a check: the verdicts of all rules or requirements, and whether the check passes."""
+"""Findings of a check: the verdict on each requirement or rule in each group, and whether the check passes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import SpecificationError
+from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hidden, keys_of, noted
+from streammetrics.metrics import Metric
+from streammetrics.metrics.requirement import Requirement
+from streammetrics.reading.looks import ROWS
 from streammetrics.system.public import publish
+from streammetrics.text.values import where
+
+OPEN = ("open", "too few rows")  # undecided verdicts
+PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
+SCHEMA = pl.Schema(
+    dict.fromkeys(("rule", "name", "severity", "windows", "where"), pl.String())
+    | {"rows": pl.Int64()}
+    | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
+    | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
+    | dict.fromkeys(("note", "description"), pl.String())
+)
+OF_RULES = ("name", "severity", "windows", "reference", "since", "e_value", "description")  # of a history only
+VERDICT = hidden("verdict")
+NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
+UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,66 @@ class Findings:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def is_total(metric: Metric) -> bool:
+    """Whether a metric is a count or a sum over the rows, whose verdicts require no interval."""
+    return metric.interval.without in ("a count", "a sum")
+
+
+def at_least_one(found: pl.DataFrame) -> pl.DataFrame:
+    """Return estimates, or one without a value if there are none, so that each rule has a verdict."""
+    none = found.select(pl.exclude(keys_of(found))).clear(1).with_columns(note=pl.lit("no rows"))
+    return none if found.is_empty() else found
+
+
+def judged(
+    found: pl.DataFrame, required: Requirement, min_rows: int, *, sampled: bool, bounded: bool = False
+) -> pl.DataFrame:
+    """Return estimates, with their `ROWS`, with the verdict on a requirement in `VERDICT`.
+
+    It ``"holds"`` or is ``"breached"`` if the bounds and the confidence interval, widened by them, lie on one side of
+    the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
+    are decided by their bounds, which is noted if rows are ``sampled``. Those without a value are ``"undefined"``, and
+    groups with fewer than ``min_rows`` rows have ``"too few rows"``. With ``bounded``, intervals contain the bounds.
+    """
+    value = pl.col("value")
+    below, above = (pl.lit(0.0),) * 2 if bounded else (value - pl.col("lower"), pl.col("upper") - value)
+    low = [pl.col("lower"), pl.col("ci_lower") - below]
+    high = [pl.col("upper"), pl.col("ci_upper") + above]
+    worst, best = (low, high) if required.wants_high else (high, low)
+
+    def met(ends: list[pl.Expr], wanted: bool) -> pl.Expr:
+        by_bound, by_limit = (required.holds(end) == wanted for end in ends)
+        decided: pl.Expr = by_bound & (NO_INTERVAL | by_limit.fill_null(False))
+        return decided
+
+    verdict = (
+        pl.when(pl.col(ROWS).is_between(1, min_rows, closed="left"))
+        .then(pl.lit("too few rows"))
+        .when(value.is_null())
+        .then(pl.lit("undefined"))
+        .when(UNDECIDED)
+        .then(pl.lit("open"))
+        .when(met(worst, True))
+        .then(pl.lit("holds"))
+        .when(met(best, False))
+        .then(pl.lit("breached"))
+        .otherwise(pl.lit("open"))
+    )
+    alone = NO_INTERVAL & ~UNDECIDED & value.is_not_null() & sampled
+    return found.with_columns(verdict.alias(VERDICT), note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))))
+
+
+def findings(
+    found: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
+) -> pl.DataFrame:
+    """Return the frame of `Findings` of judged estimates. Rules of a history add the columns `OF_RULES`."""
+    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
+    columns |= {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
+    columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
+    schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
+    return found.select(columns[name].alias(name) for name in schema).cast(schema)
 
 
 publish("streammetrics", Findings)

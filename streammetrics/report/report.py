@@ -20,11 +20,11 @@ from streammetrics.reading.crossings import crossings
 from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.reading.readings import Readings
+from streammetrics.report.check import check, sentences
 from streammetrics.report.comparisons import as_text
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.findings import Findings
 from streammetrics.report.nested import as_json
-from streammetrics.report.verdicts import check, sentences
 from streammetrics.rows.roles import LABEL, several
 from streammetrics.slices import slices
 from streammetrics.statistics import PairedOutcomes

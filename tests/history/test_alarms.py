@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import norm
 
 import streammetrics as sm
-from streammetrics.history.alarms import blocks, detect
-from streammetrics.history.evidence import ROWS, TOTAL, log_e_values
+from streammetrics.history.alarms import ROWS, blocks, detect, log_e_values
+from streammetrics.history.estimates import TOTAL
 from streammetrics.metrics.ranking import roc_auc
 from streammetrics.uncertainty.auc import auc_intervals
 from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share

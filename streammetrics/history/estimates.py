@@ -1,8 +1,9 @@
-"""Estimates of rules with intervals, and their evidence for a breach."""
+"""Estimates that rules limit, with their verdicts: a metric, its change or expectation, or a measure of drift."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
@@ -10,18 +11,76 @@ from streammetrics.before_labels.expectation import expect
 from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
-from streammetrics.frame import LIMITS, hidden
-from streammetrics.history.rules import Rule
+from streammetrics.errors import SpecificationError
+from streammetrics.frame import LIMITS, hidden, noted
+from streammetrics.history.rules import Rule, before, is_growing, of_total
+from streammetrics.history.windows import Windows
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
+from streammetrics.reading.parts import of_periods
+from streammetrics.report.findings import VERDICT, at_least_one
+from streammetrics.report.findings import judged as with_verdicts
 from streammetrics.report.report import Comparison, Report
-from streammetrics.uncertainty.beta import Values
-from streammetrics.uncertainty.distributions import normal_quantile
-from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
 
 OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
+TOO_SOON = "the history is shorter than the period"  # in the note of a verdict
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
+
+
+def require_scores(rules: Sequence[Rule], scores: object) -> None:
+    """Reject rules before labels without a history of scores."""
+    if scores is None and any(rule.before_labels for rule in rules):
+        raise SpecificationError("Rules with 'before_labels' require the history of scores. Pass scores=.")
+
+
+def beginning(windows: Windows, rule: Rule, end: pl.Series) -> pl.Series:
+    """Return the start of the windows that a rule checks."""
+    times = windows.times
+    return times.head(1) if rule.always else before(end, rule.over).clip(times[0])
+
+
+def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, labels: Windows) -> pl.DataFrame:
+    """Return the estimates of a rule in a time range, with its verdicts but without the evidence of an alarm.
+
+    The reference is computed from the history with labels.
+    """
+    earliest = None if rule.before_labels else windows.times[0]
+    earlier = None if rule.against is None else before(start, rule.against).clip(earliest).item()
+    reference = labels.ask(earlier, start.item(), rule.by, None) if earlier or rule.before_labels else None
+    current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None))
+    found = estimated(rule, current, None if reference is None else reported(rule, reference))
+    found = _with_verdicts(at_least_one(found), rule)
+    if not (is_growing(rule) and _is_too_short(windows, rule.over, end).any()):
+        return found
+    breached = pl.col(VERDICT) == "breached"
+    note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
+    return found.with_columns(pl.col(VERDICT).replace("breached", "open"), note=note)
+
+
+def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFrame:
+    """Return the verdicts of a rule at the end of each of the windows with these numbers."""
+    names, ends = windows.starts[looks], windows.times[looks].dt.offset_by("1us")
+    starts = beginning(windows, rule, ends)
+    earlier = starts if rule.against is None else before(starts, rule.against).clip(windows.times[0])
+    report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
+    reference = None if rule.against is None else of_periods(report, names, earlier, starts)
+    found = _with_verdicts(estimated(rule, of_periods(report, names, starts, ends), reference), rule)
+    if is_growing(rule):
+        found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
+    return found
+
+
+def _with_verdicts(found: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+    without = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
+    found = found.with_columns(note=pl.when(without).then(pl.lit("no rows")).otherwise("note"))
+    return with_verdicts(found, rule.required, rule.min_rows, sampled=not of_total(rule), bounded=rule.before_labels)
+
+
+def _is_too_short(windows: Windows, over: str, ends: pl.Series) -> pl.Series:
+    """Whether a history begins more than one window after the start of each period."""
+    late, step = windows.times[0] - before(ends, over), windows.times.diff().median()
+    return late > step if step is not None else pl.repeat(False, len(ends), eager=True)
 
 
 def reported(rule: Rule, acc: Accumulator) -> Report:
@@ -83,39 +142,12 @@ def of_measure(moved: Drift, measure: str) -> pl.DataFrame:
     return _whole(_with_rows(found, moved.metrics))
 
 
-def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
-    """Return the evidence that the limit is breached, and that it is not; NaN without a value.
-
-    Evidence is computed from the less favorable certified bound. A window without a confidence interval adds no
-    evidence, and resets it if its value is on the other side.
-    """
-    limit, high = rule.required.limit, rule.required.wants_high
-    value, lower, upper, ci_lower, ci_upper, _, total = found.select(NUMBERS.names()).to_numpy().T
-    error = np.where(value < limit, ci_upper - value, value - ci_lower) / normal_quantile(rule.confidence)
-
-    def beyond(above: bool) -> Values:
-        bound = lower if above else upper
-        gap = bound - limit if above else limit - bound
-        sound = error > 0
-        normal = log_e_value(np.where(sound, gap, 0) / np.where(sound, error, 1))
-        by_error = np.where(sound, normal, np.where(gap > 0, 0.0, -np.inf))
-        shares = (total > 0) & sound & (0 < limit < 1)
-        if shares.any():
-            successes = np.round(bound * total)[shares]
-            by_error[shares] = log_e_value_of_share(successes, total[shares], limit, above=above)
-        return np.where(np.isnan(gap), np.nan, by_error)
-
-    return beyond(above=not high), beyond(above=high)
-
-
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
-    """The number of rows of each group on the smaller side."""
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
         frame = with_count(frame, report.state, "rows", name)
     return frame.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).alias(ROWS)).drop(OTHER_ROWS)
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with all columns."""
     missing = [pl.lit(None, pl.Float64).alias(c) for c in (*NUMBERS, REFERENCE) if c not in frame.columns]
     return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(COLUMNS), *COLUMNS)

@@ -10,16 +10,23 @@ import polars as pl
 from streammetrics import text
 from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_of, noted
+from streammetrics.frame import FEW_OF_A_CLASS, NO_LIMITS
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.readings import Readings
-from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
-from streammetrics.report.findings import Findings
+from streammetrics.report.findings import (
+    OF_RULES,
+    PASSING,
+    SCHEMA,
+    VERDICT,
+    Findings,
+    at_least_one,
+    findings,
+    is_total,
+    judged,
+)
 from streammetrics.text.decimals import said
-from streammetrics.text.values import where
 
-SCHEMA = typed("rule", "where", "rows", *VALUE, *LIMITS, "verdict", "passes", "note")
 SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
@@ -33,32 +40,20 @@ def check(
     if confidence is not None:
         require_level("confidence=", confidence, above=0.5)
         confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
-    sampled = report.with_confidence(confidence)
-    parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows, keys) for wanted in requirements]
-    return Findings(pl.concat([pl.DataFrame(schema=SCHEMA), *parts]), tuple(report.by))
-
-
-def _of_one(
-    report: Readings, required: Requirement, passing: list[str], min_rows: int, keys: dict[str, Any]
-) -> pl.DataFrame:
-    metric = report.find(required.metric)
-    required.require_within(*metric.range)
-    rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
-    places = where(rows.select(keys_of(rows)), report.by)
-    if rows.is_empty():
-        rows, places = rows.clear(1).with_columns(note=pl.lit("no rows")), pl.lit("")
-    if report.confidence is None:
-        rows = rows.with_columns(NO_LIMITS)
-    else:
-        rows = rows.with_columns(note=noted("note", on_these_rows([metric])))
-    rows = rows.with_columns(verdict=verdict(required, min_rows))
-    made = {"rule": pl.lit(str(required)), "where": places, "rows": pl.col(ROWS)}
-    made["passes"] = pl.col("verdict").is_in(passing)
-    return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(SCHEMA)
+    report, passes = report.with_confidence(confidence), pl.col(VERDICT).is_in(PASSING[open])
+    parts = [pl.DataFrame(schema={name: kind for name, kind in SCHEMA.items() if name not in OF_RULES})]
+    for required in map(Requirement.parse, requirements):
+        metric = report.find(required.metric)
+        required.require_within(*metric.range)
+        rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
+        rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
+        found = judged(at_least_one(rows), required, min_rows, sampled=confidence is not None and not is_total(metric))
+        parts.append(findings(found, required, report.by, passes))
+    return Findings(pl.concat(parts), tuple(report.by))
 
 
 def sentences(found: Findings) -> list[str]:
-    """A sentence on each verdict that does not pass."""
+    """Return a sentence on each verdict that does not pass."""
     return [_sentence(row) for row in found.frame.filter(~pl.col("passes")).iter_rows(named=True)]
 
 
