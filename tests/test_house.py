@@ -149,6 +149,26 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
 PUBLIC = {"streammetrics"} | {
     f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "streams", "testing")
 }
+USED = {  # by rooms that could leave any day, beside public modules
+    "gauges": {"frame", "system", "text", "version"},
+    "joining": {"accumulator", "history", "rows", "system", "times"},
+    "slices": {"arguments", "frame", "keys", "reading", "rows", "state", "text", "uncertainty"},
+    "streams": {"rows", "system"},
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_rooms_that_could_leave_use_public_names_and_little_else(name):
+    used = set()
+    for path in (ROOT / name).rglob("*.py"):
+        for module in imports(path, deferred=True, for_types=True):
+            top, _, below = module.partition(".")
+            if top == "streammetrics" and not any(f"{module}.".startswith(f"{public}.") for public in PUBLIC - {top}):
+                used.add(below.partition(".")[0])
+    used = {module for module in used if module in ORDER}
+    assert used == USED[name] | {name}
+
+
 PAGES = [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
 EXAMPLES = sorted((PROJECT / "examples").rglob("*.py"))
 

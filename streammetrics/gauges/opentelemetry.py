@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streammetrics import Report
 from streammetrics.gauges.samples import NAMES, samples
-from streammetrics.report.report import Report
 from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
 from streammetrics.version import __version__

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from streammetrics import Report
 from streammetrics.gauges.samples import NAMES, samples
-from streammetrics.report.report import Report
 from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
 

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from streammetrics import text
+from streammetrics import Report, text
 from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.metrics import parse_metric
-from streammetrics.report.report import Report
 from streammetrics.text.values import written
 
 AVERAGE = "average"

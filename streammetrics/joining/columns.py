@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator
+from streammetrics import Accumulator
 from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns

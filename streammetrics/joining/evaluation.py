@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator, empty_of
+from streammetrics import Accumulator
+from streammetrics.accumulator import empty_of
 from streammetrics.errors import DataError
 from streammetrics.rows.batches import read
 from streammetrics.rows.frames import joint_types

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator
+from streammetrics import Accumulator, MetricStore
 from streammetrics.errors import SpecificationError
-from streammetrics.history.store import MetricStore, require_history
+from streammetrics.history.store import require_history
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.log import Log
 from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest

@@ -13,10 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator
+from streammetrics import Accumulator, MetricStore, accumulate
 from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
-from streammetrics.history.store import MetricStore
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.evaluation import evaluators, require_complete, require_one_type, shares
 from streammetrics.joining.pairs import Change, pairs
@@ -32,7 +31,6 @@ from streammetrics.joining.waiting import (
     days,
     last_commit,
 )
-from streammetrics.pipeline import accumulate
 
 HALVES = (SCORE, LABEL, CORRECTION)
 

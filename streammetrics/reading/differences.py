@@ -162,7 +162,7 @@ class Differences:
 
         If ``a`` has fewer group columns, its rows are repeated for each group of ``b``.
         """
-        one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
+        one, other = (_with_confidence(r, confidence).frame for r in (self.a, self.b))
         own = [*keys_of(one), METRIC]
         keys = [c for c in [*keys_of(other), METRIC] if c in own or c in self.b.by]
         shared = [c for c in keys if c in own]
@@ -269,6 +269,12 @@ def _undefined(name: str, side: str) -> pl.Expr:
     """The reason why a side has no value; null if it has one."""
     why = pl.col(f"{side}note").str.strip_prefix("undefined: ")
     return pl.when(pl.col(f"{side}value").is_null()).then(pl.format("{} has no value: {}", pl.lit(name), why))
+
+
+def _with_confidence(report: Readings, confidence: float | None) -> Readings:
+    if confidence is None or (report.confidence == confidence and report.always is None):
+        return report
+    return report.with_confidence(confidence)
 
 
 def _minus(of_b: str, of_a: str) -> pl.Expr:

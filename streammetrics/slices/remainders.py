@@ -14,14 +14,13 @@ from polars import Expr
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import keys_of
+from streammetrics.frame import LIMITS, keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of
-from streammetrics.reading.confidence import with_intervals
-from streammetrics.reading.estimates import at_threshold, by_view, estimate
-from streammetrics.reading.independent_rows import independent_intervals
-from streammetrics.reading.units import paired_intervals
+from streammetrics.reading.differences import Differences
+from streammetrics.reading.estimates import at_threshold, by_view
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL
 from streammetrics.slices import SLICE
 from streammetrics.slices.cuts import Cut, Numbers, subtracts
@@ -91,13 +90,11 @@ class Remainders:
         """The value of all rows. Rejects keys that do not select exactly one value, and metrics without intervals."""
         if not len(self.rows):
             return None
-        numbers = np.zeros(len(self.rows), np.int64)
-        state = self.cut.state(self.cut.slices(numbers), 1)
-        folds = None if self.folds is None else self.folds.state(self.folds.slices(numbers), 1)
-        frame = with_intervals(estimate(state, [self.metric]), state, [self.metric], self.confidence, folds)
-        names = keys_of(frame)[1:]
-        found = matching(frame, names, self.keys)
-        if found.is_empty() and frame.height:
+        everywhere = self.tables(np.zeros(len(self.rows), np.int64), 1)
+        report = self._report(everywhere.of, 1).with_confidence(self.confidence)
+        names = keys_of(report.frame)[1:]
+        found = matching(report.frame, names, self.keys)
+        if found.is_empty() and report.frame.height:
             given = ", ".join(f"{k}={v!r}" for k, v in self.keys.items())
             raise ReportError(f"No value of {self.metric.name} for {given}.")
         if found.height > 1:
@@ -108,7 +105,7 @@ class Remainders:
             return None
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
-        if self.folds is None and state.weighted:
+        if self.folds is None and report.state.weighted:
             raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
         if sampled is None and value is not None and low < value < high:
             raise MetricError(
@@ -139,53 +136,37 @@ class Remainders:
         least = np.minimum(slices.rows, wholes.rows[owner] - slices.rows)
         parts = [pl.DataFrame(schema=RESULT)]
         for first, last in self._cuts[-1].ranges(wholes.of[-1], owner):
-            pairs = []
-            for cut, table, whole in zip(self._cuts, slices.of, wholes.of, strict=True):
-                own = cut.some(table, first, last)
-                pairs.append((cut.without(whole, own, owner[first:last]), own))
-            parts.append(self._compared(pairs, least[first:last]))
+            own = [cut.some(table, first, last) for cut, table in zip(self._cuts, slices.of, strict=True)]
+            sides = zip(self._cuts, wholes.of, own, strict=True)
+            rest = [cut.without(whole, table, owner[first:last]) for cut, whole, table in sides]
+            parts.append(self._compared(rest, own, least[first:last]))
         return pl.concat(parts)
 
     @property
     def _cuts(self) -> list[Cut]:
         return [self.cut] if self.folds is None else [self.cut, self.folds]
 
-    def _compared(self, pairs: list[tuple[pl.DataFrame, pl.DataFrame]], least: Numbers) -> pl.DataFrame:
+    def _report(self, tables: Sequence[pl.DataFrame], count: int) -> Readings:
+        """The report of slices by their number."""
+        state, *folds = (cut.state(table, count) for cut, table in zip(self._cuts, tables, strict=True))
+        if folds:  # whose differences have intervals of their own
+            return Readings(state, [self.metric], folds=folds[0])
+        return Readings(state, [self.metric], self.confidence)
+
+    def _compared(self, rest: Sequence[pl.DataFrame], own: Sequence[pl.DataFrame], least: Numbers) -> pl.DataFrame:
         """Some slices compared with their rests. ``least`` is the number of rows of the smaller of the two."""
-        rest, own = pairs[0]
-        states = [self.cut.state(table, len(least)) for table in (rest, own)]
-        frames = [matching(f, f.columns, self.keys) for f in (estimate(s, [self.metric]) for s in states)]
-        keys = frames[0].columns[: frames[0].columns.index("value")]
-        named = zip(frames, ("a_", "b_"), strict=True)
-        a, b = (f.select(*keys, pl.col("value", "lower", "upper").name.prefix(name)) for f, name in named)
-        both = a.join(b, on=keys, nulls_equal=True)
-        values = both.select(*keys, a="a_value", b="b_value")
-        if self.folds is None:
-            both_sides = zip(frames, states, strict=True)
-            sampled = (with_intervals(f, s, [self.metric], self.confidence) for f, s in both_sides)
-            limits = independent_intervals(values, *sampled)
-        else:
-            folds = [self.folds.state(table, len(least)) for table in pairs[1]]
-            limits = paired_intervals(values, folds[0], folds[1], [self.metric], self.confidence)
-        found = (
-            pl.DataFrame({SLICE: np.arange(len(least))}, {SLICE: pl.UInt32})
-            .join(both.join(limits, on=keys, nulls_equal=True), on=SLICE, how="left", maintain_order="left")
-            .with_columns(difference=pl.col("b_value") - pl.col("a_value"))
+        one, other = (self._report(tables, len(least)) for tables in (rest, own))
+        differences = Differences(one, other, self.confidence, independent=True).frame
+        found = pl.DataFrame({SLICE: np.arange(len(least))}, {SLICE: pl.UInt32}).join(
+            matching(differences, differences.columns, self.keys), on=SLICE, how="left", maintain_order="left"
         )
-        degrees = self._degrees(rest, own, least)
-        z = self._by_interval(found, degrees)
+        z = self._by_interval(found, self._degrees(rest[0], own[0], least))
         of_counts = set(self.metric.columns) <= set(CELLS) and not self.metric.average
         if self.folds is None and of_counts and (proportion := as_proportion(self.metric)):
-            z = self._by_counts(states, proportion, z)
+            z = self._by_counts([one.state, other.state], proportion, z)
         p = np.where(z > 0, 2 * upper_tail(z), np.where(np.isnan(z), np.nan, 1.0))
-        return found.select(
-            value="b_value",
-            rest="a_value",
-            difference="difference",
-            ci_lower="ci_lower",
-            ci_upper="ci_upper",
-            p_value=pl.Series(p, nan_to_null=True),
-        )
+        values = {"value": "b", "rest": "a"} | {name: name for name in ("difference", *LIMITS)}
+        return found.select(**values, p_value=pl.Series(p, nan_to_null=True))
 
     @property
     def _worse(self) -> int:
@@ -196,13 +177,9 @@ class Remainders:
         """How much worse each slice is, as a standard normal value, NaN if unknown."""
         level = upper_level(self.confidence)
         quantile = normal_quantile(level) if self.folds is None else t_quantile(level, len(self.folds.folds) - 1)
-        column = {c: found[c].fill_null(np.nan).to_numpy() for c in found.columns if found.schema[c].is_float()}
-        if self._worse > 0:
-            certain = column["b_lower"] - column["a_upper"]
-            half = column["difference"] - column["ci_lower"]
-        else:
-            certain = column["a_lower"] - column["b_upper"]
-            half = column["ci_upper"] - column["difference"]
+        number = found.select("difference", "lower", "upper", *LIMITS).fill_null(np.nan)
+        difference, lower, upper, ci_lower, ci_upper = number.to_numpy().T
+        certain, half = (lower, difference - ci_lower) if self._worse > 0 else (-upper, ci_upper - difference)
         with np.errstate(invalid="ignore", divide="ignore"):
             return as_normal(np.where(half > 0, certain / half * quantile, np.nan), degrees)
 

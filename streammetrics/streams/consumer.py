@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from streammetrics.accumulator import Accumulator
+from streammetrics import Accumulator, MetricStore
 from streammetrics.errors import SpecificationError
-from streammetrics.history.store import MetricStore
 from streammetrics.rows.frames import to_frame
 
 WAIT = 1.0  # maximum seconds that a source waits for rows, so that the loop can be stopped
