@@ -108,6 +108,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
         ("histories", 3),
         ("integrations", 4),
         ("thresholds", 2),
+        ("faq", 3),
     ],
 )
 @pytest.mark.usefixtures("directory")
@@ -132,6 +133,7 @@ OUTPUTS = (
     "why-bounds",
     "late-labels",
     "thresholds",
+    "faq",
 )
 for name in OUTPUTS:
     PAGES.remove(ROOT / "docs" / f"{name}.md")  # of which more is asked
@@ -152,3 +154,18 @@ def test_the_reference_has_every_metric():
     assert "- Computed from `ErrorMoments(families=('poisson',))`: `weight`, `poisson_deviance_sum`" in text
     assert "Computed from :" not in text
     assert "    Bounded(" not in text
+
+
+def test_calls_of_the_table_by_purpose_exist():
+    """Python calls and arguments are public, and options belong to some command."""
+    text = (ROOT / "docs" / "which.md").read_text(encoding="utf-8")
+    api = (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8")
+    known = {"sm": "streammetrics.", "report": "streammetrics.Report.", "acc": "streammetrics.Accumulator."}
+    calls = re.findall(r"\b(sm|report|acc)\.(plot\.\w+|\w+)", text)
+    assert len(calls) > 30
+    for owner, name in calls:
+        assert known[owner] + name in api or name.startswith("plot."), (owner, name)
+    commands = main.commands | {f"store {name}": command for name, command in main.commands["store"].commands.items()}
+    options = {option for command in commands.values() for parameter in command.params for option in parameter.opts}
+    assert set(re.findall(r"(?<=[` ])--[a-z-]+", text)) <= options
+    assert set(re.findall(r"`streammetrics ((?:store )?[a-z]+)", text)) <= {*commands}
