@@ -10,11 +10,9 @@ from playwright.sync_api import sync_playwright
 
 with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--headless", "--no-sandbox"])
-    page = browser.new_page(viewport={"width": 900, "height": 800}, device_scale_factor=1.5, color_scheme="light")
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
     page.goto(Path(sys.argv[1]).resolve().as_uri())
-    page.select_option("#segment", label="app")
-    page.wait_for_function("document.getElementById('chosen').textContent.endsWith('app')")
-    bottom = page.locator(".panel").bounding_box()
-    clip = {"x": 0, "y": 0, "width": 900, "height": bottom["y"] + bottom["height"] + 12}
+    bottom = page.locator(".charts").first.bounding_box()
+    clip = {"x": 0, "y": 0, "width": 1280, "height": bottom["y"] + bottom["height"] + 12}
     page.screenshot(path=str(Path(__file__).with_name("history.png")), clip=clip, full_page=True)
     browser.close()

@@ -31,10 +31,10 @@ def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str
     return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
 
 
-def reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:
-    """The ends of an axis: the values, within the range of the metric."""
+def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, float]:
+    """The ends of an axis: the values, within a range, such as that of a metric."""
     low, high = extent(*columns)
-    least, most = metric.range
+    least, most = within
     return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
 
 

@@ -19,14 +19,18 @@ CONFIG: Spec = {
     "font": FONT,
     "aria": False,
     "view": {"stroke": None},
-    "axis": {"labelColor": QUIET, "titleColor": QUIET, "gridColor": GRID, "tickColor": GRID, "domainColor": GRID}
+    "axis": {"labelColor": QUIET, "titleColor": QUIET, "gridColor": GRID, "ticks": False, "domainColor": GRID}
     | {"labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal", "titlePadding": 8, "aria": False},
     "legend": {"labelColor": "var(--text)", "titleColor": QUIET, "titleFontWeight": "normal", "aria": False}
     | {"labelFontSize": 11.5, "titleFontSize": 11, "padding": 0, "offset": 10},
 }
 TAG = re.compile("<[^>]*>")
 UNSEEN = re.compile(r'<path class="(?:back|fore)ground"')
-NEEDLESS = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"]*"| opacity="1"')
+NEEDLESS = re.compile(
+    r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"]*"'
+    r'| (?:opacity|stroke-width)="1"| [xy]2="0"| font-weight="normal"| stroke-dasharray="1,0"'
+    r'| transform="translate\(0,0\)"'
+)
 TOLD = re.compile(r'<path aria-label="([^"]*)"')
 GEOMETRY = re.compile(r' (?:d|transform)="[^"]*"')
 FINE = re.compile(r"(?<=\.\d)\d+")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said
-from streammetrics.charts.picture import Axis, Layer, Picture, between, extent
+from streammetrics.charts.picture import Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series
 from streammetrics.errors import ReportError
 from streammetrics.frame import hidden
@@ -19,6 +19,7 @@ from streammetrics.rows.roles import several
 from streammetrics.text.values import beyond_python, dates
 
 TIME = hidden("time")
+BREACH = "breach of a rule"  # series
 MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in color and dashes only
 
 
@@ -33,7 +34,7 @@ def over_time(
     report, found, rows = _rows(report, metric, window, by, keys)
     lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
     title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
-    [picture] = _pictures(report, found, window, {title: lines.of(rows)}, lines, lines.note)
+    [picture] = _of_metric(report, found, window, {title: lines.of(rows)}, lines, lines.note)
     return picture
 
 
@@ -46,7 +47,8 @@ def each_over_time(report: Drawn, /, metric: str | Metric, window: str, by: str)
     frame = lines.of(segments.of(rows).rename({"series": PLACE}))
     title, note = f"{words(found)} over time by {segments.legend}", "; ".join(filter(None, (segments.note, lines.note)))
     parts = {f"{title}: {name}": frame.filter(pl.col(PLACE) == name) for name in segments.names}
-    return dict(zip(segments.names, _pictures(report, found, window, parts, lines, note), strict=True))
+    drawn = _of_metric(report, found, window, parts, lines, note)
+    return dict(zip(segments.names, drawn, strict=True))
 
 
 def _rows(
@@ -66,20 +68,54 @@ def _rows(
     return report, report.find(metric), rows
 
 
-def _pictures(
+def _of_metric(
     report: Drawn, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
 ) -> list[Picture]:
-    """A picture for each part of the rows, by its title, all with the same axes."""
+    y = Axis(axis_title(metric), *metric.range)
+    told = better(metric)
+    dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
+    return timelines(
+        parts, window, y, report.confidence, lines.names, legend=lines.legend, note=note, caption=told, dots=dots
+    )
+
+
+def timelines(
+    parts: Mapping[str, pl.DataFrame],
+    window: str,
+    y: Axis,
+    confidence: float | None,
+    names: Sequence[str],
+    *,
+    legend: str = "",
+    note: str = "",
+    caption: str = "",
+    limits: Mapping[str, Sequence[float]] | None = None,
+    dots: bool = False,
+) -> list[Picture]:
+    """Return a picture for each part of the rows of a metric, by its title, all with the same axes.
+
+    Rows have a column ``series`` with one of the ``names``. Those of the series `BREACH` are dots, which others have
+    only with ``dots``. ``y`` has the title of the axis and the ends that it cannot exceed. Limits are horizontal lines.
+    """
     parts = {title: _timed(part, window) for title, part in parts.items()}
-    frame = pl.concat(parts.values())
-    low, high, how = interval_columns(frame, report.confidence)
+    frame, limits = pl.concat(parts.values(), how="diagonal_relaxed"), limits or {}
+    low, high, how = interval_columns(frame, confidence)
     times = tuple(frame["x"].unique().sort().to_physical())
     x = Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time", windows=times)
-    y = Axis(axis_title(metric), *reach(metric, frame["value"], frame[low], frame[high]))
+    also = pl.Series([limit for title in parts for limit in limits.get(title, ())], dtype=pl.Float64)
+    y = Axis(y.title, *reach((y.low, y.high), frame["value"], frame[low], frame[high], also))
     subtitle = "; ".join(filter(None, (note, how and f"band: {how}")))
-    dots = frame.height <= MOST_DOTS * len(parts)
     return [
-        Picture(title, x, y, _layers(part, low, high, y, dots), lines.names, lines.legend, subtitle, better(metric))
+        Picture(
+            title,
+            x,
+            y,
+            [*(line((x.low, x.high), (at, at)) for at in limits.get(title, ())), *_layers(part, low, high, y, dots)],
+            tuple(name for name in names if name != BREACH or name in part["series"]),
+            legend,
+            subtitle,
+            caption,
+        )
         for title, part in parts.items()
     ]
 
@@ -96,10 +132,12 @@ def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
 
 def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> list[Layer]:
     """A band and a line of each series, with dots unless there are too many."""
-    ends = (frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
-    layers = [between(*ends), Layer("line", frame.select("series", "x", y="value").sort("series"))]
+    lines, breached = frame.filter(pl.col("series") != BREACH), frame.filter(series=BREACH)
+    ends = (lines.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
+    layers = [between(*ends), Layer("line", lines.select("series", "x", y="value").sort("series"))]
     told = pl.format("{}: {}", TIME, said(low, high))
-    return [*layers, Layer("dot", frame.select("series", "x", y="value", text=told))] if dots else layers
+    marked = frame if dots else breached
+    return [*layers, Layer("dot", marked.select("series", "x", y="value", text=told))] if marked.height else layers
 
 
 def window_of(report: Drawn) -> list[str]:

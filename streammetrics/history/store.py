@@ -281,13 +281,13 @@ class MetricStore:
     ) -> None:
         """Write the history as one HTML page, which needs no server and no network.
 
-        A chart shows any metric of any segment over any time range, with certified bounds and confidence intervals.
-        Below it are windows with breached rules, the number of rows, and the drift (PSI).
+        It lists the breaches of rules, and shows every metric over time, with certified bounds and confidence
+        intervals, limits of rules and breaches, the number of rows, and the drift (PSI): of all rows, and of each
+        segment. Of many segments, it shows those with the latest breaches, and the worst.
 
         Args:
             path: File to write.
-            metrics: Metrics to choose from, in addition to those of the rules. Defaults to the first of each statistic.
-                Each takes about 2.5 bytes per segment and window.
+            metrics: Metrics to show, in addition to those of the rules. Defaults to the first of each statistic.
             by: Group columns whose values are shown as segments, one column at a time. Defaults to all. Those of rules
                 are added.
             since: Start of the time range. Same formats as in `query`.
@@ -302,7 +302,7 @@ class MetricStore:
 
         Raises:
             SpecificationError: If ``scores`` is not a history of the same windows and models, a rule has the window
-            among its segments, or ``reference`` is not a period.
+            among its segments, ``reference`` is not a period, or the ``plot`` extra is not installed.
             MetricError: If a metric is not available.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.
@@ -315,8 +315,8 @@ class MetricStore:
         ...     added = store.append(sm.binary(y_true="y", y_score="p", by="day").update(days), batch_id="January")
         ...     store.save_html(f"{directory}/history.html", rules=sm.Rule("accuracy >= 0.8"))
         """
-        from streammetrics.history.page import course  # when it is needed
-        from streammetrics.html.history import history_page
+        from streammetrics.history.course import course  # when they are needed
+        from streammetrics.history.page import history_page
 
         if scores is not None:
             require_history("scores", scores)

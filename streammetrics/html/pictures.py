@@ -135,18 +135,19 @@ def each_over_time(report: Readings, total: Readings, interactive: bool) -> str:
             drawn = charts.each_over_time(report, metric, window, column)
         except (MetricError, ReportError):
             continue
-        made.append(_small_multiples(f"{title} {column}", drawn, f"time{len(made)}of", interactive))
+        made.append(small_multiples(f"{title} {column}", drawn, f"time{len(made)}of", interactive))
     return "".join(made)
 
 
-def _small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, interactive: bool) -> str:
+def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, interactive: bool) -> str:
     """Charts with names below a title, a subtitle, and a caption, which are the same for all."""
     shown = {name: picture for name, picture in drawn.items() if not picture.empty}
     if not shown:
         return ""
     told = described(next(iter(shown.values())))
     cards = (figure(picture, f"{identity}{i}", interactive, name) for i, (name, picture) in enumerate(shown.items()))
-    head = f'<h3 class="over">{markup(title)}</h3><p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
+    over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
+    head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
     return f'{head}<div class="charts">{"".join(cards)}</div>'
 
 

@@ -1,0 +1,262 @@
+"""Content of the page of a history: metrics, rows, and drift of every segment over time, and breaches of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.accumulator import Accumulator
+from streammetrics.charts import Axis
+from streammetrics.charts.estimates import axis_title
+from streammetrics.charts.windows import BREACH
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.frame import KEPT, METRIC, hidden, keys_of
+from streammetrics.history.breaches import breaches
+from streammetrics.history.rules import Rule, rules_of
+from streammetrics.history.views import Cut, Part, View
+from streammetrics.history.windows import Windows, after, clock, time_of
+from streammetrics.html.cards import prose
+from streammetrics.metrics import Metric
+from streammetrics.metrics.words import better, words
+from streammetrics.reading.available import columns_of
+from streammetrics.reading.distributions import distributions
+from streammetrics.rows.roles import MODEL, several
+from streammetrics.text.values import where
+
+ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
+VOLUME = (ROWS, DROPPED)
+ALL_ROWS, CHANCE = "All rows", "PSI by chance"
+MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is measured for the first available one
+REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
+BINS = 10  # of the PSI
+SEGMENT, CUT, PLACE, RUN = hidden("segment"), hidden("cut"), hidden("place"), hidden("run")
+STABLE = "Below 0.1 counts as stable, above 0.25 as shifted. Without drift, sampling alone gives values near the line."
+
+Period: TypeAlias = str | tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A chart for each segment: rows with columns `SEGMENT`, the window, ``series``, values and bounds.
+
+    A higher ``value`` is worse if ``high`` is set. ``limits`` has the limits of rules, by segment.
+    """
+
+    title: str
+    rows: pl.DataFrame
+    names: tuple[str, ...]
+    y: Axis
+    what: str
+    high: bool
+    limits: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Content of the page of a history.
+
+    ``breaches`` has columns `SEGMENT`, ``first`` and ``last`` (numbers of windows), and ``rule``, the latest first.
+    """
+
+    windows: pl.Series
+    segments: int
+    measures: list[Measure]
+    rules: int
+    breaches: pl.DataFrame
+    confidence: float | None
+
+
+def course(
+    history: Windows,
+    metrics: Sequence[str] | None,
+    by: str | Sequence[str] | None,
+    times: tuple[date | str | None, date | str | None],
+    rules: Rule | Sequence[Rule],
+    scores: Windows | None,
+    reference: Period | None,
+    confidence: float | None,
+) -> Course:
+    """Return the content of the page. See `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
+    rules = rules_of(rules)
+    is_pair = isinstance(reference, list | tuple) and len(reference) == 2
+    if not (reference is None or isinstance(reference, str) or is_pair):
+        raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
+    empty, windows = history.empty, _windows(history, scores, *times)
+    if any(windows.name in rule.by for rule in rules):
+        raise SpecificationError(
+            f"Rule field 'by' cannot contain the window {windows.name!r} on a page of the history."
+        )
+    columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
+    view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
+    names = _metrics(empty, metrics, rules)
+    found = _by_segment(view.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
+    breached = [
+        _by_segment([(rule.by, frame)], windows.name)
+        for rule, frame in zip(rules, breaches(history, rules, windows, scores), strict=True)
+    ]
+    early = scores or history  # if rows do not wait for labels
+    view = view.within(early.empty.roles.by)
+    counted = found.filter(pl.col(METRIC) == ROWS)
+    also = found.filter(pl.col(METRIC) == DROPPED).filter((pl.col("value") > 0).any())
+    if scores is not None:
+        counted = _by_segment(view.estimates(scores, [ROWS], None), windows.name)
+        also = counted.with_columns(pl.lit(SCORED).alias(METRIC))
+    *measures, volume = (
+        measure
+        for metric in empty.finalize([*(name for name in names if name != ROWS), ROWS]).metrics
+        for measure in _of_metric(metric, found, windows.name, rules, breached, empty)
+    )
+    every = pl.concat([volume.rows, also.with_columns(series=METRIC)], how="diagonal_relaxed")
+    others = also[METRIC].unique().to_list()
+    measures.append(replace(volume, rows=every, names=(*volume.names[:1], *others, BREACH)))
+    scored = windows.filter(windows.is_in(early.starts.implode()))
+    if of := _distribution(early.empty, scored):
+        period = reference or _first(scored)
+        against = _said(period, reference is None, windows, scored)
+        what = f"PSI compares the distribution of {of} with {against}. {STABLE}"
+        moved = _drift(view, early, of, period, counted)
+        drawn = (DRIFT, *([CHANCE] if CHANCE in moved["series"] else []))
+        measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}))
+    segments = pl.concat([found, counted], how="diagonal_relaxed")[SEGMENT].n_unique()
+    return Course(windows, segments, measures, len(rules), _runs(rules, breached, windows), confidence)
+
+
+def _by_segment(parts: Iterable[Part], window: str) -> pl.DataFrame:
+    """The rows of all cuts, sorted by segment, with their segment in words."""
+    of_cuts: dict[Cut, list[pl.DataFrame]] = {}
+    for cut, frame in parts:
+        of_cuts.setdefault(cut, []).append(frame)
+    found = []
+    for cut, frames in of_cuts.items():
+        frame = pl.concat(frames, how="diagonal_relaxed")
+        keys = [c for c in (keys_of(frame) if METRIC in frame.columns else frame.columns) if c not in (window, *KEPT)]
+        named = where(frame.sort(keys, maintain_order=True).select(keys), keys) if keys else pl.lit(ALL_ROWS)
+        frame = frame.sort(keys, maintain_order=True) if keys else frame
+        own = [c for c in frame.columns if c not in keys or c == MODEL]
+        found.append(frame.select(*own, named.alias(SEGMENT), pl.lit("/".join(cut)).alias(CUT)))
+    return pl.concat(found, how="diagonal_relaxed")
+
+
+def _of_metric(
+    metric: Metric,
+    found: pl.DataFrame,
+    window: str,
+    rules: Sequence[Rule],
+    breached: Sequence[pl.DataFrame],
+    empty: Accumulator,
+) -> Iterator[Measure]:
+    """A metric, at each threshold and of each label if there are several, with the limits and breaches of its rules."""
+    own = found.filter(pl.col(METRIC) == metric.name)
+    kept = [c for c in KEPT if c in own.columns]
+    alone = own.select(kept).n_unique() == 1 if kept else True
+    limits, marks = dict[str, list[float]](), [own.select(SEGMENT, window).clear()]
+    for rule, runs in zip(rules, breached, strict=True):
+        plain = rule.measure is None and rule.against is None and not rule.before_labels
+        if plain and empty.finalize([rule.required.metric]).metrics[0].name == metric.name:
+            of_rule = own.filter(pl.col(CUT) == "/".join(rule.by))
+            of_rule = of_rule if rule.model is None else of_rule.filter(pl.col(MODEL) == rule.model)
+            for segment in of_rule[SEGMENT].unique():
+                limits.setdefault(segment, []).append(rule.required.limit)
+            marks.append(runs.select(SEGMENT, window))
+    marked = pl.concat(marks, how="vertical_relaxed").unique()
+    what = " ".join(filter(None, (prose(metric), better(metric))))
+    for rows in own.partition_by(kept, maintain_order=True) if kept else [own]:
+        name = words(metric) if alone else text.named(rows.row(0, named=True), kept)
+        line = rows.with_columns(series=pl.lit(name))
+        dots = rows.join(marked, on=[SEGMENT, window], how="semi", nulls_equal=True)
+        both = pl.concat([line, dots.with_columns(series=pl.lit(BREACH))])
+        y = Axis(axis_title(metric), *metric.range)
+        yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits)
+
+
+def _drift(view: View, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
+    """The PSI of every segment and window, and that which sampling alone gives against a fixed reference."""
+    window = view.windows.name
+    if isinstance(period, str):
+        return _by_segment(view.drifts(early, of, period), window).with_columns(series=METRIC)
+    base = view.reference(early, *period)
+    moved = _by_segment(view.drifts(early, of, base), window).with_columns(series=METRIC)
+    sizes = _by_segment([(cut, acc.finalize([ROWS]).frame) for cut, acc in base.items()], window)
+    both = counted.join(sizes.select(SEGMENT, base="value"), on=SEGMENT).filter(pl.col("value") > 0, pl.col("base") > 0)
+    chance = (BINS - 1) * (1 / pl.col("value") + 1 / pl.col("base"))
+    expected = both.select(
+        SEGMENT, CUT, window, pl.lit(CHANCE).alias("series"), value=chance, lower=chance, upper=chance
+    )
+    return pl.concat([moved, expected], how="diagonal_relaxed")
+
+
+def _runs(rules: Sequence[Rule], breached: Sequence[pl.DataFrame], windows: pl.Series) -> pl.DataFrame:
+    """Breaches in windows one after the other, the latest first: segment, numbers of the windows, and rule."""
+    places = pl.DataFrame({windows.name: windows}).with_row_index(PLACE)
+    parts = [pl.DataFrame(schema={SEGMENT: pl.String, "first": pl.UInt32, "last": pl.UInt32, "rule": pl.String})]
+    for rule, frame in zip(rules, breached, strict=True):
+        numbered = frame.cast({windows.name: windows.dtype}).join(places, on=windows.name).sort(SEGMENT, PLACE)
+        run = pl.col(PLACE).cast(pl.Int64) - pl.int_range(pl.len()).over(SEGMENT)
+        ends = numbered.group_by(SEGMENT, run.alias(RUN), maintain_order=True).agg(
+            first=pl.min(PLACE), last=pl.max(PLACE)
+        )
+        parts.append(ends.select(SEGMENT, "first", "last", rule=pl.lit(_rule(rule))))
+    return pl.concat(parts).sort("last", "first", descending=True, maintain_order=True)
+
+
+def _rule(rule: Rule) -> str:
+    """A rule in words."""
+    said = f"{rule.name}: {rule}" if rule.name else str(rule)
+    said += "" if rule.always else f", over {rule.over}"
+    return said + (", severity warn" if rule.severity == "warn" else "")
+
+
+def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:
+    """All windows of both histories in a time range."""
+    found = [own.starts for own in (history, scores) if own is not None]
+    if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
+        raise SpecificationError("Both histories must have the same window column, of the same type.")
+    windows = every = pl.concat(found).unique().sort()
+    if since is not None:
+        windows = windows.filter(clock(windows) >= time_of(since, windows)[0])
+    if until is not None:
+        windows = windows.filter(clock(windows) < time_of(until, windows)[0])
+    if windows.is_empty():
+        newest = "" if every.is_empty() else f" in this time range. Newest window: {every[-1]}"
+        raise StateError(f"The history at {history.uri} has no windows{newest}.")
+    after(windows)  # which must be a time
+    return windows
+
+
+def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
+    """The metrics to choose from: those of rules, and requested ones or the first of each statistic; volume last."""
+    usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
+    tables = columns_of(empty.statistics, empty.roles.labels)
+    first = [next((m for m in usual if m.readable(table)), None) for table in tables]
+    ruled = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
+    counts = [name for name in ruled if name in VOLUME]  # which the page has below every metric
+    wanted = [name for name in ruled if name not in VOLUME]
+    wanted += [*([m.name for m in usual if m in first] if given is None else several(given)), *counts]
+    return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted or [ROWS]).metrics))
+
+
+def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:
+    """The distribution to measure drift of, if available and if there is a window to compare."""
+    kept = distributions(empty.state)
+    return next((of for of in MEASURED if of in kept), None) if len(windows) > 1 else None
+
+
+def _first(windows: pl.Series) -> Period:
+    """The first windows of a history, as a time range."""
+    size = max(1, min(REFERENCE, len(windows) // 4))
+    return windows[0], windows[min(size, len(windows) - 1)]
+
+
+def _said(period: Period, usual: bool, windows: pl.Series, scored: pl.Series) -> str:
+    """A reference in words: as it was given, or the first of the windows with scores."""
+    if isinstance(period, str):
+        return f"the {period} before each window"
+    if not usual:
+        return f"{period[0]} to {period[1]}"
+    size, which = (scored < period[1]).sum(), " with scores" if len(scored) < len(windows) else ""
+    return f"the first {f'{size} windows' if size > 1 else 'window'}{which}"
