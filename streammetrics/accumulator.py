@@ -19,12 +19,11 @@ from streammetrics.rows.batches import read
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
 from streammetrics.state import storage
 from streammetrics.state import tables as states
-from streammetrics.state.content import Content
+from streammetrics.state.content import Content, no_state
 from streammetrics.state.limit import MAX_GROUPS, NO_LIMIT, GroupLimit
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.tables import State
-from streammetrics.state.tally import no_state
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
@@ -134,7 +133,7 @@ class Accumulator:
     def _start(self, saved: Saved, limit: GroupLimit) -> None:
         self.roles: Roles = saved.roles
         self.metrics: tuple[str, ...] | None = saved.metrics
-        self._content = Content(saved.roles, saved.state, limit)
+        self._content = Content(saved.roles, saved.state.statistics, limit, saved.state)
         self._own_lock = new_lock()
 
     @classmethod
@@ -197,8 +196,8 @@ class Accumulator:
         """Merge another accumulator into this one, in place, and return this one. `merge` returns a new one.
 
         Raises:
-            MergeError: If the specifications differ, ``other`` is not an accumulator, or a sum of losses would exceed
-                4e12. Both accumulators then stay unchanged.
+            MergeError: If the specifications differ, or ``other`` is not an accumulator. Both accumulators then stay
+                unchanged.
             ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 
@@ -255,7 +254,7 @@ class Accumulator:
         """Return a new accumulator with the rows of this one and others, which stay unchanged.
 
         Raises:
-            MergeError: If the specifications differ, or a sum of losses would exceed 4e12.
+            MergeError: If the specifications differ.
             ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 

@@ -26,6 +26,7 @@ from streammetrics.text import few
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
 GRACE = 20  # steps that a source may take to return after an interrupt
+END = object()  # of a source
 
 
 @overload
@@ -95,15 +96,12 @@ def accumulate(
     targets = list(filled.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH, labeling([target.roles for target in targets]))
-    feed = _Feed(stream.batches)
-    threads = workers or os.cpu_count() or 1
-    parts = [_Part(targets) for _ in range(threads)]
-    common = _Part(targets)
+    shared, *parts = (_Part(targets) for _ in range(1 + (workers or os.cpu_count() or 1)))
     with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
         try:
-            _run(feed, [_Worker(part, common) for part in parts], bar)
+            _run(_Feed(stream.batches), parts, shared, bar)
         finally:
-            uninterrupted(lambda: _absorb(targets, [common, *parts]))
+            uninterrupted(lambda: _merge(targets, [shared, *parts]))
     return filled[""] if isinstance(given, Accumulator) else filled
 
 
@@ -193,45 +191,43 @@ def require_rows(filled: Iterable[Accumulator], source: Source) -> None:
 
 
 class _Part:
-    """One content per accumulator, all of the same batches."""
+    """One content per accumulator, all of the same batches: those of a thread, or those that threads count together."""
 
     def __init__(self, targets: Sequence[Accumulator]) -> None:
         self.contents = [target._content.empty() for target in targets]
-        self.lock = threading.Lock()
+        self.numbering = threading.Lock()
         self.failed = False  # if memory runs out, contents can contain different batches, or a part of one
+        self.busy = False  # whether its thread has drawn a batch and not yet processed it
+        self.done = threading.Event()  # an interrupted Thread.join would consider a thread ended
 
     def add(self, rows: Sequence[Batch]) -> None:
         """Add one batch to all contents, or to none if one of them rejects it."""
-        with self.lock:
-            self._require(rows)
-            with self._counting():
-                for content, more in zip(self.contents, rows, strict=True):
-                    content.add(more)
-
-    def add_with_others(self, rows: Sequence[Batch]) -> bool:
-        """Add one batch to all contents while other threads add others, and return whether that is possible."""
-        pairs = list(zip(self.contents, rows, strict=True))
-        shared = all(content.can_be_shared for content in self.contents)
-        if not shared or not any(content.are_many(more) for content, more in pairs):
-            return False
-        with self.lock:
-            self._require(rows)
-            tallies = [content.tally(more) for content, more in pairs]
-        if any(tally is None for tally in tallies):
-            return False
-        with self._counting():
-            for (content, more), tally in zip(pairs, tallies, strict=True):
-                if tally is not None:
-                    content.count(tally, more)
-        return True
-
-    def _require(self, rows: Sequence[Batch]) -> None:
         for content, more in zip(self.contents, rows, strict=True):
             content.require(more)
+        with self._counting():
+            for content, more in zip(self.contents, rows, strict=True):
+                content.add(more)
+
+    def add_together(self, rows: Sequence[Batch]) -> bool:
+        """Add one batch while other threads add others, if they would need as many cells each. Return whether it is."""
+        pairs = list(zip(self.contents, rows, strict=True))
+        merges_groups = any(content.limit.overflow == "other" for content in self.contents)
+        if merges_groups or not any(content.fills_many_cells(more) for content, more in pairs):
+            return False
+        with self.numbering:
+            if not all(content.takes(more.groups) for content, more in pairs):
+                return False
+            for content, more in pairs:
+                content.require(more)
+            numbers = [content.number(more) for content, more in pairs]
+        with self._counting():
+            for (content, more), of_groups in zip(pairs, numbers, strict=True):
+                content.count(more, of_groups)
+        return True
 
     def observe(self) -> None:
         """Count the buffered rows."""
-        with self.lock, self._counting():
+        with self._counting():
             for content in self.contents:
                 content.observe()
 
@@ -244,22 +240,6 @@ class _Part:
             raise
 
 
-class _Worker:
-    """A thread, which counts batches in its own part, or, if they fill many bins, in a part shared by all."""
-
-    def __init__(self, own: _Part, common: _Part) -> None:
-        self.own = own
-        self.common = common
-        self.busy = False  # while a batch is drawn and not yet processed
-        self.done = threading.Event()  # an interrupted Thread.join would consider a thread ended
-
-    def add(self, batch: Any) -> None:
-        """Add one batch to one of the parts."""
-        rows = [read(batch, content.roles) for content in self.own.contents]
-        if not self.common.add_with_others(rows):
-            self.own.add(rows)
-
-
 class _Feed:
     """Gives batches to several threads, one at a time, until it is stopped."""
 
@@ -267,21 +247,19 @@ class _Feed:
         self._batches = batches
         self._lock = threading.Lock()
         self.stopped = False
+        self.closed = False  # whether it is too late for batches that the source still returns
         self.error: BaseException | None = None
 
-    def to(self, worker: _Worker) -> Iterator[Any]:
-        """Batches for a thread."""
+    def to(self, part: _Part) -> Iterator[Any]:
+        """Batches for a thread, which is busy with each, and after the last."""
         while True:
-            worker.busy = False
             with self._lock:
-                if self.stopped:
-                    return
-                try:
-                    batch = next(self._batches)
-                except StopIteration:
-                    return
-                worker.busy = True
+                batch = END if self.stopped else next(self._batches, END)
+                part.busy = True
+            if batch is END or self.closed:
+                return
             yield batch
+            part.busy = False
 
     def stop(self, error: BaseException | None = None) -> None:
         """Hand out no more batches. Store the first error."""
@@ -289,47 +267,54 @@ class _Feed:
         self.error = self.error or error
 
 
-def _run(feed: _Feed, workers: Sequence[_Worker], bar: Any) -> None:
-    def work(worker: _Worker) -> None:
+def _run(feed: _Feed, parts: Sequence[_Part], shared: _Part, bar: Any) -> None:
+    """Count batches in one thread per part."""
+
+    def work(part: _Part) -> None:
         try:
-            for batch in feed.to(worker):
-                worker.add(batch)
+            for batch in feed.to(part):
+                rows = [read(batch, content.roles) for content in part.contents]
+                if not shared.add_together(rows):
+                    part.add(rows)
                 if bar is not None:
                     bar.update(_height(batch))
-            worker.own.observe()  # here, where several threads do it in parallel
+            if not feed.closed:
+                part.observe()  # here, where several threads do it in parallel
         except BaseException as error:
             feed.stop(error)
         finally:
-            worker.busy = False
-            worker.done.set()
+            part.busy = False
+            part.done.set()
 
-    threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers]
+    threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
     try:
         for thread in threads:
             thread.start()
-        for worker in workers:
-            while not (worker.done.wait(STEP) or feed.stopped):
+        for part in parts:
+            while not (part.done.wait(STEP) or feed.stopped):
                 pass
     finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()
-        uninterrupted(lambda: _let_finish(workers))
+        uninterrupted(lambda: _let_finish(feed, parts))
     if feed.error is not None:
         raise feed.error
 
 
-def _let_finish(workers: Sequence[_Worker]) -> None:
+def _let_finish(feed: _Feed, parts: Sequence[_Part]) -> None:
     steps = GRACE  # not a time, which passes while a busy machine runs no thread
-    for worker in workers:
-        while (worker.busy or steps > 0) and not worker.done.wait(STEP):
-            steps -= 1
-
-
-def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
-    """Merge what the threads have processed into the accumulators: into all, or into none if one of them rejects it."""
-    total, error = _Part(targets), None
     for part in parts:
-        if part.failed:
-            continue
+        while steps > 0 and not part.done.wait(STEP):
+            steps -= 1
+    feed.closed = True
+    for part in parts:
+        while part.busy and not part.done.wait(STEP):
+            pass
+
+
+def _merge(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
+    """Merge what the threads have counted into the accumulators: into all, or into none if one of them rejects it."""
+    total, error = _Part(targets), None
+    for part in (part for part in parts if not part.failed):
         pairs = list(zip(total.contents, part.contents, strict=True))
         try:
             part.observe()

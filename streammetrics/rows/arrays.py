@@ -16,7 +16,7 @@ from streammetrics import core
 from streammetrics.core import Codes, Runs
 from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.codes import find, number
-from streammetrics.rows.roles import MODEL, SINGLE, Roles
+from streammetrics.rows.roles import SINGLE, Roles
 
 Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[str, str]  # of models
@@ -26,9 +26,8 @@ Pair: TypeAlias = tuple[str, str]  # of models
 class Rows:
     """Rows of one model as arrays, arranged by group, as statistics process them.
 
-    ``groups`` has a row for each group of the block (and no columns if rows are not grouped), ``numbers`` the number of
-    each group in the counters, ``dropped`` the number of its dropped rows. Rows from ``starts[i]`` up to
-    ``starts[i + 1]`` belong to group ``local[i]`` of the block.
+    ``numbers`` has the number of each group of the block in the counters, ``dropped`` the number of its dropped rows.
+    Rows from ``starts[i]`` up to ``starts[i + 1]`` belong to group ``local[i]`` of the block.
 
     ``truth``, ``predicted``, and ``score`` have one array per label of a multilabel task. ``score`` has one per class
     of a multiclass task. Otherwise each has one array, or none without a column. True and predicted values are 0 or 1,
@@ -39,7 +38,6 @@ class Rows:
     and the score of this model and of the other.
     """
 
-    groups: pl.DataFrame
     numbers: Codes
     dropped: NDArray[np.int64]
     starts: Codes
@@ -122,15 +120,23 @@ class Rows:
         )
 
 
-def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Sequence[Pair] = ()) -> list[Rows]:
-    """Return some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair."""
-    part = slice(start, end)
-    of_model = {model: _rows(batch, part, (model,), roles) for model in roles.models}
-    whole = all(rows.size == end - start for rows in of_model.values())
-    for one, other in pairs:
-        both = _together(of_model[one], of_model[other]) if whole else _rows(batch, part, (one, other), roles)
-        of_model[one] = replace(of_model[one], beside={**of_model[one].beside, (one, other): both})
-    return list(of_model.values())
+def rows_by_model(
+    batch: Batch, piece: slice, numbers: Codes | None = None, pairs: Sequence[Pair] = ()
+) -> Iterator[Rows]:
+    """Yield some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair.
+
+    ``numbers`` are those of the groups in the counters: shape (models, groups).
+    """
+    models = batch.roles.models
+    of_model = {model: _rows(batch, piece, (model,)) for model in models}
+    whole = all(rows.size == piece.stop - piece.start for rows in of_model.values())
+    for i, model in enumerate(models):
+        rows = of_model[model] if numbers is None else replace(of_model[model], numbers=numbers[i])
+        own = [pair for pair in pairs if pair[0] == model]
+        if own:
+            both = [_together(rows, of_model[pair[1]]) if whole else _rows(batch, piece, pair) for pair in own]
+            rows = replace(rows, beside=dict(zip(own, both, strict=True)))
+        yield rows
 
 
 def _together(one: Rows, other: Rows) -> Rows:
@@ -144,15 +150,11 @@ def _together(one: Rows, other: Rows) -> Rows:
     )
 
 
-def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> Rows:
-    groups, codes = batch.groups
-    codes = None if codes is None else codes[part]
-    if models != (SINGLE,):
-        model = pl.lit(models[0]).alias(MODEL)
-        groups = groups.with_columns(model) if groups.width else pl.select(model)
+def _rows(batch: Batch, piece: slice, models: tuple[str, ...]) -> Rows:
+    roles, codes = batch.roles, None if batch.codes is None else batch.codes[piece]
     own = [field for model in (SINGLE, *models) for field in batch.columns if field.model == model]
-    columns = {field: batch.columns[field][part] for field in own}
-    group_count = max(groups.height, 1 - len(roles.keys))
+    columns = {field: batch.columns[field][piece] for field in own}
+    group_count = 1 if codes is None else batch.groups.height
     dropped = np.zeros(group_count, dtype=np.int64)
     keep = _rows_to_keep(columns)
     if keep is not None:
@@ -163,11 +165,10 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
         else:
             dropped += np.bincount(codes[~kept], minlength=group_count)
             codes = codes[kept]
-    size = len(next(iter(columns.values()))) if columns else part.stop - part.start
+    size = len(next(iter(columns.values()))) if columns else piece.stop - piece.start
     arrays, labels = _arrays(columns, roles)
     scores = [a for field, a in arrays.items() if field.role == "score"]
     rows = Rows(
-        groups,
         np.arange(group_count),
         dropped,
         np.array([0, size]),

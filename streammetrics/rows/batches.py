@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -18,7 +18,7 @@ from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import HEAVIEST, Reader, require_columns
 from streammetrics.rows.folds import fold
 from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
-from streammetrics.rows.roles import FOLD, LABEL, SEVERAL, SINGLE, Roles
+from streammetrics.rows.roles import FOLD, LABEL, MODEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
 
 
@@ -46,6 +46,7 @@ class Batch:
     of class labels that are not declared.
     """
 
+    roles: Roles
     height: int
     keys: Sequence[pl.Series]
     columns: dict[Field, pl.Series]
@@ -65,29 +66,50 @@ class Batch:
         """Whether the scores of both have the same types, so that their rows can be buffered together."""
         return all(s.dtype == other.columns[f].dtype for f, s in self.columns.items() if f.role == "score")
 
-    def end_of_piece(self, start: int, rows: int) -> int:
-        """The end of a piece of at least this many rows, at the end of a memory chunk if possible, to save a copy."""
-        if self.height - start < 2 * rows:
-            return self.height
+    def pieces(self, rows: int) -> Iterator[slice]:
+        """Pieces of at least this many rows, at least one. They end with memory chunks if possible, to save a copy."""
         floats = [s for s in self.columns.values() if s.dtype.is_float()]  # the largest to copy
         column = next(iter(floats or self.columns.values()), None)
-        ends = () if column is None else accumulate(column.chunk_lengths())
-        last = min(start + rows * 3 // 2, self.height - rows)
-        return next((end for end in ends if start + rows <= end <= last), start + rows)
+        ends = () if column is None else (*accumulate(column.chunk_lengths()),)
+        start = 0
+        while self.height - start >= 2 * rows:
+            last = min(start + rows * 3 // 2, self.height - rows)
+            end = next((end for end in ends if start + rows <= end <= last), start + rows)
+            yield slice(start, end)
+            start = end
+        yield slice(start, self.height)
 
     @cached_property
-    def groups(self) -> tuple[pl.DataFrame, Codes | None]:
-        """The groups of the rows, and the number of each row's group; None if rows are not grouped."""
+    def _encoded(self) -> tuple[pl.DataFrame, Codes | None]:
         if not self.keys:
             return NO_GROUPS, None
         groups, codes = encode(self.by)
         return groups.with_columns(map(decoded, groups.iter_columns())), codes
 
+    @property
+    def groups(self) -> pl.DataFrame:
+        """The groups of the rows; no columns if rows are not grouped."""
+        return self._encoded[0]
+
+    @property
+    def codes(self) -> Codes | None:
+        """The number of each row's group among ``groups``, None if rows are not grouped."""
+        return self._encoded[1]
+
+    @cached_property
+    def groups_by_model(self) -> pl.DataFrame:
+        """The groups of the first model, then those of the next."""
+        if self.roles.models == (SINGLE,):
+            return self.groups
+        models = pl.DataFrame({MODEL: self.roles.models})
+        if not self.keys:
+            return models
+        return models.join(self.groups, how="cross", maintain_order="left_right").select(self.roles.group_columns)
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """The number of rows of each group."""
-        groups, codes = self.groups
-        return np.array([self.height]) if codes is None else np.bincount(codes, minlength=groups.height)
+        return np.array([self.height]) if self.codes is None else np.bincount(self.codes, minlength=self.groups.height)
 
 
 def read(data: Any, roles: Roles) -> Batch:
@@ -128,7 +150,7 @@ def _read(reader: Reader) -> Batch:
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))
-    return Batch(frame.height, keys, columns, _label(columns, roles))
+    return Batch(roles, frame.height, keys, columns, _label(columns, roles))
 
 
 def no_rows(roles: Roles) -> Batch:
@@ -145,7 +167,7 @@ def no_rows(roles: Roles) -> Batch:
         types[WEIGHT] = pl.Float64()
     keys = [pl.Series(key, dtype=pl.Int64 if key == FOLD else pl.Null) for key in roles.keys]
     columns = {field: pl.Series(dtype=t) for field, t in types.items()}
-    return Batch(0, keys, columns, _label(columns, roles))
+    return Batch(roles, 0, keys, columns, _label(columns, roles))
 
 
 def append(held: Batch, more: Batch) -> Batch:
@@ -154,6 +176,7 @@ def append(held: Batch, more: Batch) -> Batch:
     The result does not share memory with ``more``, which may change later.
     """
     return Batch(
+        roles=held.roles,
         height=held.height + more.height,
         keys=[_extended(s, held.height, decoded(key)) for s, key in zip(held.keys, more.keys, strict=True)],
         columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},

@@ -1,30 +1,34 @@
-"""Content of an accumulator: buffered rows, counted rows, and states to merge."""
+"""Content of an accumulator: counters by group, buffered rows, and states to merge."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from itertools import product
+from itertools import chain, product
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
-from streammetrics.core import warn_if_slow
+from streammetrics.core import Codes, warn_if_slow
 from streammetrics.errors import MergeError, StreamMetricsError
-from streammetrics.rows.arrays import rows_by_model
+from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
-from streammetrics.rows.frames import concat_groups, joint_types, types_of
+from streammetrics.rows.frames import concat_groups, has_values, joint_types, typed, types_of
 from streammetrics.rows.roles import LABEL, Roles
-from streammetrics.state import tables as states
-from streammetrics.state.limit import GroupLimit, require_text
-from streammetrics.state.tables import State
-from streammetrics.state.tally import Tally, no_state
-from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
+from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
+from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, with_other
+from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counters.squares import WithSquares
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.summed import Summed
+from streammetrics.system.forks import require_threads
 from streammetrics.system.threads import uninterrupted
+
+Counters: TypeAlias = Sequence[Sequence[Counter]]  # of each statistic: one, or one per label
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
 MANY = 1_024  # more groups, with
@@ -36,45 +40,36 @@ ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or the fixed cells 
 
 
 class Content:
-    """Content of an accumulator. Rows are counted in place: `require` rejects invalid rows, `add` counts valid ones.
+    """Content of an accumulator. `require` rejects invalid rows, `add` counts valid ones.
 
-    ``types`` contains the types that depend on the data, so far.
+    Rows are counted in place, in counters that use the numbers of ``groups``. ``types`` are the types that depend on
+    the data, so far.
     """
 
-    def __init__(self, roles: Roles, state: State, limit: GroupLimit) -> None:
+    def __init__(self, roles: Roles, statistics: Statistics, limit: GroupLimit, *parts: State) -> None:
         self.roles = roles
+        self.statistics = statistics
         self.limit: GroupLimit = limit
-        self.types: pl.Schema = data_types(roles, state)
-        self._merged = state
-        self._pending: list[State] = []
-        self._tally: Tally | None = None
+        self.types: pl.Schema = data_types(roles, parts[0]) if parts else no_rows(roles).types
+        self.groups: pl.DataFrame | None = None  # None if all counted rows are in the parts
+        self._counters: Counters = ()
+        self._parts = parts  # states to merge
+        self._loaded = sum(_rows_of(part) for part in parts)
         self._held: Batch | None = None
+        self._found: tuple[pl.DataFrame, Codes] | None = None  # groups of a batch, and their numbers
         self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
-        self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
         self._whole = True
-
-    @property
-    def statistics(self) -> states.Statistics:
-        """The statistics."""
-        return self._merged.statistics
-
-    @property
-    def capacity(self) -> int:
-        """Maximum number of histogram bins per group; 0 without a histogram."""
-        return max((s.capacity for s in self.statistics if isinstance(s, Binned)), default=0)
 
     def empty(self) -> Content:
         """Return empty content of the same types."""
-        made = Content(self.roles, no_state(self.roles, self.statistics), self.limit)
+        made = Content(self.roles, self.statistics, self.limit, no_state(self.roles, self.statistics))
         made.types = self.types
         return made
 
     def as_state(self) -> Content:
         """Return the content as one state, independent of later changes."""
         self.state()
-        made = copy(self)
-        made._pending = []
-        return made
+        return copy(self)
 
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, or too many groups."""
@@ -82,51 +77,63 @@ class Content:
         warn_if_slow()
         types = self._joint_types(rows.types)
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
-            for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
+            for each, statistic in product(rows_by_model(rows, slice(0, rows.height)), checked):
                 statistic.require(each)
-        if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows.groups[0])):
-            self._require_groups(types, rows.groups[0])
+        if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows)):
+            self._require_groups(types, rows.groups)
 
     def add(self, rows: Batch) -> None:
         """Add rows that `require` accepted. Small batches are buffered."""
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
-        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
+        groups = 0 if self.groups is None else self.groups.height
+        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
         if rows.height >= buffer // 2:
-            uninterrupted(lambda: self._count(rows))
+            uninterrupted(lambda: self._count_alone(rows))
         else:
             self._held = append(self._held or no_rows(self.roles), rows)
             if self._held.height >= buffer:
                 self.observe()
 
-    def are_many(self, rows: Batch) -> bool:
-        """Whether rows fill so many cells that threads should share them."""
-        cells = self.capacity or int(all(isinstance(s, Summed) for s in self.statistics))
+    def observe(self) -> None:
+        """Count the buffered rows."""
+        if self._held is not None:
+            uninterrupted(self._count_held)
+
+    def fills_many_cells(self, rows: Batch) -> bool:
+        """Whether threads should count such rows in the same content, since each would need as many cells."""
         if not self.roles.keys or rows.height < BLOCK:
             return False
-        most = rows.groups[0].height * cells
-        if most * ROWS_OF_A_CELL < rows.height:
+        bins = max((s.capacity for s in self.statistics if isinstance(s, Binned)), default=0)
+        cells = bins or int(all(isinstance(s, Summed) for s in self.statistics))
+        if rows.groups.height * cells * ROWS_OF_A_CELL < rows.height:
             return False
         return bool(np.minimum(rows.sizes, cells).sum() * ROWS_OF_A_CELL >= rows.height)
 
-    @property
-    def can_be_shared(self) -> bool:
-        """Whether threads may count rows together, each by `count`: not if groups beyond a limit are merged."""
-        return self.limit.overflow != "other"
+    def takes(self, groups: pl.DataFrame) -> bool:
+        """Whether groups have the types of those counted. Columns without any value have any type."""
+        own = {} if self.groups is None else self.groups.schema
+        return all(
+            s.name not in own or own[s.name] == s.dtype or (own[s.name] != pl.Null() and not has_values(s))
+            for s in groups
+        )
 
-    def tally(self, rows: Batch) -> Tally | None:
-        """The tally that knows the groups of these rows, None if it has groups of other types."""
-        self._require_whole()
-        if self._tally is not None and not self._tally.takes(rows.groups[0]):
-            return None
+    def number(self, rows: Batch) -> Codes:
+        """Return the number of each group of the rows in the counters: shape (models, groups). New groups are added."""
         self.types = self._joint_types(rows.types)
-        self._tally = self._added(self._tally, rows, 0, 0)
-        return self._tally
+        if self.groups is None:
+            groups = rows.groups_by_model
+            self.groups = groups.clear().with_row_index(GROUP) if groups.width else ONE_GROUP
+            self._counters = _counters_of(self.statistics, self.roles)
+        return self._number(rows.groups_by_model).reshape(len(self.roles.models), -1)
 
-    def count(self, tally: Tally, rows: Batch) -> None:
-        """Count rows in a tally of `tally`, also while other threads count others."""
-        self._counted(tally, rows)
+    def count(self, rows: Batch, numbers: Codes) -> None:
+        """Count rows whose groups have these numbers, also while other threads count others."""
+        pairs = pairs_kept(self.statistics)
+        for piece in rows.pieces(LARGE_BLOCK if rows.groups.height > MANY else BLOCK):
+            for each in rows_by_model(rows, piece, numbers, pairs):
+                self._count_block(each)
 
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
@@ -141,93 +148,100 @@ class Content:
             self.limit = limit
 
     def absorb(self, other: Content) -> None:
-        """Merge other content without buffered rows, which `require_content` accepted. Its tally is taken over."""
+        """Merge other content without buffered rows, which `require_content` accepted. Its counters are taken over."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
         self._loaded += other._loaded
-        self._pending += [other._merged, *other._pending]
-        if self._tally is None:
-            self._tally = other._tally
-        elif other._tally is not None and self._tally.takes(other._tally.keys):
-            self._tally.absorb(other._tally)
-        elif other._tally is not None:
-            self._pending.append(other._tally.state())
-        if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
-            self._merged, self._pending = self._combined([self._merged, *self._pending]), []
-
-    def observe(self) -> None:
-        """Count the buffered rows."""
-        if self._held is not None:
-            uninterrupted(self._count_held)
+        self._parts = (*self._parts, *other._parts)
+        if self.groups is not None and other.groups is not None and self.takes(other.groups.drop(GROUP)):
+            numbers = self._number(other.groups.drop(GROUP))
+            for counter, more in zip(chain(*self._counters), chain(*other._counters), strict=True):
+                counter.absorb(more, numbers, self.groups.height)
+        elif other.groups is not None:
+            self._set_aside()
+            self.groups, self._counters = other.groups, other._counters
+        first, *others = self._parts
+        if sum(part.cells for part in others) >= max(first.cells, PENDING):
+            self._merge()
 
     def state(self) -> State:
         """Return all rows as one state, within the limit of groups."""
         self.observe()
         self._require_whole()
-        if self._pending or self._tally is not None or self._is_over(self._merged.groups.height):
-            self._combine()
-        return self._merged
+        self._set_aside()
+        self._merge()
+        return self._parts[0]
 
-    def _combine(self) -> None:
-        """Merge all counted rows to one state."""
-        counted = [] if self._tally is None else [self._tally.state()]
-        self._merged, self._pending = self._combined([self._merged, *self._pending, *counted]), []
-        self._tally = None
+    def _merge(self) -> None:
+        merged = combine(self._parts) if len(self._parts) > 1 else self._parts[0]
+        if self.limit.most is not None and self._is_over(merged.groups.height):
+            merged = with_other(merged, self.roles.by, self.limit.most)
+        self._parts = (merged,)
 
-    def _combined(self, parts: list[State]) -> State:
-        merged = states.combine(parts) if len(parts) > 1 else parts[0]
-        most = self.limit.most
-        if most is not None and self._is_over(merged.groups.height):
-            return states.with_other(merged, self.roles.by, most)
-        return merged
+    def _set_aside(self) -> None:
+        """Turn the counters into a state, which is merged later. Its cells can be repeated."""
+        if self.groups is not None:
+            tables = {
+                statistic.name: _of_labels([counter.table() for counter in counters])
+                for statistic, counters in zip(self.statistics, self._counters, strict=True)
+            }
+            self._parts = (*self._parts, State(self.statistics, self.groups, tables, self.roles.labels))
+            self.groups, self._counters = None, ()
 
     def _is_over(self, groups: int) -> bool:
-        """Whether the number of groups exceeds the limit."""
+        """Whether groups are more than the limit, and those beyond it are merged into one."""
         most, overflow = self.limit
         return overflow == "other" and most is not None and bool(self.roles.by) and groups > most
 
     def _count_held(self) -> None:
         if self._held is not None:
-            self._count(self._held)
+            self._count_alone(self._held)
             self._held = None
 
-    def _count(self, rows: Batch) -> None:
+    def _count_alone(self, rows: Batch) -> None:
         self._require_whole()
         self._whole = False
-        if self._tally is not None and not self._tally.takes(rows.groups[0]):  # a group column changed its type
-            self._pending, self._tally = [*self._pending, self._tally.state()], None
-        self._tally = self._counted(self._tally, rows)
-        if self._is_over(self._groups):
-            self._combine()
+        if not self.takes(rows.groups):  # a group column changed its type
+            self._set_aside()
+        self.count(rows, self.number(rows))
+        if self.groups is not None and self._is_over(self.groups.height):
+            self._set_aside()
+            self._merge()
         self._whole = True
 
-    def _counted(self, tally: Tally | None, batch: Batch) -> Tally:
-        """The tally with the rows of a batch."""
-        start = 0
-        block = LARGE_BLOCK if batch.groups[0].height > MANY else BLOCK
-        while True:
-            end = batch.end_of_piece(start, block)
-            tally = self._added(tally, batch, start, end)
-            start = end
-            if start >= batch.height:
-                return tally
-
-    def _added(self, tally: Tally | None, batch: Batch, start: int, end: int) -> Tally:
-        """The tally with some rows of a batch, and with all of its groups."""
-        rows = rows_by_model(batch, self.roles, start, end, pairs_kept(self.statistics))
-        if tally is None:
-            return Tally.of(rows, self.statistics, self.roles.labels)
-        tally.add(rows)
-        return tally
-
-    @property
-    def _groups(self) -> int:
-        """Number of groups counted since the last state was computed."""
-        return 0 if self._tally is None else self._tally.groups.height
+    def _count_block(self, rows: Rows) -> None:
+        groups, labels = 0 if self.groups is None else self.groups.height, len(self.roles.labels)
+        each = [*zip(self.statistics, self._counters, strict=True)]
+        for statistic, counters in each:
+            if not (labels and statistic.of_label):
+                counters[0].count(rows, groups)
+        for label, of_label in enumerate(rows.of_labels(labels)):
+            for statistic, counters in each:
+                if statistic.of_label:
+                    counters[label].count(of_label, groups)
 
     def _require_whole(self) -> None:
         """Reject further use if rows could have been counted partially."""
         if not self._whole:
             raise StreamMetricsError("This accumulator failed while counting. Continue from the last saved state.")
+
+    def _number(self, groups: pl.DataFrame) -> Codes:
+        assert self.groups is not None
+        codes, self._found = self._look_up(groups), None
+        new = codes < 0
+        if new.any():
+            known, more = self.groups.drop(GROUP), typed(groups.filter(new), self.groups.schema)
+            self.groups = pl.concat([known, more]).with_row_index(GROUP)
+            codes[new] = np.arange(known.height, self.groups.height)
+        return codes
+
+    def _look_up(self, groups: pl.DataFrame) -> Codes:
+        """The numbers of distinct groups, -1 for new ones."""
+        if self.groups is None or not groups.width:
+            return np.zeros(1, dtype=np.intp)
+        if self._found is None or self._found[0] is not groups:
+            found = find_groups(typed(groups, self.groups.schema), self.groups)
+            self._found = groups, found.cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
+        return self._found[1]
 
     def _may_exceed_limit(self, more: int) -> bool:
         """Whether this many more groups could exceed the limit, if all are new."""
@@ -240,16 +254,15 @@ class Content:
         self._known = None
         return False
 
-    def _count_new(self, groups: pl.DataFrame) -> int:
-        """How many distinct groups, of all models together, may not have been counted yet."""
-        tally = self._tally
-        if self._held is not None or tally is None or tally.keys.columns != groups.columns or not tally.takes(groups):
-            return groups.height
-        return tally.count_new(groups)
+    def _count_new(self, rows: Batch) -> int:
+        """How many groups of the rows, of all models together, may not have been counted yet."""
+        if self._held is not None or self.groups is None or not self.takes(rows.groups):
+            return rows.groups.height
+        new = self._look_up(rows.groups_by_model).reshape(len(self.roles.models), -1) < 0
+        return int(np.count_nonzero(new.any(axis=0)))
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
-        parts: list[State | Tally] = [self._merged, *self._pending, *([] if self._tally is None else [self._tally])]
-        return [part.groups for part in parts]
+        return [*(part.groups for part in self._parts), *([] if self.groups is None else [self.groups])]
 
     def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
         """Reject additional groups beyond the limit."""
@@ -269,6 +282,37 @@ class Content:
         """The joint types of the content and others."""
         same = [*types.values()] == [*self.types.values()]
         return self.types if same else joint_types([self.types, types])
+
+
+def no_state(roles: Roles, statistics: Statistics) -> State:
+    """Return the state before the first row."""
+    require_threads()
+    content, rows = Content(roles, statistics, NO_LIMIT), no_rows(roles)
+    content.count(rows, content.number(rows))
+    return content.state()
+
+
+def _counters_of(statistics: Statistics, roles: Roles) -> Counters:
+    weighted, labels = roles.sample_weight is not None, len(roles.labels) or 1
+    return [[_counter(s, weighted) for _ in range(labels if s.of_label else 1)] for s in statistics]
+
+
+def _counter(statistic: Statistic, weighted: bool) -> Counter:
+    made = statistic.counter(weighted)
+    if weighted and statistic.squared:
+        return WithSquares(statistic, made, statistic.counter(weighted))
+    return made
+
+
+def _of_labels(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The tables of all labels as one, with the groups of each label numbered among those of all labels."""
+    if len(tables) == 1:
+        return tables[0]
+    return pl.concat(table.with_columns(pl.col(GROUP) * len(tables) + i) for i, table in enumerate(tables))
+
+
+def _rows_of(state: State) -> int:
+    return int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
 
 
 def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -16,9 +16,9 @@ from typing import Any
 
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.state import checksums
+from streammetrics.state.content import no_state
 from streammetrics.state.header import KEY, NotAState, checked, read_header, specification
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
-from streammetrics.state.tally import no_state
 from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq

@@ -9,9 +9,9 @@ from polars.testing import assert_frame_equal
 from strategies import shards
 
 import streammetrics as sm
+from streammetrics.pipeline import _Part
 from streammetrics.state import content
 from streammetrics.state.content import Content
-from streammetrics.state.tally import Tally
 
 SIZE = 6_000
 rng = np.random.default_rng(5)
@@ -46,14 +46,15 @@ TASKS = {
 @pytest.fixture
 def together(monkeypatch):
     """Threads count small batches together too. Returns the sizes of these batches."""
-    found, count = [], Content.count
+    found, add = [], _Part.add_together
 
-    def spy(self, tally, rows):
-        found.append(rows.height)
-        count(self, tally, rows)
+    def spy(self, rows):
+        added = add(self, rows)
+        found.extend([rows[0].height] * added)
+        return added
 
     monkeypatch.setattr(content, "BLOCK", 1_000)
-    monkeypatch.setattr(Content, "count", spy)
+    monkeypatch.setattr(_Part, "add_together", spy)
     return found
 
 
@@ -132,17 +133,17 @@ def test_what_threads_count_alone_and_together_adds_up():
 @pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("failing", range(6))
 def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
-    calls, add = count(), Tally.add
+    calls, add = count(), Content._count_block
 
     def fails(self, rows):
-        if rows[0].size and next(calls) == failing:
+        if rows.size and next(calls) == failing:
             raise MemoryError
         add(self, rows)
 
     accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
     monkeypatch.setattr(content, "BUFFER", 1_000)
     with monkeypatch.context() as patch:
-        patch.setattr(Tally, "add", fails)
+        patch.setattr(Content, "_count_block", fails)
         with pytest.raises(MemoryError):
             sm.accumulate([DATA] * 3, into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [0, 0]

@@ -14,7 +14,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.rows import batches
 from streammetrics.state import content
-from streammetrics.state.tally import Tally
+from streammetrics.state.content import Content
 from streammetrics.system.threads import uninterrupted
 
 THREADS = 8
@@ -179,7 +179,7 @@ def test_a_signal_handler_in_the_middle_of_an_update_is_told_and_does_no_harm(mo
 
 @pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "counted"])
 def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
-    acc, add = task().update(BATCH), Tally.add
+    acc, add = task().update(BATCH), Content._count_block
     before = pickle.dumps(acc)
     acc.update(BATCH[:2]).update(BATCH[:3])
     interrupted = pl.concat([BATCH] * 4)[:rows]
@@ -195,7 +195,7 @@ def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(content, "BUFFER", 6)
-        patch.setattr(Tally, "add", slow)
+        patch.setattr(Content, "_count_block", slow)
         with pytest.raises(KeyboardInterrupt):
             update()
     expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3]).update(interrupted)

@@ -14,7 +14,7 @@ def nearly_full():
     acc = sm.Accumulator(sm.ProbabilityLoss(), y_true="y", y_score="p")
     acc.update(ROWS)
     acc._content.observe()
-    losses = acc._content._tally.counters[acc.statistics.index(sm.ProbabilityLoss())][0]
+    losses = acc._content._counters[acc.statistics.index(sm.ProbabilityLoss())][0]
     losses.values[..., 1::2] = (1 << 62) - 1
     return acc
 
@@ -29,9 +29,9 @@ def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
 
 
 def test_counters_that_do_not_fit_together_stay_unchanged():
-    one, other = (nearly_full()._content._tally for _ in range(2))
-    before = [counter.values.copy() for (counter,) in one.counters]
+    one, other = (nearly_full()._content for _ in range(2))
+    before = [counter.values.copy() for (counter,) in one._counters]
     with pytest.raises(sm.MergeError, match="exceeds 4e12"):
         one.absorb(other)
-    changed = [not np.array_equal(c.values, b) for (c,), b in zip(one.counters, before, strict=True)]
+    changed = [not np.array_equal(c.values, b) for (c,), b in zip(one._counters, before, strict=True)]
     assert not changed[[s.name for s in one.statistics].index("probability_loss")]

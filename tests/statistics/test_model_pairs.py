@@ -15,12 +15,8 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.core.lattice import Lattice
 from streammetrics.html import page
-from streammetrics.rows.arrays import rows_by_model
-from streammetrics.rows.batches import read
 from streammetrics.rows.folds import fold
-from streammetrics.state.tables import combine, in_order
-from streammetrics.state.tally import Tally
-from streammetrics.statistics.paired import pairs_kept
+from streammetrics.state.tables import in_order
 from streammetrics.uncertainty.distributions import normal_quantile
 from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
@@ -199,15 +195,8 @@ def test_workers_that_have_counted_one_block_each_add_up(by):
     frame = scores(600).with_columns(c=pl.col("a").sqrt(), g=pl.int_range(600) % 4)
     acc = sm.binary(y_true="y", y_score={"m": "a", "z": "b", "k": "c"}, by=by)
 
-    def tally(part):
-        batch = read(part, acc.roles)
-        rows = rows_by_model(batch, acc.roles, 0, part.height, pairs_kept(acc.statistics))
-        return Tally.of(rows, acc.statistics, ())
-
-    total = tally(frame[:200])
-    for part in (frame[200:300], frame[300:]):
-        total.absorb(tally(part))
-    found, whole = (in_order(combine([state])) for state in (total.state(), acc.update(frame).state))
+    total = sm.merge(acc.empty().update(part) for part in (frame[:200], frame[200:300], frame[300:]))
+    found, whole = (in_order(each.state) for each in (total, acc.update(frame)))
     for name, table in found.tables.items():
         assert_frame_equal(table, whole.tables[name], check_exact=True)
 
