@@ -191,3 +191,12 @@ def test_docs_and_examples_import_public_modules_alone(path):
 def test_errors_are_those_that_python_has_for_such_faults(error, builtin):
     assert issubclass(error, builtin)
     assert issubclass(error, sm.StreamMetricsError)
+
+
+MOST_LINES = 700
+TESTS = sorted((PROJECT / "tests").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda p: p.stem)
+def test_a_file_of_tests_has_one_subject(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES

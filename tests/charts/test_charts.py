@@ -3,35 +3,19 @@
 import json
 import math
 import re
-from datetime import date, time, timedelta
-from importlib import resources
+from datetime import date
 
 import numpy as np
 import polars as pl
 import pytest
+from chart_data import DATA, SIZE, P, Y, away, binary, heights, labels, layer, rng
 
 import streammetrics as sm
 from streammetrics import charts
-from streammetrics.charts.picture import COLOURS, MOST, Axis, Picture, line
-from streammetrics.charts.thinning import HALF_A_PIXEL, needed, thinned
+from streammetrics.charts.thinning import HALF_A_PIXEL
 from streammetrics.charts.vega import specification
 from streammetrics.html import page
 
-SIZE = 4_000
-rng = np.random.default_rng(0)
-LOGIT = rng.normal(-2, 1.5, SIZE)
-P = 1 / (1 + np.exp(-LOGIT))
-Y = rng.random(SIZE) < P
-DATA = pl.DataFrame(
-    {
-        "row": np.arange(SIZE),
-        "y": Y,
-        "p": P,
-        "q": 1 / (1 + np.exp(-LOGIT / 2 - rng.normal(0, 1, SIZE))),
-        "g": rng.choice(["DE", "FR", "US"], SIZE),
-        "day": pl.Series(rng.integers(0, 5, SIZE)).cast(pl.Int32),
-    }
-).with_columns(day=pl.date(2026, 1, 28) + pl.duration(days="day"))
 KINDS = [
     "roc",
     "pr",
@@ -46,85 +30,6 @@ KINDS = [
     "rec",
     "errors",
 ]
-
-
-def binary(confidence=None, **options):
-    return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(DATA).finalize(confidence=confidence)
-
-
-def regression(**predictions):
-    truth = rng.gamma(2, 10, 2_000)
-    data = {"y": truth, **{name: truth + noise for name, noise in predictions.items()}}
-    return sm.regression(y_true="y", y_pred={name: name for name in predictions}).update(data).finalize()
-
-
-@pytest.fixture(scope="module")
-def report():
-    return binary(confidence=0.95, capacity=64)
-
-
-@pytest.fixture(scope="module")
-def models():
-    return binary(y_score={"logistic": "p", "trees": "q"})
-
-
-@pytest.fixture(scope="module")
-def segmented():
-    acc = sm.binary(y_true="y", y_score="p", by=["g", "day"], metrics=["rows", "roc_auc", "log_loss"]).update(DATA)
-    return acc.finalize(confidence=0.95)
-
-
-@pytest.fixture(scope="module")
-def forecasts():
-    return regression(near=rng.normal(0, 1, 2_000), far=rng.normal(1, 5, 2_000))
-
-
-def layer(picture, kind):
-    return next(found.frame for found in picture.layers if found.kind == kind)
-
-
-def labels(picture):
-    """The texts of a chart, first those along x."""
-    return re.findall(">([^<>]+)</text>", charts.as_svg(picture, "c"))
-
-
-def away(points, line):
-    """How far each point is from a line, by trying every straight part of it."""
-    start, end = line[:-1], line[1:]
-    step = end - start
-    square = np.maximum((step**2).sum(axis=1), 1e-300)
-    along = np.clip(((points[:, None] - start) * step).sum(axis=2) / square, 0, 1)
-    return np.sqrt((((start + along[:, :, None] * step) - points[:, None]) ** 2).sum(axis=2)).min(axis=1)
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        np.column_stack([np.linspace(0, 1, 500), np.sort(rng.random(500))]),
-        np.column_stack([np.linspace(0, 1, 500), rng.random(500)]),
-        np.column_stack([np.repeat(np.linspace(0, 1, 50), 2), np.sort(rng.random(100))]),
-        rng.random((300, 2)),
-        np.array([[0, 0], [1, 1], [0, 0], [1, 0]]),
-        np.zeros((5, 2)),
-        np.zeros((1, 2)),
-        np.zeros((0, 2)),
-    ],
-    ids=["rising", "noise", "steps", "anywhere", "back and forth", "one place", "one point", "nothing"],
-)
-@pytest.mark.parametrize("tolerance", [HALF_A_PIXEL, 0.05])
-def test_dropped_points_lie_on_the_line_that_is_left(points, tolerance):
-    kept = needed(points[:, 0].astype(float), points[:, 1].astype(float), tolerance)
-    if len(points):
-        assert kept[0]
-        assert kept[-1]
-    if kept.sum() > 1:
-        assert away(points.astype(float), points[kept].astype(float)).max() <= tolerance * (1 + 1e-9)
-
-
-def test_a_smooth_curve_needs_few_points():
-    x = np.linspace(0, 1, 20_000)
-    frame = pl.DataFrame({"series": ["a"] * len(x), "x": x, "y": x**0.3})
-    assert thinned(frame, Axis("x"), Axis("y")).height < 100
 
 
 @pytest.mark.parametrize(("kind", "x", "y"), [("roc", "fpr", "recall"), ("pr", "recall", "precision")])
@@ -201,25 +106,6 @@ def test_scores_add_up(models, report):
 def test_a_bar_holds_the_rows_with_its_scores():
     edges, found = heights(charts.scores(binary(capacity=1 << 16)), "positives")
     np.testing.assert_allclose(found, np.histogram(P[Y], edges)[0] / Y.sum(), atol=2 / Y.sum())
-
-
-def heights(picture, name):
-    """The edges and the heights of the bars of a series."""
-    path = layer(picture, "line").filter(series=name)
-    edges = path["x"].to_numpy()[::2]
-    return np.append(edges[:-1], edges[-1] * (1 + 1e-12)), path["y"].to_numpy()[1:-1:2]
-
-
-@pytest.mark.parametrize(("zeros", "scale"), [(0, "log"), (0.1, "log"), (0.5, "linear")])
-def test_a_logarithmic_axis_can_lack_a_few_rows_at_zero(zeros, scale):
-    random = np.random.default_rng(0)
-    p = np.where(random.random(20_000) < zeros, 0, 10 ** random.uniform(-5, -1, 20_000))
-    picture = charts.scores(sm.predictions(y_score="p").update({"p": p}).finalize())
-    assert picture.x.scale == scale
-    assert ("beyond the ends of the axis, including those at 0" in picture.subtitle) == (zeros == 0.1)
-    if scale == "log":
-        assert 1e-5 <= picture.x.low < 2e-5
-        assert heights(picture, "all rows")[1].sum() == pytest.approx(1 - zeros, abs=0.02)
 
 
 def test_coarse_bins_are_spread_over_the_bars_they_span():
@@ -317,33 +203,6 @@ def test_only_none_and_all_rows_are_0_and_100_percent():
     assert found.x.names == ("n", "p")
 
 
-def test_dots_at_the_end_of_an_axis_are_whole_and_those_beyond_are_not_drawn():
-    places = pl.DataFrame({"series": ["all rows"] * 4, "x": [0.0, 0.5, 1.0, 1.2], "y": [0.0, 0.5, 1.0, 1.0]})
-    dots = charts.Layer("dot", places.with_columns(text=pl.lit("a bin")))
-    picture = charts.Picture("Dots", charts.Axis("x"), charts.Axis("y"), [dots], ("all rows",))
-    for explore, drawn in ((False, 3), (True, 4)):
-        [dots] = (
-            part
-            for part in charts.for_page(picture, explore)["layer"]
-            if part["mark"]["type"] == "point" and part["mark"].get("filled")
-        )
-        assert dots["mark"]["clip"] == explore
-        assert len(dots["data"]["values"]) == drawn
-
-
-def test_low_precision_and_lift_fill_the_plot():
-    random = np.random.default_rng(0)
-    rows = {"y": random.random(4_000) < 0.3, "p": random.random(4_000), "q": random.random(4_000) / 2}
-    rows["q"][rows["y"]] *= 2
-    report = sm.binary(y_true="y", y_score={"none": "p", "some": "q"}).update(rows).finalize()
-    assert charts.pr(report).y.high == charts.pr(report, model="some").y.high == 1
-    assert charts.lift(report, model="some").y.high > 3 > charts.lift(report, model="none").y.high
-    rare = sm.binary(y_true="y", y_score="p").update(
-        {"y": [False] * 3 + [True] + [False] * 96, "p": np.linspace(1, 0, 100)}
-    )
-    assert charts.pr(rare.finalize()).y.high == pytest.approx(1.1 / 4)
-
-
 def test_confusion_matrices_have_labels_in_their_declared_order():
     rows = {"y": ["low", "high", "mid"], "z": ["low", "mid", "high"]}
     for order in ({"labels": ["low", "mid", "high"]}, {"order": ["low", "mid", "high"]}):
@@ -351,26 +210,6 @@ def test_confusion_matrices_have_labels_in_their_declared_order():
         assert found.x.names == found.y.names == ("low", "mid", "high")
     undeclared = charts.confusion(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
     assert undeclared.x.names == ("high", "low", "mid")
-
-
-@pytest.mark.parametrize("chart", [charts.calibration, charts.quantile_calibration])
-def test_intervals_do_not_leave_the_plot(chart):
-    """The interval of a bin with few rows can be many times as long as the axis."""
-    random = np.random.default_rng(0)
-    p = random.beta(1, 60, 20_000).clip(max=0.09)
-    rows = {"y": np.append(random.random(len(p)) < p, False), "p": np.append(p, 0.15)}
-    rare = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
-    picture = chart(rare)
-    longest = layer(picture, "interval")["y2"].max()
-    assert (longest > 4 * picture.y.high) == (chart is charts.calibration) == ("cut off" in picture.caption)
-    assert "95% confidence intervals" in picture.caption
-    assert float(charts.as_svg(picture, "c").partition('viewBox="')[2].split()[3].strip('">')) < 420
-
-
-def test_uniform_scores_have_a_linear_axis_and_skewed_ones_a_logarithmic_one():
-    uniform = rng.random(4_000)
-    for scores, scale in ((uniform, "linear"), (uniform**4, "log")):
-        assert charts.scores(sm.predictions(y_score="p").update({"p": scores}).finalize()).x.scale == scale
 
 
 @pytest.mark.parametrize(("labels", "fewest"), [(4, 6), (6, 6), (7, 3), (10, 3)])
@@ -415,14 +254,6 @@ def test_confusion_matrices():
         charts.confusion(binary(y_score={"a": "p", "b": "q"}))
 
 
-def test_the_best_models_are_named(forecasts):
-    for kind in (charts.error_cdf, charts.rec):
-        said = r"median absolute error: [\d.]+ \(near\), [\d.]+ \(far\)"
-        assert re.fullmatch(said, kind(forecasts).subtitle)
-    same = rng.normal(0, 1, 2_000)
-    assert "order not certified" in charts.rec(regression(a=same, b=same)).subtitle
-
-
 @pytest.mark.parametrize(("kind", "along"), [("error_cdf", "value"), ("rec", "tolerance")])
 def test_error_curves_are_the_steps_of_their_frames(forecasts, kind, along):
     picture, curve = getattr(charts, kind)(forecasts), forecasts.curve(kind)
@@ -433,88 +264,8 @@ def test_error_curves_are_the_steps_of_their_frames(forecasts, kind, along):
         assert away(points, np.column_stack([picture.x.place(line["x"]), line["y"]])).max() <= 1.01 * HALF_A_PIXEL
 
 
-def test_segments_are_sorted_with_their_intervals(segmented):
-    picture = charts.segments(segmented, "roc_auc", "g")
-    rows = segmented.rollup("g").rows("roc_auc").sort("value")
-    assert list(picture.y.names) == rows["g"].to_list()
-    assert picture.caption == "Higher is better. Worst first."
-    told = layer(picture, "dot")["text"][0]
-    assert re.fullmatch(r"0\.(\d+) \(0\.(\d+) to 0\.(\d+)\)", told)
-    assert len({len(digits) for digits in re.findall(r"\.(\d+)", told)}) == 1
-    assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
-    assert "95% confidence interval" in picture.subtitle
-    losses = charts.segments(segmented, "log_loss", "g")
-    assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value", descending=True)["g"].to_list()
-    with pytest.raises(sm.ReportError, match="no groups to compare"):
-        charts.segments(segmented.rollup(), "roc_auc")
-
-
-def test_of_many_segments_the_worst_are_shown():
-    many = binary(by=(pl.col("row") % 100).alias("place"))
-    picture = charts.segments(many, "log_loss")
-    worst = many.worst("log_loss", n=20)["place"].cast(pl.String).to_list()
-    assert list(picture.y.names) == worst
-    assert "the 20 worst of 100" in picture.subtitle
-    every = charts.caterpillar(many, "log_loss")
-    values = layer(every, "dot")["y"]
-    assert values.to_list() == sorted(many.rows("log_loss")["value"], reverse=True)
-    assert layer(every, "reference")["y"].to_list() == [many.rollup()["log_loss"].value] * 2
-    with pytest.raises(sm.ReportError, match="shows all 3"):
-        charts.caterpillar(binary(by="g"), "log_loss")
-    with pytest.raises(sm.ReportError, match="groups are models"):
-        charts.caterpillar(binary(y_score={f"model {i}": "p" for i in range(22)}), "log_loss")
-
-
-def test_groups_without_a_value_are_counted():
-    place = pl.col("row") % 41
-    many = binary(by=pl.when("y").then(place % 40).otherwise(place).alias("g"))  # 40 has no positives
-    every, worst = (chart(many, "roc_auc") for chart in (charts.caterpillar, charts.segments))
-    assert every.title == "ROC AUC of 40 of 41 groups by g"
-    assert "the 20 worst of 41" in worst.subtitle
-    assert every.caption.endswith(" Undefined in 1 group.")
-    assert worst.caption.endswith(" Undefined in 1 group.")
-
-
 def test_the_area_of_a_curve_is_told_with_its_confidence_level(report):
     assert re.fullmatch(r"AUC 0\.\d+ \(0\.\d+ to 0\.\d+, 95% confidence\)", charts.roc(report).subtitle)
-
-
-def test_groups_without_an_interval_are_told():
-    rows = {
-        "y": [1, 0] * 60,
-        "p": [0.9, 0.2, 0.4, 0.6] * 30,
-        "u": [0] * 40 + list(range(80)),
-        "g": ["a"] * 40 + ["b"] * 80,
-    }
-    acc = sm.binary(y_true="y", y_score="p", by="g", unit="u").update(rows)
-    report, some = (of.finalize(confidence=0.95) for of in (acc, acc.filter(pl.col("g") == "b")))
-    sentence = "Dots without a line have no confidence interval."
-    assert sentence in charts.segments(report, "log_loss").caption
-    assert sentence not in charts.segments(some, "log_loss").caption
-
-
-def test_models_of_a_segment_are_below_each_other(models):
-    spec = specification(charts.segments(models, "roc_auc"))
-    assert not any("yOffset" in part["encoding"] for part in spec["layer"])  # of models alone, each has a name
-    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "p"}, by="g")
-    rows = {"y": [1, 0] * 40, "p": [0.9, 0.2, 0.4, 0.6] * 20, "g": ["a", "a", "b", "b"] * 20}
-    spec = specification(charts.segments(acc.update(rows).finalize(confidence=0.95), "roc_auc", "g"))
-    assert [part["encoding"]["yOffset"]["scale"]["domain"] for part in spec["layer"]] == [["a", "b"]] * 2
-
-
-def test_more_than_two_histograms_are_outlines(report, models):
-    assert [part.kind for part in charts.scores(report).layers] == ["band", "line"]
-    assert [part.kind for part in charts.scores(models).layers] == ["line"]
-
-
-def test_seasons_keep_their_order_and_names_lose_what_they_share():
-    by = [(2015 + pl.col("row") % 5).alias("season"), ("shop " + pl.col("g")).alias("shop")]
-    report = binary(by=by)
-    assert charts.segments(report, "log_loss", "season").y.names == ("2015", "2016", "2017", "2018", "2019")
-    shops = charts.segments(report, "log_loss", "shop")
-    assert set(shops.y.names) == {"DE", "FR", "US"}
-    assert shops.y.title == "shop (shop …)"
-    assert set(layer(shops, "dot")["y"]) == {"DE", "FR", "US"}
 
 
 def test_a_band_is_named_where_it_can_be_seen(report):
@@ -523,15 +274,6 @@ def test_a_band_is_named_where_it_can_be_seen(report):
     assert "band" not in fine.caption.lower()
     assert layer(fine, "band").is_empty()
     assert report["roc_auc"].upper - report["roc_auc"].lower > 1e-3
-
-
-@pytest.fixture(scope="module")
-def rare():
-    """Rare positives, and a threshold that few of them reach."""
-    random = np.random.default_rng(0)
-    p = 1 / (1 + np.exp(7 - 1.4 * random.normal(size=200_000)))
-    rows = {"y": random.random(len(p)) < p, "p": p}
-    return sm.binary(y_true="y", y_score="p", thresholds=[0.07], capacity=512).update(rows).finalize()
 
 
 @pytest.mark.parametrize(("kind", "marks", "band"), [("roc", True, True), ("lift", False, False)])
@@ -552,28 +294,6 @@ def test_detection_errors_are_shown_up_to_the_rarest(rare):
     assert "99%" in labels(picture)
 
 
-def test_detection_errors_of_one_group_have_the_axes_of_that_group():
-    groups = DATA.with_columns(g=pl.lit("mixed")), pl.DataFrame({"y": [0, 1, 0], "p": [0.1, 0.5, 0.9], "g": "few"})
-    acc = sm.binary(y_true="y", y_score="p", by="g").update(pl.concat(groups, how="diagonal_relaxed"))
-    shown, alone = charts.det(acc.finalize(), g="few"), charts.det(acc.filter(pl.col("g") == "few").finalize())
-    assert (shown.x, shown.y) == (alone.x, alone.y)
-
-
-@pytest.mark.parametrize("kind", ["roc", "pr", "calibration", "quantile_calibration", "scores"])
-def test_legends_of_lines_are_lines_with_a_title(kind):
-    """With and without dots on the lines, and with a chart below."""
-    both = binary(y_score={"old": "p", "new": "q"}, thresholds=[0.5])
-    picture = getattr(charts, kind)(both, **({"model": "old"} if kind == "scores" else {}))
-    assert {*labels(picture)} >= {picture.legend, *picture.series}
-    assert charts.as_svg(picture, "c").count('d="M-12.2,0L12.2,0"') == 2
-
-
-def test_histograms_of_models_share_axes(models):
-    one, other = (charts.scores(models, model=name) for name in ("logistic", "trees"))
-    assert (one.x, one.y) == (other.x, other.y)
-    assert one.title == "Distribution of scores: logistic"
-
-
 @pytest.mark.parametrize(("kind", "metric"), [("roc", "roc_auc"), ("pr", "average_precision")])
 def test_the_area_of_each_model_stands_above_its_curves(models, kind, metric):
     subtitle = getattr(charts, kind)(models).subtitle
@@ -588,84 +308,9 @@ def test_the_area_of_a_curve_has_its_bounds(rare):
     assert re.fullmatch(r"average precision 0\.\d+ within 0\.\d+ to 0\.\d+", coarse)
 
 
-def test_areas_of_long_names_are_left_out():
-    report = binary(y_score={"a" * 40: "p", "b" * 40: "q"})
-    assert charts.roc(report).subtitle == ""
-
-
 def test_coarse_bins_are_told(report):
     assert "in bins wider than a bar" in charts.scores(binary(capacity=8)).subtitle
     assert "in bins wider" not in charts.scores(binary(capacity=4096)).subtitle
-
-
-def test_counts_start_at_zero(report):
-    below = charts.calibration(report).below
-    assert below.y.low == 0
-    assert layer(below, "line")["y"].min() == 0
-
-
-def test_over_time(segmented):
-    picture = charts.over_time(segmented, "roc_auc", by=[])
-    rows = segmented.rollup("day").rows("roc_auc")
-    assert layer(picture, "line")["y"].to_list() == rows["value"].to_list()
-    assert charts.over_time(segmented, "roc_auc").series == ("DE", "FR", "US")
-    assert labels(picture)[:5] == ["Jan 28", "Jan 29", "Jan 30", "Jan 31", "Feb 1"]
-    fix = r"Convert dates that are text: .*pl\.col\('day'\)\.str\.to_date\(\)"
-    with pytest.raises(sm.ReportError, match=f"requires a Date or Datetime group column. {fix}"):
-        charts.over_time(segmented.rollup("g"), "roc_auc")
-    with pytest.raises(sm.ReportError, match=f"must be Date or Datetime for a time axis, got String. {fix}"):
-        charts.over_time(segmented, "roc_auc", "g")
-    two = binary(by=["day", pl.col("day").cast(pl.Datetime).alias("time")])
-    with pytest.raises(sm.ReportError, match=r"Pass window= to select .*: day, time\."):
-        charts.over_time(two, "roc_auc")
-
-
-def test_keys_choose_groups_and_the_largest_are_taken(segmented):
-    picture = charts.roc(segmented, g="DE")
-    assert picture.legend == "day"
-    many = binary(by=(pl.col("row").sqrt().cast(pl.Int64)).alias("size"))
-    picture = charts.roc(many)
-    assert len(picture.series) == MOST
-    assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full
-    assert "6 of 64 groups, those with the most rows" in picture.subtitle
-    with pytest.raises(sm.ReportError, match=r"Unknown key 'country'. Keys: g, day"):
-        charts.roc(segmented, country="DE")
-    with pytest.raises(sm.ReportError, match="No row has g='XX'"):
-        charts.roc(segmented, g="XX")
-
-
-def test_of_many_labels_those_with_the_most_positives_are_taken():
-    sizes = {"cancellation": 10, "praise": 20, **dict.fromkeys(("a", "b", "c", "d", "e"), 100), "technical": 400}
-    truth = [name for name, size in sizes.items() for _ in range(size)]
-    uniform = {name: np.full(len(truth), 1 / len(sizes)) for name in sizes}
-    acc = sm.multiclass(y_true="y", y_score={name: name for name in sizes}).update({"y": truth, **uniform})
-    report, largest = acc.finalize(), ("a", "b", "c", "d", "e", "technical")
-    for kind in ("roc", "pr", "det", "gain", "lift", "calibration", "quantile_calibration"):
-        picture = getattr(charts, kind)(report)
-        assert picture.series == largest
-        assert "6 of 8 labels, those with the most positives" in picture.subtitle
-    picture = charts.scores(report)
-    assert picture.series == tuple(f"{a} · {b}" for b in ("negatives", "positives") for a in ("a", "b", "technical"))
-    assert "3 of 8 labels, those with the most positives" in picture.subtitle
-
-
-def test_several_reports_have_the_same_largest_groups():
-    """Also if the rows of all groups of one are more than those of any group of the other."""
-    random = np.random.default_rng(0)
-
-    def classes(labels, size):
-        p = random.dirichlet(np.ones(len(labels)), size)
-        rows = {"y": [labels[i] for i in p.argmax(axis=1)], **{c: p[:, i] for i, c in enumerate(labels)}}
-        return sm.multiclass(y_true="y", y_score={c: c for c in labels}).update(rows).finalize()
-
-    both = charts.Together({"large": classes("abc", 900), "small": classes("abcdefgh", 200)})
-    shown = charts.scores(both)
-    assert {name.split(" · ")[0] for name in shown.series} == {"large", "small"}
-    [label] = re.findall(r"only (\w), the one of 8 labels with the most positives", shown.subtitle)
-    assert label in "abc"
-    curves = charts.roc(both)
-    assert "3 of 8 labels, those with the most positives" in curves.subtitle
-    assert curves.series == tuple(f"{report} · {c}" for report in ("large", "small") for c in "abc")
 
 
 def test_a_model_without_errors_has_no_detection_error_tradeoff():
@@ -675,89 +320,9 @@ def test_a_model_without_errors_has_no_detection_error_tradeoff():
     assert not charts.det(binary()).empty
 
 
-def test_reports_are_laid_over_one_another(report, models):
-    both = charts.Together({"coarse": report, "fine": binary()})
-    assert charts.roc(both).series == ("coarse", "fine")
-    assert charts.roc(both).legend == ""  # the names say what they are
-    assert charts.scores(both).legend == "actual class"
-    assert set(charts.segments(both, "roc_auc").y.names) == {"coarse", "fine"}
-    with pytest.raises(sm.ReportError, match="group columns differ"):
-        charts.Together({"a": report, "b": models})
-
-
-@pytest.mark.parametrize("name", ["weight", "share", "predicted", "gain", "report"])
-def test_groups_are_told_apart_whatever_their_column_is_called(name):
-    data = DATA.head(200).with_columns(pl.Series(["light", "heavy"] * 100).alias(name))
-    report = sm.binary(y_true="y", y_score="p", by=name).update(data).finalize()
-    alone = sm.binary(y_true="y", y_score="p").update(data.filter(pl.col(name) == "heavy")).finalize()
-    assert charts.roc(report).series == ("heavy", "light")
-    assert len(charts.scores(report).series) == 4
-    found, expected = charts.roc(report, **{name: "heavy"}), charts.roc(alone)
-    assert found.layers[2].frame.drop("series").equals(expected.layers[2].frame.drop("series"))
-
-
-@pytest.mark.parametrize(("name", "chart"), [("count", charts.scores), ("actual", charts.confusion)])
-def test_group_columns_that_a_chart_cannot_have(name, chart):
-    data = DATA.head(20).with_columns(pl.lit("x").alias(name))
-    with pytest.raises(sm.ReportError, match=f"'{name}' has a name that charts use"):
-        chart(sm.binary(y_true="y", y_score="p", by=name).update(data).finalize())
-
-
 def test_points_without_counts_are_refused(report):
     with pytest.raises(sm.ReportError, match=r"no column 'tp'\. Pass the result of operating_point\(\)"):
         charts.roc(report, points=pl.DataFrame({"threshold": [0.5]}))
-
-
-def test_names_of_two_groups_are_never_the_same():
-    data = DATA.head(4).with_columns(a=pl.Series(["x · y", "x", None, "null"]), b=pl.Series(["z", "y · z", "z", "z"]))
-    found = sm.binary(y_true="y", y_score="p", by=["a", "b"]).update(data).finalize()
-    assert len(set(charts.calibration(found).series)) == 4
-
-
-@pytest.mark.parametrize(
-    ("axis", "expected"),
-    [
-        (Axis("x", -0.03, 0.07), ["−0.02", "0.00", "0.02", "0.04", "0.06"]),
-        (Axis("x", 0.0, 20_500.0), ["0", "5k", "10k", "15k", "20k"]),
-        (Axis("x", 1e-4, 1.0, "log"), ["0.0001", "0.001", "0.01", "0.1", "1"]),
-        (Axis("x", 0.015, 0.3, "log"), ["0.02", "0.05", "0.1", "0.2"]),
-        (Axis("x", 1e-3, 0.99, "probit", percent=True), ["0.1%", "5%", "50%", "95%"]),
-        (Axis("x", 0.0, 0.1, percent=True), ["0%", "2%", "4%", "6%", "8%", "10%"]),
-    ],
-)
-def test_axes_are_marked_at_round_numbers(axis, expected):
-    assert labels(Picture("t", axis, Axis("y"), [line((axis.low, axis.high), (0, 1))]))[: len(expected) + 1] == [
-        *expected,
-        "x",
-    ]
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 1e-300), (1e300, 1.1e300), (-1e308, 1e308), (5.0, 5.0)])
-def test_axes_of_extreme_values_have_numbers(low, high):
-    svg = charts.as_svg(Picture("t", Axis("x", low, high), Axis("y"), [line((low, high), (0, 1))]), "c")
-    assert not re.search("nan|inf", svg.lower())
-
-
-def test_colours_stand_out():
-    """At least 3 to 1 against the page, as WCAG 2 asks of graphics."""
-    style = resources.files("streammetrics.html").joinpath("page.css").read_text(encoding="utf-8")
-    light_page, dark_page, print_page = (
-        tuple(f"#{c * (6 // len(c))}" for c in re.findall(r"--c\d: #(\w+);", line))
-        for line in style.splitlines()
-        if "--c0:" in line
-    )
-    assert light_page == print_page == tuple(colour.lower() for colour in COLOURS)
-    assert len(dark_page) == MOST
-
-    def luminance(colour):
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    for colours, paper in ((light_page, "#ffffff"), (dark_page, "#1a1e24")):
-        for colour in colours:
-            light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
-            assert (light + 0.05) / (dark + 0.05) >= 3
 
 
 def reports():
@@ -807,20 +372,6 @@ def test_a_threshold_of_another_type_is_refused(report):
         charts.confusion(report, threshold="high")
 
 
-@pytest.mark.parametrize(
-    "values",
-    [[time(9), time(17)], [timedelta(1), timedelta(hours=2)]],
-    ids=["times", "lengths"],
-)
-def test_groups_of_rare_types_are_segments(values):
-    rows = {"y": [1, 0] * 2, "p": [0.1, 0.2, 0.3, 0.4], "g": [v for v in values for _ in range(2)]}
-    report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize()
-    with pytest.raises(sm.ReportError, match="requires a Date or Datetime group column"):
-        report.plot.over_time("accuracy")
-    assert str(values[0]) in charts.segments(report, "accuracy").y.names
-    assert "ROC AUC by " in page(report)
-
-
 @pytest.mark.thorough
 def test_altair_draws_what_the_pictures_say(models, segmented, forecasts):
     pytest.importorskip("altair", reason="Altair is not installed")
@@ -849,12 +400,6 @@ def test_charts_are_saved_as_pictures(report, tmp_path):
     pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     report.plot.roc().save(str(tmp_path / "roc.svg"))
     assert (tmp_path / "roc.svg").read_text(encoding="utf-8").startswith("<svg")
-
-
-def test_names_that_no_svg_can_have_are_escaped():
-    """A renderer that meets them ends the program."""
-    named = Picture("\ufffe", Axis("\x1b"), Axis("\uffff"), [line((0, 1), (0, 1))])
-    assert {r"\x1b", r"\uffff"} <= set(labels(named))
 
 
 def test_without_altair_the_extra_is_named(report, monkeypatch):

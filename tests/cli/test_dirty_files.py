@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 
 ROWS = 5_000
 EVALUATE = ("--y-true", "churned", "--y-score", "model_score")
@@ -40,9 +39,7 @@ def write(scores=None, name="churn.csv", rows=ROWS):
 
 def evaluate(*arguments, file="churn.csv", code=0):
     """The last line that the command prints."""
-    result = CliRunner().invoke(main, ["evaluate", file, *arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.output.strip().splitlines()[-1]
+    return run("evaluate", file, *arguments, code=code).strip().splitlines()[-1]
 
 
 def test_several_columns_in_one_option(folder):
@@ -244,11 +241,11 @@ def test_scores_that_only_one_model_has(folder):
     scores = {"score_a": [0.9, 0.3, 0.6, 0.7] * 20, "score_b": [None] + [0.2, 0.8, 0.4] * 26 + [0.5]}
     pl.DataFrame({"y": [1, 0] * 40} | scores).write_csv("rows.csv")
     columns = ("--y-true", "y", "--y-score", "a=score_a", "--y-score", "b=score_b", "--nulls", "drop")
-    compare = "compare a.state --models a b --metric accuracy --confidence 0.95"
+    compare = shlex.split("compare a.state --models a b --metric accuracy --confidence 0.95")
 
     def compared(*condition):
         evaluate(*columns, *condition, "--save", "a.state", file="rows.csv")
-        return " ".join(CliRunner().invoke(main, compare, catch_exceptions=False).output.split())
+        return " ".join(run(*compare).split())
 
     _, fix = compared().split(" with a condition such as ")
     assert " interval " in compared(*shlex.split(fix.removesuffix(".")))
@@ -306,8 +303,7 @@ def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
     frame = pl.DataFrame({"digit": [0, 1, 1], "a": [0.9, 0.2, 0.3], "b": [0.1, 0.8, 0.7]})
     frame.with_columns(pl.col("digit").cast(dtype)).write_parquet("digits.parquet")
     options = ["--task", "multiclass", "--y-true", "digit", "--y-score", "0=a", "--y-score", "1=b"]
-    done = CliRunner().invoke(main, ["evaluate", "digits.parquet", *options, "--metric", "accuracy"])
-    assert done.exit_code == 0, done.output
+    evaluate(*options, "--metric", "accuracy", file="digits.parquet")
     other = {0: "a", 1: "b"} if dtype == pl.String else {"0": "a", "1": "b"}
     with pytest.raises(sm.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
         sm.evaluate("digits.parquet", sm.multiclass(y_true="digit", y_score=other))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 
 
 @pytest.fixture
@@ -20,9 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def failed(*arguments):
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 2
-    return result.output.strip().splitlines()[-1]
+    return run(*arguments, code=2).strip().splitlines()[-1]
 
 
 EVALUATE = ("evaluate", "clicks.csv", "--y-true", "clicked", "--y-score", "p_click")

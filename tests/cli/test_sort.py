@@ -4,10 +4,9 @@ import io
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 from streammetrics.reading.parts import sorted_by
 
 ROWS = pl.DataFrame(
@@ -30,12 +29,6 @@ def folder(tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
     sm.binary(y_true="y", y_score="p", by="g").update(ROWS).save(tmp_path / "rows.state")
     return tmp_path
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def groups(csv):

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 from streammetrics.report.comparisons import as_text, with_names
 
 
@@ -173,22 +172,16 @@ def test_metrics_that_are_best_at_a_value_name_it():
 
 
 def test_the_command_line_says_how_to_see_the_other_metrics(tmp_path):
-    paths = [str(tmp_path / name) for name in ("one.state", "other.state")]
-    for path, seed in zip(paths, (0, 1), strict=True):
+    compare = ["compare", tmp_path / "one.state", tmp_path / "other.state"]
+    for seed, path in enumerate(compare[1:]):
         evaluated(40, rows=20, seed=seed).save(path)
-
-    def run(*options):
-        result = CliRunner().invoke(main, ["compare", *paths, *options])
-        assert result.exit_code == 0, result.output
-        return result.output
-
     for width in (80, 120):
-        lines = run("--width", str(width)).splitlines()
+        lines = run(*compare, "--width", width).splitlines()
         assert max(map(len, lines)) <= width
         assert len(lines) < 250
-    assert "Choose them with --metric, or read all of them with --format csv." in run()
-    assert len(json.loads(run("--format", "json"))) == 40 * 25
-    assert len(run("--format", "csv").splitlines()) == 40 * 25 + 1
+    assert "Choose them with --metric, or read all of them with --format csv." in run(*compare)
+    assert len(json.loads(run(*compare, "--format", "json"))) == 40 * 25
+    assert len(run(*compare, "--format", "csv").splitlines()) == 40 * 25 + 1
 
 
 def test_the_group_of_nulls_has_a_name():

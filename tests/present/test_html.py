@@ -1,60 +1,20 @@
-"""The page: complete, escaped, small; and in a real browser sorted, filtered, without errors."""
+"""The page: complete, escaped, small."""
 
 import html.parser
-import math
 import re
 
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
-from pages import opening, until
+from commands import run
+from page_data import HOSTILE, NAMES, SIZE, clicks, rng
 
 import streammetrics as sm
 from streammetrics import charts
-from streammetrics.cli import main
-from streammetrics.html import comparison_page, page
+from streammetrics.html import page
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.numbers import groups
-from streammetrics.html.sections import Section, filtered, page_of
-from streammetrics.html.tables import Cell, table
 from streammetrics.text.decimals import percentage
-
-HOSTILE = "<script>alert(1)</script>"
-NAMES = [
-    HOSTILE,
-    "\"'><img src=x onerror=alert(2)>",
-    "a & b",
-    "$style ${title} {0} %s",
-    "</table></svg></script>",
-    "–",
-    "",
-]
-SIZE = 20_000
-rng = np.random.default_rng(0)
-
-
-def clicks(segments=200):
-    names = [*NAMES, *(f"shop {i:03d}" for i in range(segments - len(NAMES)))]
-    p = rng.beta(0.5, 3, SIZE)
-    return pl.DataFrame(
-        {
-            "y": rng.random(SIZE) < p,
-            "p": pl.Series(p).set(pl.Series(rng.random(SIZE) < 1e-3), None),
-            HOSTILE: pl.Series(names).gather(np.arange(SIZE) % segments),
-        }
-    )
-
-
-@pytest.fixture(scope="module")
-def report():
-    acc = sm.binary(y_true="y", y_score={"old": "p", NAMES[1]: "p"}, by=HOSTILE, nulls="drop")
-    return acc.update(clicks()).finalize()
-
-
-@pytest.fixture(scope="module")
-def text(report):
-    return page(report, title="Clicks </title><script>alert(3)</script>", source="clicks <2026>")
 
 
 class Elements(html.parser.HTMLParser):
@@ -479,227 +439,10 @@ def test_commands_write_pages(tmp_path):
     pytest.importorskip("vl_convert", reason="vl_convert is not installed")
     clicks(10).write_parquet(tmp_path / "a.parquet")
     options = ["--y-true", "y", "--y-score", "p", "--nulls", "drop", "--by", HOSTILE]
-    saved = ["--save", str(tmp_path / "state"), "--html", str(tmp_path / "a.html")]
-    assert CliRunner().invoke(main, ["evaluate", str(tmp_path / "a.parquet"), *options, *saved]).exit_code == 0
-    shown = ["show", str(tmp_path / "state"), "--total", "--html", str(tmp_path / "b.html")]
-    assert CliRunner().invoke(main, shown).exit_code == 0
+    run("evaluate", tmp_path / "a.parquet", *options, "--save", tmp_path / "state", "--html", tmp_path / "a.html")
+    run("show", tmp_path / "state", "--total", "--html", tmp_path / "b.html")
     assert '<h2 id="groups">' in (tmp_path / "a.html").read_text(encoding="utf-8")
     assert '<h2 id="groups">' not in (tmp_path / "b.html").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def opened(browser, text, tmp_path):
-    """Write a page, by default that of the report, and open it."""
-    path = tmp_path / "page.html"
-    with opening(browser, path) as open_page:
-
-        def open_text(width=1280, text=text, **options):
-            path.write_text(text, encoding="utf-8")
-            return open_page(width, **options)
-
-        yield open_text
-
-
-def column(window, number):
-    """The cells of a column of the table of groups that can be seen."""
-    return window.evaluate(
-        """number => [...document.querySelectorAll(".filter + .scroll tbody")[0].rows].filter(r => r.cells.length)
-        .map(r => r.cells[number].dataset.v ?? r.cells[number].textContent)""",
-        number,
-    )
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_charts_are_drawn_and_nothing_is_wider_than_the_window(opened, width, scheme):
-    window = opened(width, color_scheme=scheme)
-    assert window.evaluate("document.documentElement.scrollWidth") == width
-    boxes = window.evaluate("[...document.querySelectorAll('figure > svg')].map(s => s.getBBox().height)")
-    assert len(boxes) >= 9
-    assert min(boxes) > 50
-    assert window.evaluate("getComputedStyle(document.querySelector('path[stroke*=c0]')).stroke") == (
-        "rgb(0, 114, 178)" if scheme == "light" else "rgb(86, 180, 233)"
-    )
-
-
-@pytest.mark.browser
-@pytest.mark.thorough
-def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report):
-    """Its policy lets no script be made of text, so an interpreter reads the expressions of charts."""
-    window = opened(text=page(report.rollup("model"), interactive=True))
-    window.wait_for_selector(".vega svg path[stroke*=c0]")
-    drawn = window.locator(".vega svg.marks").count()
-    assert drawn == window.locator("figure").count() >= 9
-    calibration = window.locator("figure", has=window.get_by_text("Calibration in bins of equal width"))
-    point = calibration.locator("path[aria-label]")
-    point.last.scroll_into_view_if_needed()
-    box = point.last.bounding_box()
-    window.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    window.wait_for_selector("#vg-tooltip-element.visible")
-    assert "mean score" in window.locator("#vg-tooltip-element").inner_text()
-
-
-@pytest.mark.browser
-def test_columns_are_sorted_with_the_keyboard(opened, report):
-    window = opened()
-    button = window.get_by_role("button", name="roc_auc").first
-    for wanted, reverse in (("ascending", False), ("descending", True)):
-        button.press("Enter")
-        assert button.locator("xpath=..").get_attribute("aria-sort") == wanted
-        values = [float(v) for v in column(window, 4) if v != "–"]
-        known = report.rows("roc_auc").drop_nulls("value")["value"].sort(descending=reverse)
-        assert values == pytest.approx(known.head(len(values)).to_list())
-        assert len(values) > 40
-    window.get_by_role("button", name=HOSTILE).first.click()
-    assert button.locator("xpath=..").get_attribute("aria-sort") == "none"
-    assert [name for name in column(window, 0) if name.startswith("shop")][:3] == ["shop 000"] * 2 + ["shop 001"]
-
-
-@pytest.mark.browser
-def test_groups_are_filtered(opened):
-    window = opened()
-    field = window.get_by_label("Filter groups")
-    field.fill("SHOP 01 old")
-    wanted = [name for name in (f"shop {i:03d}" for i in range(193)) if "01" in name]
-    assert column(window, 0) == wanted
-    assert window.locator("output").first.inner_text() == f"{len(wanted)} of 400"
-    field.fill("<script>")
-    assert set(column(window, 0)) == {HOSTILE}
-    field.fill("")
-    assert window.locator("output").first.inner_text() == "400 of 400"
-
-
-@pytest.mark.browser
-def test_rows_out_of_sight_are_not_in_the_document(opened, report):
-    window = opened()
-    assert 40 < len(column(window, 0)) < 200
-    window.evaluate("document.querySelector('.filter + .scroll').scrollTop = 1e6")
-    last = report.rows("rows").row(-1)
-    until(window, f"[...document.querySelectorAll('.filter + .scroll tbody')][0].innerText.includes('{last[0]}')")
-    assert window.locator("table[aria-rowcount='401']").count() == 1
-    window.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert len(column(window, 0)) == 400
-    assert window.get_by_text("ScoreHistogram(").is_visible()  # on paper, the specification is unfolded
-    window.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert not window.get_by_text("ScoreHistogram(").is_visible()
-
-
-@pytest.mark.browser
-def test_few_rows_have_no_filter(opened):
-    for size in (7, 8):
-        made = filtered(table(["a"], [[Cell(f"{i}", head=True)] for i in range(size)], "Rows", True), "rows")
-        window = opened(text=page_of("Rows", "", [Section("all", "All", made)], False))
-        assert window.get_by_label("Filter rows").is_visible() == (size == 8)
-
-
-@pytest.mark.browser
-def test_any_number_can_be_read_by_the_script(opened):
-    rows = [[Cell(f"{i}", head=True), Cell("-∞", -math.inf)] for i in range(300)]
-    window = opened(
-        text=page_of("Numbers", "", [Section("all", "All", table(["a", "b"], rows, "Numbers", True))], False)
-    )
-    window.get_by_role("button", name="b").click()
-    assert window.locator("tbody tr").count() > 100
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("media", ["screen", "print"])
-@pytest.mark.parametrize("size", [2, 4, 7])
-def test_charts_have_the_same_width(opened, media, size):
-    figures = "".join("<figure></figure>" for _ in range(size))
-    window = opened(text=page_of("Charts", "", [Section("all", "All", f'<div class="charts">{figures}</div>')], False))
-    window.emulate_media(media=media)
-    widths = [round(figure.bounding_box()["width"]) for figure in window.locator("figure").all()]
-    columns = 2 if media == "print" else {2: 2, 4: 2, 7: 3}[size]
-    assert max(widths) - min(widths) <= 1
-    assert widths[0] == pytest.approx(window.locator(".charts").bounding_box()["width"] / columns, abs=10)
-
-
-@pytest.mark.browser
-def test_long_texts_are_wrapped_in_any_row(opened):
-    note = "a note that is longer than a column should be"
-    rows = [[Cell(f"{i}", head=True), Cell(note)] for i in range(400)]
-    window = opened(
-        text=page_of("Long", "", [Section("long", "Long", filtered(table(["n", "note"], rows, "", True), "n"))], False)
-    )
-    for scrolled in (0, 1e6):
-        window.evaluate(f"document.querySelector('.scroll').scrollTop = {scrolled}")
-        until(window, f"document.querySelector('.scroll').innerText.includes('{399 if scrolled else 0}')")
-        assert window.locator("td:not(.prose):visible").count() == 0
-
-
-@pytest.mark.browser
-def test_all_that_can_be_operated_has_a_name(opened):
-    window = opened()
-    unnamed = window.evaluate(
-        """[...document.querySelectorAll("button, input, figure > svg")].filter(e => !(e.textContent.trim()
-        || e.labels?.length || e.getAttribute("aria-labelledby"))).length"""
-    )
-    assert unnamed == 0
-    assert window.get_by_role("img", name="ROC curve").count() == 1
-    window.keyboard.press("Tab")
-    assert window.evaluate("document.activeElement.className") == "skip"
-
-
-def of_a_drift():
-    """The page of a drift, with a group column."""
-    one, other = (sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()) for _ in range(2))
-    found = sm.drift(one, other, confidence=0.9)
-    return comparison_page(found.metrics, ("January", NAMES[1]), moved=(found.frame, found.frame))
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
-    window = opened(width, text=of_a_drift())
-    assert window.evaluate("document.documentElement.scrollWidth") == width
-    assert window.get_by_role("img", name="ROC curve").count() == 1
-
-
-@pytest.mark.browser
-def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
-    window = opened(390, text=of_a_drift())
-    box = window.locator("[aria-label='table of metrics']")
-    heights = box.evaluate("box => [...box.querySelectorAll('tbody tr')].map(row => row.offsetHeight)")
-    assert max(heights) < 2 * min(heights)
-    faded = (
-        "['--right', '--below'].map(edge => getComputedStyle(document.querySelector('.scroll')).getPropertyValue(edge))"
-    )
-    assert window.evaluate(faded) == ["48px", "40px"]
-    box.evaluate("box => { box.scrollTo(1e6, 1e6); }")
-    until(window, f"{faded}.every(edge => edge === '0px')")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["evaluation", "drift"])
-def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme, kind):
-    """By the rules of axe-core: names, roles, landmarks, contrast, the order of headings."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    path = tmp_path / "page.html"
-    path.write_text(text if kind == "evaluation" else of_a_drift(), encoding="utf-8")
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe is a script that the page does not allow
-    window = context.new_page()
-    window.goto(path.as_uri())
-    found = axe.Axe().run(window).response["violations"]
-    context.close()
-    assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found] == []
-
-
-@pytest.mark.browser
-def test_everything_is_printed(opened):
-    window = opened()
-    window.emulate_media(media="print", color_scheme="dark")
-    assert window.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert window.locator(".filter").first.is_hidden()
-    assert window.evaluate("getComputedStyle(document.querySelector('.scroll')).maxHeight") == "none"
-    window = opened(width=794)  # of an A4 page
-    window.emulate_media(media="print")
-    assert window.evaluate("document.querySelector('.wide').rows[0].cells.length") > 12
-    assert len([cell for cell in window.locator(".wide").first.locator("thead th").all() if cell.is_visible()]) == 12
-    assert window.get_by_text("Printed: the first 12 of").first.is_visible()
-    assert window.evaluate("document.documentElement.scrollWidth") <= 794
 
 
 def test_intervals_with_one_endpoint_are_explained():

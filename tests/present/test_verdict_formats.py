@@ -6,10 +6,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 from streammetrics.cli.markdown import markdown
 from streammetrics.cli.verdicts import commands, junit, table
 
@@ -36,12 +35,6 @@ ROWS = {"y": [1, 0, 1, 0, 1, 1], "p": [0.9, 0.2, 0.8, 0.4, 0.3, 0.7], "g": ["a",
 def state(tmp_path):
     sm.binary(y_true="y", y_score="p", by="g").update(ROWS).save(tmp_path / "a.state")
     return tmp_path / "a.state"
-
-
-def run(*arguments, code=0, **env):
-    result = CliRunner(env={"GITHUB_STEP_SUMMARY": None} | env).invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing():

@@ -6,10 +6,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 from streammetrics.html import page
 
 COLUMNS = ("a", "b", "c")
@@ -374,36 +373,56 @@ def saved(tmp_path_factory):
     return path
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["slices", *(str(a) for a in arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
-
-
 @pytest.mark.thorough
 def test_the_command_equals_the_library(saved, tmp_path):
     report = sm.Accumulator.load(saved).finalize()
-    shown = run(saved, "log_loss", "--model", "one")
+    shown = run("slices", saved, "log_loss", "--model", "one")
     assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", shown, re.MULTILINE)
     for said in (
         "Excess loss: the share of the distance of log_loss from its best value that would disappear",
         "Intervals have a 95% confidence level. On average, at most 5% of the slices found are false findings (--fdr).",
     ):
         assert said in " ".join(shown.split())
-    other = run(saved, "log_loss", "--model", "one", "--confidence", 0.9, "--fdr", 0.01)
+    other = run("slices", saved, "log_loss", "--model", "one", "--confidence", 0.9, "--fdr", 0.01)
     assert "have a 90% confidence level. On average, at most 1% " in " ".join(other.split())
-    run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
+    run(
+        "slices",
+        saved,
+        "accuracy",
+        "--model",
+        "two",
+        "--threshold",
+        "0.2",
+        "--format",
+        "parquet",
+        "-o",
+        tmp_path / "found",
+    )
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
-    run(saved, "recall", "--model", "two", "--threshold", "0.61", "--format", "parquet", "-o", tmp_path / "found")
+    run(
+        "slices",
+        saved,
+        "recall",
+        "--model",
+        "two",
+        "--threshold",
+        "0.61",
+        "--format",
+        "parquet",
+        "-o",
+        tmp_path / "found",
+    )
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("recall", model="two", threshold=0.61))
-    unused = run(saved, "log_loss", "--model", "one", "--threshold", "0.61", code=2)  # as in the other commands
+    unused = run(
+        "slices", saved, "log_loss", "--model", "one", "--threshold", "0.61", code=2
+    )  # as in the other commands
     assert "--threshold applies to metrics such as precision, but not to 'log_loss'. Omit it." in unused
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
     none = "No slices of at least 100 rows in which log_loss is significantly worse than in the rest."
-    found = run(saved, "log_loss", "--model", "one", *options)
+    found = run("slices", saved, "log_loss", "--model", "one", *options)
     assert found.split() == f"{none} For smaller slices, pass --min-rows.".split()
-    assert "Select one with --model: 'one', 'two'" in run(saved, "log_loss", code=2)
-    assert "--depth must be an integer of at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
+    assert "Select one with --model: 'one', 'two'" in run("slices", saved, "log_loss", code=2)
+    assert "--depth must be an integer of at least 1, got 0." in run("slices", saved, "log_loss", "--depth", 0, code=2)
 
 
 @pytest.mark.thorough

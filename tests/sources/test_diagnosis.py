@@ -2,10 +2,9 @@
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import streammetrics as sm
-from streammetrics.cli import main
 from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 
@@ -19,9 +18,8 @@ def message(*paths):
     """The error of the library, which is that of the command line."""
     with pytest.raises(sm.SourceError) as caught:
         sm.evaluate(list(paths), sm.binary(y_true="y", y_score="p"))
-    result = CliRunner().invoke(main, ["evaluate", *paths, "--y-true", "y", "--y-score", "p"])
-    assert result.output.strip() == f"Error: {caught.value}"
-    assert result.exit_code == 2
+    told = run("evaluate", *paths, "--y-true", "y", "--y-score", "p", code=2)
+    assert told.strip() == f"Error: {caught.value}"
     return str(caught.value)
 
 
@@ -95,12 +93,12 @@ def test_ndjson_with_several_types_in_a_column(value, shown, dtype, folder):
 def test_ndjson_with_text_among_numbers(folder):
     evaluate = ["evaluate", "a.ndjson", "--y-true", "y", "--y-score"]
     (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n{"y":0,"p":"0.2"}\n{"y":0,"p":"n/a"}\n')
-    found = CliRunner().invoke(main, [*evaluate, "p"]).output
+    found = run(*evaluate, "p", code=2)
     assert "not a number in 1 of 3 rows (first: 'n/a' at row 2 (line 3) of a.ndjson)" in found
     (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n{"y":0,"p":"0.2"}\n')
-    found = CliRunner().invoke(main, [*evaluate, "p"]).output
+    found = run(*evaluate, "p", code=2)
     assert found == "Error: Column 'p' must be numeric, got String. Pass a numeric column, or convert the text.\n"
-    assert CliRunner().invoke(main, [*evaluate, "CAST(p AS DOUBLE)"]).exit_code == 0
+    run(*evaluate, "CAST(p AS DOUBLE)")
 
 
 def test_numbers_of_ndjson_can_become_floats(folder):

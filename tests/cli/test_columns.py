@@ -1,0 +1,205 @@
+"""Labels, columns, and conditions on the command line: names, SQL, and errors that say what to type."""
+
+import json
+from datetime import date, datetime, timedelta
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from commands import run
+
+from streammetrics.cli import main
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_groups_of_rare_types_have_every_form(form, tmp_path):
+    values = [timedelta(hours=1), timedelta(hours=2)]
+    pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "g": values}).write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "g"]
+    assert str(values[0]) in run(*evaluate, "--format", form)
+
+
+def test_text_stored_as_bytes(tmp_path):
+    labels = {"y": [b"yes", b"no", b"yes"], "p": [0.9, 0.2, 0.8], "g": ["Köln".encode(), b"DE", b"DE"]}
+    pl.DataFrame(labels).write_parquet(tmp_path / "a.parquet")
+    evaluate = ("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--format", "csv")
+    options = ("--positive", "yes", "--negative", "no", "--by", "g", "--where", "g <> 'DE'", "--metric", "rows")
+    assert "Köln,,rows,1.0," in run(*evaluate, *options)
+
+
+def test_a_label_that_never_occurs_is_told(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("outcome,p\nchurned,0.9\nstayed,0.2\n")
+    evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p", "--positive"]
+    assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned")
+    assert "Warning" not in run(*evaluate, "churned")
+    assert "Warning: every row has the positive label churned." in run(*evaluate, "churned", "--where", "p > 0.5")
+
+
+def test_labels_that_count_as_negative_are_named(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("y,code,p\npaid,1,0.9\nn/a,0,0.2\ndefault,1,0.7\n,0,0.1\n")
+    evaluate = ["evaluate", path, "--y-score", "p", "--nulls", "drop", "--metric", "rows"]
+    found = run(*evaluate, "--y-true", "y", "--positive", "default")
+    assert "Note: Labels other than 'default' count as negative: 'n/a', 'paid'. To reject a third label" in found
+    assert "Note" not in run(*evaluate, "--y-true", "y", "--positive", "default", "--where", "y <> 'n/a'")
+    assert "Note" not in run(*evaluate, "--y-true", "code", "--positive", 1)
+
+
+def test_groups_of_weeks(folder):
+    clicks = ["evaluate", folder / "days", "--y-true", "clicked", "--y-score", "p_click", "--metric", "rows"]
+    for by in ("DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "DATE_TRUNC('week', day) AS week"):
+        weeks = pl.read_csv(run(*clicks, "--by", by, "--format", "csv").encode())
+        assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+
+
+@pytest.mark.parametrize(
+    ("by", "name", "expected"),
+    [
+        ("DATE_TRUNC('month', time) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("date_trunc ( 'quarter' , time )  as \"Q of\"", "Q of", ["2026-01-01", "2026-04-01"]),
+        ("DATE_TRUNC('YEAR', day)", "DATE_TRUNC('YEAR', day)", ["2026-01-01"]),
+        ("DATE_TRUNC('month', DATE(LEFT(text, 10))) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("DATE_TRUNC('month', berlin) AS month", "month", ["2026-02-01", "2026-05-01"]),
+        ("DATE_TRUNC('hour', time) AS hour", "hour", ["2026-01-31T23:00:00.000000", "2026-05-17T13:00:00.000000"]),
+    ],
+)
+def test_groups_of_truncated_times(by, name, expected, tmp_path):
+    times = pl.Series("time", [datetime(2026, 1, 31, 23, 30), datetime(2026, 5, 17, 13, 45)])
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "time": times, "day": times.dt.date()})
+    berlin = pl.col("time").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Berlin")
+    frame.with_columns(berlin=berlin, text=pl.col("time").cast(pl.String)).write_parquet(tmp_path / "a.parquet")
+    evaluate = ("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--metric", "rows")
+    assert pl.read_csv(run(*evaluate, "--by", by, "--format", "csv").encode())[name].to_list() == expected
+    for wrong, fix in (
+        ("DATE_TRUNC('month', text) AS month", "'text' is text. Write DATE_TRUNC('month', DATE(text))."),
+        ("DATE_TRUNC('decade', time)", "DATE_TRUNC does not support 'decade'. Supported units: day, week, month"),
+        ("DATE_TRUNC('hour', day)", "DATE_TRUNC('hour', …) cannot be computed from 'day', which is Date."),
+        ("DATE_TRUNC('month', time) = day", "DATE_TRUNC must be the whole column, such as"),
+        ("DATE_TRUNC('month', time) = DATE(text)", "DATE_TRUNC must be the whole column, such as"),
+    ):
+        assert fix in run(*evaluate, "--by", wrong, code=2)
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """A file of labels of several types."""
+    data = pl.DataFrame(
+        {
+            "text": ["High", "1", "1", "Low"],
+            "number": [1, 2, 1, 2],
+            "flag": [True, False, True, False],
+            "q": [0.1, 0.6, 0.2, 0.9],
+            "g": ["DE", "de", "FR", None],
+            "p click": [0.9, 0.4, 0.8, 0.1],
+        }
+    )
+    data.write_parquet(tmp_path / "a.parquet")
+    data.write_csv(tmp_path / "a.csv", null_value="none")
+    return tmp_path / "a.parquet"
+
+
+def values(*arguments, metric="positives"):
+    given = ["evaluate", *arguments, "--metric", metric, "--format", "json"]
+    return [row["value"] for row in json.loads(CliRunner().invoke(main, [str(a) for a in given]).stdout)]
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "positives"),
+    [("text", "High", 1), ("text", "1", 2), ("number", "2", 2), ("number", "1.0", 2), ("flag", "False", 2)],
+)
+def test_a_positive_label_has_the_type_of_its_column(column, label, positives, typed):
+    assert values(typed, "--y-true", column, "--y-score", "q", "--positive", label) == [positives]
+
+
+def test_a_positive_label_that_a_column_cannot_have_is_told(typed):
+    for column in ("number", "flag"):
+        run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "High", code=2)
+
+
+def test_columns_that_are_missing_are_told_beside_a_label(typed):
+    for column in ("flags", "flags = 1"):
+        found = run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "a", code=2)
+        assert "Column 'flags' not found. Did you mean 'flag'? Available columns: 'text'" in found
+
+
+def test_all_missing_columns_are_told_together(typed):
+    found = run("evaluate", typed, "--y-true", "flagg", "--y-score", "score", "--by", "txt", code=2)
+    assert "Error: Columns 'flagg', 'score', 'txt' not found. Did you mean 'flag', 'text'? Available columns:" in found
+
+
+def test_columns_are_names_or_expressions(typed):
+    flag = [typed, "--y-true", "flag"]
+    assert values(*flag, "--y-score", "1 - q", metric="roc_auc") == [1.0]
+    for name in ("p click", '"p click"'):
+        assert values(*flag, "--y-score", name, metric="roc_auc") == [1.0]
+    assert values(*flag, "--y-score", "a=1 - q", "--y-score", "b=q", metric="roc_auc") == [1.0, 0.0]
+    assert values(typed, "--y-true", "number = 1", "--y-score", "1 - q", metric="roc_auc") == [1.0]
+    assert values(*flag, "--y-score", "q", "--sample-weight", "number * 2") == [4.0]
+    by = ["--y-score", "q", "--by", "upper(g) AS land", "--by", "number > 1", "--metric", "rows", "--format", "csv"]
+    found = pl.read_csv(run("evaluate", *flag, *by).encode())
+    assert found.select("land", "number > 1").n_unique() == 4
+    assert "Column 'q click' not found" in run("evaluate", *flag, "--y-score", "q click", code=2)
+    assert "Column 'logit' not found" in run("evaluate", *flag, "--y-score", "logit / 2", code=2)
+    assert "as a column or an SQL expression" in run("evaluate", *flag, "--y-score", "1 -", code=2)
+    assert "double quotes around names" in run("evaluate", *flag, "--y-score", "lower(p click)", code=2)
+    assert "double quotes around names" not in run("evaluate", *flag, "--y-score", '"p click" -', code=2)
+    assert values(*flag, "--y-score", '1 - "p click"', "--where", '"p click" < 0.85', metric="rows") == [3.0]
+
+
+def test_some_rows_are_evaluated(typed):
+    flag = ["--y-true", "flag", "--y-score", "q"]
+    assert values(typed, *flag, "--where", "g = 'DE' OR q > 0.5", metric="rows") == [3.0]
+    assert "Column 'h' not found" in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
+    assert "No row meets the condition 'q > 1'." in run("evaluate", typed, *flag, "--where", "q > 1", code=2)
+    assert "SQL" in run("evaluate", typed, *flag, "--where", "q >", code=2)
+    bad = ["--y-true", "flag", "--y-score", "q * 1.2", "--where", "number = 2"]
+    assert f"at row 3 of {typed})" in run("evaluate", typed, *bad, code=2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("q + 1", "--where must be a condition, but 'q + 1' is Float64. Compare it with a value."),
+        ("q > 'a'", "Cannot compute \"q > 'a'\": cannot compare string with numeric type"),
+        ("day > '2026-01-01'", "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '"),
+    ],
+)
+def test_what_is_no_condition(condition, message, tmp_path):
+    days = pl.DataFrame({"y": [1, 0], "q": [0.9, 0.2], "day": [date(2026, 1, 2)] * 2})
+    days.write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "q", "--where"]
+    assert message in run(*evaluate, condition, code=2)
+    run(*evaluate, "day > DATE('2026-01-01') AND day < TIMESTAMP '2026-01-31 12:00:00'")
+
+
+@pytest.mark.parametrize(
+    "condition", ["g = DE", 'g="DE"', 'g == "DE"', "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"]
+)
+def test_text_without_quotes_is_told(typed, condition):
+    flag = ["--y-true", "flag", "--y-score", "q"]
+    found = run("evaluate", typed, *flag, "--where", condition, code=2)
+    assert f"Column 'DE' not found in {condition!r}. Put single quotes around text: 'DE'." in found
+    assert "Put single quotes" in run("evaluate", typed, "--y-true", condition, "--y-score", "q", code=2)
+    assert "single quotes" not in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
+
+
+def test_the_label_is_one_column_or_condition(typed):
+    for condition in ("number=1", "number = 1", "coalesce(g, 'none')='DE'"):
+        assert values(typed, "--y-true", condition, "--y-score", "1 - q", metric="rows") == [4.0]
+    two = ["--y-true", "flag", "--y-true", "number", "--y-score", "q"]
+    assert "--y-true accepts one column in --task binary, got 2." in run("evaluate", typed, *two, code=2)
+
+
+def test_texts_that_stand_for_null(typed):
+    csv = [typed.with_suffix(".csv"), "--y-true", "flag", "--y-score", "q", "--by", "g"]
+    found = run("evaluate", *csv, "--null-value", "none", "--null-value", "de", "--metric", "rows", "--format", "csv")
+    assert sorted(map(str, pl.read_csv(found.encode())["g"])) == ["DE", "FR", "None"]
+    assert "--null-value applies to CSV files" in run("evaluate", typed, *csv[1:], "--null-value", "none", code=2)
+
+
+def test_one_threshold_and_positive_labels_of_models(typed):
+    score = [typed, "--y-true", "flag", "--y-score", "q"]
+    assert values(*score, "--threshold", 0.6, metric="recall") == [0.0]
+    predicted = ["--task", "predictions", "--y-pred", "a=number", "--y-pred", "b=3 - number", "--positive", "1"]
+    assert values(typed, *predicted, metric="predicted_positive_rate") == [0.5, 0.5]

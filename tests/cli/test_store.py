@@ -1,0 +1,243 @@
+"""The commands for histories, as a user types them."""
+
+import json
+import re
+import shlex
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from commands import BREACHED, HOLDING, run
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.cli.store import store_commands
+
+
+def test_a_known_state_is_not_appended_again(days):
+    assert run("store", "append", "history", "monday.state").splitlines() == ["monday.state: added"]
+    again = run("store", "append", "history", "monday.state", "tuesday.state").splitlines()
+    known = "monday.state: nothing added, because this batch ID is known. For other rows, pass a new --batch-id."
+    assert again == [known, "tuesday.state: added"]
+    assert run("store", "append", "history", "monday.state", "--batch-id", "5 January") == "5 January: added\n"
+    windows = sm.MetricStore(days / "history").windows()
+    assert windows["rows"].to_list() == [2 * 667, 667]
+    assert windows["parts"].to_list() == [12, 6]
+
+
+def test_append_names_its_batches(days):
+    (days / "other").mkdir()
+    (days / "monday.state").rename(days / "other" / "tuesday.state")
+    both = ["store", "append", "history", "tuesday.state", "other/tuesday.state"]
+    assert "Two files have the same name. Append them one by one, with --batch-id" in run(*both, code=2)
+    assert "--batch-id and --source require a single state" in run(*both, "--batch-id", "x", code=2)
+    assert "--batch-id must be a nonempty string" in run(*both[:4], "--batch-id", "", code=2)
+    assert not (days / "history").exists()
+
+
+def test_a_source_is_appended_up_to_its_offset(days):
+    append = ["store", "append", "history", "monday.state", "--source", "topic/3"]
+    assert run("store", "offset", "history", "topic/3") == "0\n"
+    assert run(*append, "--start", 0, "--upto", 667) == "topic/3: added\n"
+    assert run(*append, "--upto", 667) == "topic/3: nothing to add\n"
+    assert run("store", "offset", "history", "topic/3") == "667\n"
+    assert "the history ends at offset 667" in run(*append, "--start", 600, "--upto", 700, code=2)
+    assert "--upto" in run(*append, code=2)
+    assert "--batch-id or --source" in run(*append, "--upto", 800, "--batch-id", "x", code=2)
+
+
+def test_a_window_is_replaced(days):
+    run("store", "append", "history", "monday.state", "tuesday.state", "--window", "day")
+    run("store", "append", "history", "monday.state", "--batch-id", "again")
+    replace = ["store", "replace", "history", "monday.state", "--window"]
+    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: replaced\n"
+    known = "this batch ID is known. For other rows, pass a new --batch-id."
+    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == f"corrected: nothing replaced, because {known}\n"
+    assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667, 667]
+    assert "--batch-id" in run(*replace, "2026-01-05", code=2)
+    found = run(*replace, "2026-01-06", "--batch-id", "wrong", code=2)
+    assert "The state contains '2026-01-05', but the window is 2026-01-06. Pass --window 2026-01-05." in found
+    several = ["store", "replace", "history", "both.state", "--window", "2026-01-05", "--batch-id", "wrong"]
+    sm.Accumulator.load("monday.state", "tuesday.state").save("both.state")
+    told = "The state contains '2026-01-06', but the window is 2026-01-05. Filter the state, or extend the range with"
+    assert f"{told} --until." in run(*several, code=2)
+    assert run(*replace, "2026-01-05", "--until", "2026-01-07", "--batch-id", "both") == "both: replaced\n"
+    assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667]
+
+
+def test_the_window_of_a_history(days):
+    append = ["store", "append", "history", "monday.state", "--window"]
+    assert "'country' must be a group column of type Date" in run(*append, "country", code=2)
+    assert run(*append, "day") == "monday.state: added\n"
+    assert "The window of the table is 'day', not 'country'" in run(*append, "country", code=2)
+
+
+def test_reports_name_windows_that_the_time_range_cuts(history):
+    weeks = ["store", "report", "history", "--every", "1w", "--metric", "rows"]
+    cut = run(*weeks, "--since", "2026-01-06", "--until", "2026-01-07")
+    assert "Window 2026-01-05 contains only rows since 2026-01-06.\n" in cut
+    assert "Window 2026-01-05 contains only rows before 2026-01-07.\n" in cut
+    assert "contains only" not in run(*weeks, "--since", "2026-01-05", "--until", "2026-01-12")
+
+
+def test_report_equals_the_library(history):
+    found = run("store", "report", "history", "--every", "1d", "--by", "country", "--metric", "rows", "--format", "csv")
+    expected = history.query(every="1d", by="country").finalize(["rows"]).frame
+    assert (
+        pl.read_csv(found.encode(), try_parse_dates=True)
+        .select("day", "country", "value")
+        .equals(expected.select("day", "country", "value"))
+    )
+    options = ["--metric", "log_loss", "--format", "json"]
+    for ends, day in ((["--until", "2026-01-06"], "05"), (["--since", "2026-01-06"], "06")):
+        state = sm.Accumulator.load("monday.state" if day == "05" else "tuesday.state").rollup()
+        row = json.loads(run("store", "report", "history", *ends, *options))[0]
+        assert row["value"] == pytest.approx(state.finalize()["log_loss"].value, rel=1e-12)
+    assert "interval" in run("store", "report", "history", "--confidence", 0.95)
+    at = ["--metric", "recall", "--threshold", 0.2, "--format", "json"]
+    assert json.loads(run("store", "report", "history", *at))[0]["value"] == (
+        history.query().finalize().get("recall", threshold=0.2).value
+    )
+    unused = run("store", "report", "history", "--metric", "roc_auc", "--threshold", 0.2, code=2)
+    assert "--threshold applies to metrics such as precision, but not to 'roc_auc'. Omit it." in unused
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
+def test_check_exits_with_its_verdict_in_every_format(form, history):
+    findings = sm.check(history, sm.read_rules("breached.toml"))
+    run("store", "check", "history", "rules.toml", "--format", form, "-o", "found")
+    output = run("store", "check", "history", "breached.toml", "--format", form, "-o", "found", code=1)
+    assert output == f"Failing: {(~findings.frame['passes']).sum()} of {findings.frame.height} verdicts, see found\n"
+    found = history.uri.parent / "found"
+    if form == "table":
+        assert found.read_text() == run("store", "check", "history", "breached.toml", code=1) == f"{findings}\n"
+        return
+    readers = {"json": pl.read_json, "csv": pl.read_csv, "parquet": pl.read_parquet}
+    frame = readers[form](found)
+    assert frame.columns == findings.frame.columns
+    assert frame["verdict"].to_list() == ["breached"] * 6
+    assert frame["value"].to_list() == findings.frame["value"].to_list()
+
+
+@pytest.mark.usefixtures("history")
+def test_verdicts_are_coloured_where_colours_are_wanted(tmp_path):
+    (tmp_path / "both.toml").write_text(HOLDING + BREACHED)
+    arguments = ["store", "check", "history", "both.toml"]
+    plain = CliRunner().invoke(main, arguments).output
+    coloured = CliRunner().invoke(main, arguments, color=True).output
+    assert "\x1b[31mbreached\x1b[0m" in coloured
+    assert "\x1b[32mholds\x1b[0m" in coloured
+    assert click.unstyle(coloured) == plain
+    assert CliRunner(env={"NO_COLOR": "1"}).invoke(main, arguments, color=True).output == plain
+    CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "found")], color=True)
+    assert (tmp_path / "found").read_text() == plain
+
+
+def test_check_until(history):
+    *lines, count = run("store", "check", "history", "breached.toml", "--until", "2026-01-06", code=1).splitlines()
+    assert count == "Failing: 6 of 6"
+    assert len(lines) == 2 + 6
+    assert all("2026-01-05" in line for line in lines[2:])
+    assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1
+
+
+def test_a_time_range_without_windows_is_told(history):
+    told = "Error: The history at history has no windows in this time range. Newest window: 2026-01-06.\n"
+    assert run("store", "report", "history", "--since", "2027-01-01", code=2) == told
+    assert run("store", "report", "history", "--until", "2025-01-01", "--every", "1w", code=2) == told
+    assert run("store", "page", "history", "--since", "2027-01-01", "-o", "page.html", code=2) == told
+
+
+def test_a_file_is_no_history(days):
+    told = "Error: Cannot read the table at monday.state: a history is a folder, but this is a file.\n"
+    assert run("store", "report", "monday.state", code=2) == told
+    assert run("store", "append", "monday.state", "tuesday.state", code=2) == told
+
+
+def test_limits_of_rules_are_in_the_range_of_their_metric(history):
+    store = sm.MetricStore("history")
+    with pytest.raises(sm.MetricError, match=r"^The limit of roc_auc >= 80 must be between 0 and 1, got 80\.$"):
+        sm.check(store, sm.Rule("roc_auc >= 80"))
+    sm.check(store, [sm.Rule("roc_auc >= -0.02", against="1d"), sm.Rule("rows >= 1e9")])
+
+
+@pytest.mark.parametrize("command", [["show"], ["check", "--require", "roc_auc>=0.5"], ["compare", "monday.state"]])
+def test_a_history_is_no_state(command, history):
+    told = run(*command, "history", code=2)
+    assert told == "Error: 'history' is a history, not a saved state. Use MetricStore or streammetrics store report.\n"
+
+
+def test_windows_compact_and_retain(history):
+    run("store", "append", "history", "monday.state", "--batch-id", "again")
+    before = run("store", "windows", "history").splitlines()
+    assert [row["version"] for row in json.loads(run("store", "describe", "history", "--format", "json"))] == [1]
+    assert run("store", "describe", "history").endswith("  none\n")
+    assert before[0].split() == ["day", "groups", "rows", "parts", "ingested"]
+    assert [line.split()[:4] for line in before[2:]] == [
+        ["2026-01-05", "6", "1,334", "12"],
+        ["2026-01-06", "6", "667", "6"],
+    ]
+    report = run("store", "report", "history", "--format", "json")
+    assert run("store", "compact", "history") == "history: 18 parts, now 12; 3 files, now 1\n"
+    assert run("store", "report", "history", "--format", "json") == report
+    assert history.windows()["parts"].to_list() == [6, 6]
+    all_of_them = run("store", "retain", "history", "--since", "2027-01-06", code=2)
+    assert all_of_them == "Error: --since 2027-01-06 would drop all windows of history. Newest window: 2026-01-06.\n"
+    assert run("store", "retain", "history", "--since", "2026-01-06") == "history: 2 windows, now 1\n"
+    assert [row["day"] for row in json.loads(run("store", "windows", "history", "--format", "json"))] == ["2026-01-06"]
+    assert "this batch ID is known" in run("store", "append", "history", "monday.state")
+
+
+@pytest.mark.parametrize("command", sorted(store_commands.commands))
+def test_examples_of_the_store_commands_run(command, history):
+    example = re.search(r"Example:\n    (streammetrics store .*)", run("store", command, "--help")).group(1)
+    assert example.split()[2] == command
+    run(*shlex.split(example)[1:])
+    assert command in run("store", "--help")
+
+
+def test_the_rules_in_the_help_can_be_read(days):
+    lines = run("store", "check", "--help").splitlines()
+    first, last = (next(i for i, line in enumerate(lines) if text in line) for text in ("[[rule]]", "28d"))
+    (days / "help.toml").write_text("\n".join(lines[first : last + 1]))
+    assert [str(rule) for rule in sm.read_rules("help.toml")] == [
+        "roc_auc >= 0.8",
+        "psi(of='y_score') <= 0.2 against 28d before",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["append", "history", "nowhere.state"], "Error: Cannot read 'nowhere.state': file not found"),
+        (["append", "history", "rules.toml"], "Error: Cannot read 'rules.toml'"),
+        (["report", "nowhere"], "Error: No history at 'nowhere'. Check the path. The first append creates a history."),
+        (
+            ["report", "history", "--since", "soon"],
+            "Error: Cannot read 'soon' as a time",
+        ),
+        (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
+        (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
+        (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
+        (["check", "nowhere", "rules.toml"], "Error: No history at 'nowhere'"),
+        (["check", "history", "nowhere.toml"], "Error: Cannot read 'nowhere.toml': file not found."),
+        (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
+        (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
+        (["windows", "nowhere"], "Error: No history at 'nowhere'"),
+        (["compact", "nowhere"], "Error: No history at 'nowhere'"),
+        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No history at 'nowhere'"),
+        (["retain", "history", "--since", "soon"], "Error: Cannot read"),
+        (["windows", "rules.toml"], "Error: Cannot read the table at rules.toml"),
+    ],
+)
+@pytest.mark.usefixtures("history")
+def test_errors_of_the_store_commands_are_one_line(arguments, message):
+    output = run("store", *arguments, code=2)
+    assert message in output
+    assert len(output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["retain", "history"], ["append", "history"], ["check", "history"], ["forget"]])
+def test_missing_arguments_of_the_store_commands(arguments):
+    assert "Error: " in run("store", *arguments, code=2)

@@ -1,0 +1,87 @@
+"""Rows, tasks, and stores of histories."""
+
+from datetime import date, datetime
+
+import numpy as np
+import polars as pl
+
+import streammetrics as sm
+
+SCORES = {label: label for label in "abc"}
+
+
+COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}
+
+
+ERRORS = {"y_true": "amount", "y_pred": "guess", "by": ["day", "country"]}
+
+
+TASKS = {
+    "binary": lambda: sm.binary(capacity=16, **COLUMNS),
+    "models": lambda: sm.binary(
+        capacity=16, sample_weight="w", unit="h", **COLUMNS | {"y_score": {"a": "p", "b": "q"}}
+    ),
+    "classes": lambda: sm.multiclass(
+        capacity=16, one_vs_one=True, y_true="k", y_score=SCORES, by=["country", "day"], sample_weight="w"
+    ),
+    "several labels": lambda: sm.multilabel(
+        capacity=16, y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, by=["day", "country"]
+    ),
+    "regression": lambda: sm.regression(capacity=16, families=["log", "poisson"], sample_weight="w", **ERRORS),
+}
+
+
+COUNTS = lambda: sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by=["day", "country"])  # noqa: E731
+
+
+def predictions(count, seed):
+    rng = np.random.default_rng(seed)
+    p, q = rng.random(count), rng.random(count)
+    return pl.DataFrame(
+        {
+            "day": pl.Series([date(2026, 1, d) for d in range(1, 6)]).gather(rng.integers(0, 5, count)),
+            "country": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, count)),
+            "y": rng.random(count) < p,
+            "z": rng.random(count) < 0.5,
+            "p": p,
+            "q": q,
+            "w": rng.random(count) + 0.01,
+            "h": rng.integers(0, 4, count),
+            "amount": rng.gamma(2, 10, count) + 0.01,
+            "guess": rng.gamma(2, 10, count) + 0.01,
+            "a": p,
+            "b": (1 - p) * q,
+            "c": (1 - p) * (1 - q),
+            "k": pl.Series([*"abc"]).gather(rng.integers(0, 3, count)),
+        }
+    )
+
+
+def asked(acc, since=None, until=None, by=(), every=None, where=None, window="day"):
+    """The answer that an accumulator of all rows gives."""
+    if since is not None:
+        acc = acc.filter(pl.col(window) >= pl.lit(str(since)).str.to_date())
+    if until is not None:
+        acc = acc.filter(pl.col(window) < until)
+    if where is not None:
+        acc = acc.filter(where)
+    by = [by] if isinstance(by, str) else by
+    return acc.rollup(*([pl.col(window).dt.truncate(every)] if every else []), *by)
+
+
+def answers(store):
+    """What a store answers, to the last bit."""
+    return [store.query(**query).to_bytes() for query in ({"by": "day"}, {"since": "2026-01-02", "every": "3d"})]
+
+
+def appended(store, make, frames):
+    for number, frame in enumerate(frames):
+        assert store.append(make().update(frame), batch_id=f"batch {number}")
+    return store
+
+
+NIGHT = pl.Series([datetime(2026, 3, 28, 22), datetime(2026, 3, 28, 23), datetime(2026, 3, 29, 1)])
+
+
+def of_hours(hours, name="hour"):
+    return sm.Accumulator(y_true="y", by=[name, "s"]).update({"y": [1] * len(hours), name: hours, "s": [*"aba"]})

@@ -1,0 +1,222 @@
+"""Steps of several writers, crashes, and races: every batch is there exactly once."""
+
+import contextlib
+import random
+import re
+from datetime import date
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pytest
+from steps import around, rival
+from stores import COUNTS, TASKS, answers, appended, asked, predictions
+
+import streammetrics as sm
+from streammetrics.history import layout, table
+from streammetrics.testing.same import require_same
+
+
+class Crash(Exception):
+    """The end of a process."""
+
+
+STEPS = [
+    (deltalake, "write_deltalake"),
+    (deltalake.DeltaTable, "create"),
+    (deltalake.DeltaTable, "delete"),
+    (deltalake.DeltaTable, "vacuum"),
+]
+
+
+COMMITS = [STEPS[0], *STEPS[2:]]  # of a table that exists
+
+
+@contextlib.contextmanager
+def crash(uri, moment):
+    """End before or after one of the next steps that write; half-written files stay."""
+    passed = iter(range(1000))
+
+    def before():
+        if next(passed) == moment:
+            pl.DataFrame({"x": [1]}).write_parquet(Path(uri, f"part-{random.random()}.parquet"), mkdir=True)
+            raise Crash
+
+    def after():
+        if next(passed) == moment:
+            raise Crash
+
+    with around(STEPS, before, after), contextlib.suppress(Crash):
+        yield
+
+
+def require_versions(store):
+    """Each row that one batch brought says in which commit."""
+    table = deltalake.DeltaTable(store.uri)
+    appended = pl.read_delta(store.uri).drop_nulls("batch_id").select("batch_id", "version").unique()
+    brought = {name: table.transaction_version(name) for name in appended["batch_id"]}
+    assert dict(appended.iter_rows()) == brought
+    for version in range(1, table.version() + 1):
+        commit = Path(store.uri, "_delta_log", f"{version:020}.json").read_text()
+        assert [n for n, found in brought.items() if found == version] == re.findall(r'"appId":"(.*?)"', commit)
+
+
+def test_rows_say_which_commit_brought_them(store):
+    make = COUNTS
+    appended(store, make, [predictions(20, 0), predictions(20, 1)])
+    require_versions(store)
+    theirs = make().update(predictions(20, 2))
+    with rival(lambda: store.append(theirs, batch_id="theirs"), *COMMITS):
+        store.append(make().update(predictions(20, 3)), batch_id="ours")
+    assert pl.read_delta(store.uri).group_by("batch_id").agg(pl.max("version")).sort("version").rows() == [
+        ("batch 0", 1),
+        ("batch 1", 2),
+        ("theirs", 3),
+        ("ours", 4),
+    ]
+    require_versions(store)
+
+
+@pytest.mark.parametrize("other", ["compact", "replace", "retain"])
+@pytest.mark.parametrize("days", [(1, 1), (1, 2)], ids=["groups of several rows", "small files"])
+def test_rows_are_there_once_if_others_compact_or_drop_them_meanwhile(days, other, store):
+    make = lambda day: COUNTS().update(predictions(9, 0).with_columns(day=date(2026, 1, day)))  # noqa: E731
+    for number, day in enumerate([*days, 3]):
+        store.append(make(day), batch_id=f"{number}")
+    others = {
+        "compact": store.compact,
+        "replace": lambda: store.replace(COUNTS(), window="2026-01-03", batch_id="nothing"),
+        "retain": lambda: store.retain("2026-01-02"),
+    }
+    store._retire_batches()  # so that the next commit is that of the compaction
+    with rival(others[other], *COMMITS):
+        store.compact()
+    left = {"compact": {1, 2, 3}, "replace": {1, 2}, "retain": {2, 3}}[other]
+    kept = [make(day) for day in [*days, 3] if day in left]
+    require_same(store.query(by=["day", "country"]), sm.merge(kept))
+    assert store.query().seen == 9 * len(kept)
+
+
+@pytest.mark.parametrize("step", ["compact", "retain"])
+@pytest.mark.parametrize("first", ["append", "step"])
+def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, store):
+    make = TASKS["regression"]
+    frames = [predictions(40, seed) for seed in range(3)]
+    appended(store, make, frames[:2])
+    steps = {
+        "append": lambda: store.append(make().update(frames[2]), batch_id="late"),
+        "step": {"compact": store.compact, "retain": lambda: store.retain("2026-01-03")}[step],
+    }
+    kept = pl.col("day") >= date(2026, 1, 3 if step == "retain" else 1)
+    rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
+    (second,) = steps.keys() - {first}
+    store._retire_batches()  # so that the next commit is that of the step
+    with rival(steps[second], *COMMITS):
+        steps[first]()
+    require_same(store.query(by=["day", "country"]), make().update(rest))
+    assert store.query().seen == rest.height
+    late = pl.read_delta(store.uri).filter(batch_id="late")
+    assert late["version"].unique().to_list() == [deltalake.DeltaTable(store.uri).transaction_version("late")]
+
+
+class Tried:
+    """A store, and beside it the batches that it should hold."""
+
+    def __init__(self, uri, seed):
+        self.uri, self.rng = uri, random.Random(seed)
+        self.frames, self.names = {}, map(str, range(1000))
+
+    @property
+    def store(self):
+        """Opened anew each time."""
+        return sm.MetricStore(self.uri)
+
+    def batch(self):
+        frame = predictions(self.rng.choice([1, 20, 60]), self.rng.randrange(10**6))
+        return frame, TASKS["regression"]().update(frame)
+
+    def append(self):
+        name, (frame, acc) = next(self.names), self.batch()
+        assert self.store.append(acc, batch_id=name)
+        self.frames[name] = frame
+
+    def append_again(self):
+        assert not self.store.append(self.batch()[1], batch_id=self.rng.choice([*self.frames]))
+
+    def compact(self):
+        before = answers(self.store)
+        self.store.compact(vacuum=self.rng.random() < 0.3)
+        assert answers(self.store) == before
+
+    def retain(self):
+        day, before = date(2026, 1, self.rng.choice([1, 2, 3])), dict(self.frames)
+        self.store.retain(day, vacuum=self.rng.random() < 0.3)
+        self.frames |= {name: frame.filter(pl.col("day") >= day) for name, frame in before.items()}
+
+    def crash_while_appending(self):
+        name, (frame, acc), moment = next(self.names), self.batch(), self.rng.randrange(4)
+        with crash(self.uri, moment):
+            self.store.append(acc, batch_id=name)
+        assert self.store.append(acc, batch_id=name) == (moment == 0 or not self.frames)
+        self.frames[name] = frame
+
+    def crash_while_compacting(self):
+        before = answers(self.store)
+        with crash(self.uri, self.rng.randrange(6)):
+            self.store.compact()
+        assert answers(self.store) == before
+
+    def race(self):
+        """One writer comes between what another has read and what it writes."""
+        steps = [self.append, self.append, self.append_again, lambda: self.store.compact(vacuum=False), self.retain]
+        first, second = self.rng.sample(steps, 2)
+        self.store._retire_batches()  # so that the next commit is that of the step
+        with rival(second, *COMMITS):
+            first()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
+def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "GROUPS", 9)
+    monkeypatch.setattr(table, "PAUSE", 0.001)
+    tried = Tried(str(tmp_path / "store"), seed)
+    actions = [tried.append] * 2 + [tried.append_again, tried.compact, tried.retain, tried.race, tried.race, tried.race]
+    actions += [tried.crash_while_appending, tried.crash_while_compacting]
+    tried.append()
+    for action in tried.rng.choices(actions, k=9):
+        action()
+        whole = TASKS["regression"]().update(pl.concat(tried.frames.values()))
+        require_same(tried.store.query(by=["day", "country"]), whole)
+        assert pl.read_delta(tried.uri).select("day", "country", "version").is_unique().all()
+    require_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
+
+
+def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store):
+    acc = COUNTS().update(predictions(9, 0))
+    for moment, made in (
+        (0, False),
+        (1, True),
+        (0, True),
+    ):  # before and after a table is made; before the batch is there
+        with crash(store.uri, moment):
+            store.append(acc, batch_id="1")
+        assert deltalake.DeltaTable.is_deltatable(store.uri) == made
+    assert store.query().seen == 0
+    assert store.append(acc, batch_id="1")
+    assert store.query().seen == 9
+
+
+def test_two_that_make_the_table_at_once(store, monkeypatch):
+    acc = COUNTS().update(predictions(9, 0))
+    find = table.Table.find
+    rivals = iter([lambda: store.append(acc, batch_id="theirs")])
+
+    def late(self):
+        found = find(self)
+        next(rivals, lambda: None)()
+        return found
+
+    monkeypatch.setattr(table.Table, "find", late)
+    assert store.append(acc, batch_id="ours")
+    assert store.query().seen == 18

@@ -1,0 +1,164 @@
+"""Which files a state is loaded from, and errors that name the one at fault."""
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from polars.testing import assert_frame_equal
+from states import DATA, TASKS
+
+import streammetrics as sm
+from streammetrics.engines.tables import plain
+from streammetrics.state import storage
+from streammetrics.state.header import KEY
+
+
+@pytest.mark.parametrize("name", ["missing", "folder", "empty", "text", "foreign.parquet", "foreign.arrow", "cut"])
+def test_files_that_are_no_state(name, tmp_path):
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+    elif name == "empty":
+        path.touch()
+    elif name == "text":
+        path.write_text("a,b\n1,2\n")
+    elif name == "foreign.parquet":
+        DATA.write_parquet(path)
+    elif name == "foreign.arrow":
+        DATA.write_ipc(path)
+    elif name == "cut":
+        TASKS["plain"]().update(DATA).save(path)
+        path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(sm.StateError, match=name):
+        sm.Accumulator.load(path)
+
+
+def test_the_names_of_folders_are_no_columns(tmp_path):
+    folder = tmp_path / "day=2026-01-01"
+    folder.mkdir()
+    acc = TASKS["grouped"]().update(DATA)
+    acc.save(folder / "a[1].parquet")
+    assert sm.Accumulator.load(folder / "a[1].parquet").to_bytes() == acc.to_bytes()
+
+
+@pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "FILES", 4)
+    task = sm.binary(y_true="y", y_score="p", by=by)
+    rng = np.random.default_rng(5)
+    parts = [
+        task.empty().update({"y": rng.integers(0, 2, 50), "p": rng.random(50), "g": rng.integers(0, 3, 50)})
+        for _ in range(6)
+    ]
+    paths = [tmp_path / f"{i}{suffix}" for i in range(6)]
+    for part, path in zip(parts, paths, strict=True):
+        part.save(path)
+    loaded, merged = sm.Accumulator.load(*paths), sm.merge(parts)
+    assert loaded.seen == 300
+    assert_frame_equal(loaded.finalize().frame, merged.finalize().frame, rel_tol=1e-12)
+    assert loaded.to_arrow()["score_histogram"].equals(merged.to_arrow()["score_histogram"])
+
+
+def test_among_many_files_the_one_at_fault_is_named(tmp_path):
+    good, bad, other = (tmp_path / name for name in ("good", "bad", "other"))
+    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.2, 0.3]})
+    acc.save(good)
+    table = acc.to_arrow()
+    counts = table["row_counts"].combine_chunks().to_pylist()
+    counts[0][0]["rows"] = -1
+    column = pa.array(counts, table.schema.field("row_counts").type)
+    pq.write_table(table.set_column(0, table.schema.field("row_counts"), column), bad)
+    sm.binary(y_true="y", y_score="q").update({"y": [1, 0], "q": [0.2, 0.3]}).save(other)
+    with pytest.raises(sm.StateError, match=r"Cannot read '.*bad': .*row_counts"):
+        sm.Accumulator.load(good, bad)
+    with pytest.raises(sm.MergeError, match="y_score"):
+        sm.Accumulator.load(good, other)
+    with pytest.raises(sm.MergeError, match="Nothing to merge"):
+        sm.Accumulator.load()
+
+
+def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
+    acc = TASKS["grouped"]().update(DATA)
+    folder = tmp_path / "day=1" / "part"
+    (tmp_path / "_temporary").mkdir()
+    folder.mkdir(parents=True)
+    for path in (
+        tmp_path / "b.state",
+        folder / "a.parquet",
+        tmp_path / "_temporary" / "c.state",
+        tmp_path / ".d.state",
+    ):
+        acc.save(path)
+    for name in ("_SUCCESS", ".a.parquet.crc"):
+        (folder / name).write_bytes(b"crc")
+    for source in (tmp_path, str(tmp_path), f"{tmp_path}/**/*.*"):
+        assert sm.Accumulator.load(source).to_bytes() == (acc + acc).to_bytes()
+    assert sm.Accumulator.load(f"{tmp_path}/*.state").to_bytes() == acc.to_bytes()
+
+
+def test_a_folder_in_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    acc = TASKS["grouped"]().update(DATA)
+    (tmp_path / "private").mkdir()
+    for path in (tmp_path / "a.state", tmp_path / "private" / "b.state"):
+        acc.save(path)
+    for name in ("listdir", "scandir"):  # which of them depends on the version of Python
+        read = getattr(os, name)
+
+        def refused(place, read=read):
+            if Path(place).name == "private":
+                raise PermissionError(13, "Permission denied", str(place))
+            return read(place)
+
+        monkeypatch.setattr(os, name, refused)
+    with pytest.raises(sm.StateError, match=r"Cannot read .*Permission denied: .*private"):
+        sm.Accumulator.load(tmp_path)
+
+
+def test_a_file_that_is_given_twice_is_not_counted_twice(tmp_path):
+    acc, path = TASKS["grouped"]().update(DATA), tmp_path / "a.state"
+    acc.save(path)
+    (tmp_path / "link").symlink_to(path)
+    for sources in ([path, path], [path, tmp_path / "*.state"], [tmp_path], [path, tmp_path / "." / "link"]):
+        with pytest.raises(sm.StateError, match=r"a.state' is given 2 times, so its rows would be counted 2 times"):
+            sm.Accumulator.load(*sources)
+
+
+def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    (tmp_path / "b.state").symlink_to("gone")
+    for source in (tmp_path, tmp_path / "*.state"):
+        with pytest.raises(sm.StateError, match=r"Cannot read .*b.state': file not found"):
+            sm.Accumulator.load(source)
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sm.StateError, match=r"a path must not be empty. Pass '.' for the current folder"):
+        sm.Accumulator.load("")
+    assert sm.Accumulator.load(".").seen == DATA.height
+
+
+@pytest.mark.parametrize("source", [None, 5, "no/such/file", "no*such", "a\0b"], ids=repr)
+def test_what_is_no_file_is_refused(source):
+    with pytest.raises(sm.StateError, match="Cannot read"):
+        sm.Accumulator.load(source)
+
+
+def test_files_as_spark_writes_them_are_loaded(tmp_path):
+    acc = TASKS["grouped"]().update(DATA)
+    table = plain(acc.to_arrow())
+    header = table.schema.metadata[KEY].decode()
+    fields = [{"name": "g", "type": "string", "nullable": True, "metadata": {"streammetrics": header}}]
+    table = table.replace_schema_metadata({storage.SPARK: json.dumps({"type": "struct", "fields": fields})})
+    pq.write_table(table[:1], tmp_path / "part-00000.parquet")
+    pq.write_table(table[1:], tmp_path / "part-00001.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sm.Accumulator.load(tmp_path).to_bytes() == acc.to_bytes()
