@@ -68,20 +68,6 @@ def test_scores_are_not_squeezed_batch_by_batch():
         whole["log_loss"]
 
 
-def test_margins_are_no_probabilities():
-    with pytest.raises(sm.DataError, match=r"outside \[0, 1\] in 2 of 3 rows.*-3.0.*row 1"):
-        evaluated([0, 1, 1], [0.5, -3.0, 1.1])
-
-
-@pytest.mark.parametrize("bad", [math.nan, None])
-def test_a_missing_score_is_no_high_score(bad):
-    p = [0.1, 0.9, bad, 0.8]
-    with pytest.raises(sm.DataError, match=r"null or NaN in 1 of 4 rows.*row 2"):
-        evaluated([0, 1, 0, 1], p)
-    report = evaluated([0, 1, 0, 0], p, nulls="drop")
-    assert (report["rows"].value, report["dropped"].value, report["roc_auc"].value) == (3, 1, 1)
-
-
 @pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf, -(2**-49), 1 + 2**-49])
 def test_what_is_no_probability_is_refused(p):
     with pytest.raises(sm.DataError):
@@ -109,17 +95,6 @@ def test_the_last_calibration_bin_holds_one(bins):
     assert report["ece"].value == 0
 
 
-def test_calibration_keeps_bins_and_no_rows():
-    acc = sm.Accumulator(sm.CalibrationBins(), **ROLES).update({"y": np.arange(5000) % 2, "p": np.arange(5000) / 5000})
-    assert acc.state.tables["calibration_bins"].height == 10
-
-
-def test_histograms_keep_bins_and_no_rows():
-    rng = np.random.default_rng(0)
-    acc = task(capacity=64).update({"y": rng.integers(0, 2, 5000), "p": rng.random(5000)})
-    assert acc.state.tables["score_histogram"].height <= 64
-
-
 @pytest.mark.parametrize("y", [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]])
 def test_ties_do_not_depend_on_the_order_of_rows(y):
     report = evaluated(y, [0.5] * 4)
@@ -132,13 +107,6 @@ def test_ties_do_not_depend_on_the_order_of_rows(y):
 def test_a_single_class_has_no_auc(y, note):
     found = evaluated([y, y], [0.2, 0.8])["roc_auc"]
     assert (found.value, found.lower, found.upper, found.note) == (None, None, None, note)
-
-
-def test_a_single_class_in_one_group_leaves_the_others_alone():
-    acc = sm.binary(y_true="y", y_score="p", by="g")
-    report = acc.update({"y": [1, 1, 0, 1], "p": [0.3, 0.4, 0.1, 0.9], "g": ["one", "one", "two", "two"]}).finalize()
-    assert report.get("roc_auc", g="one").value is None
-    assert report.get("roc_auc", g="two").value == 1
 
 
 def test_an_auc_below_one_half_is_noted():
@@ -184,14 +152,6 @@ def test_zero_has_no_sign():
     assert grouped.state.groups.height == 1
 
 
-def test_rows_without_weight_are_dropped_and_counted():
-    acc = task(sample_weight="w").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.1], "w": [2.0, 1.0, 0.0]})
-    report = acc.finalize()
-    assert (report["rows"].value, report["dropped"].value) == (2, 1)
-    assert report["recall"].value == 1
-    assert acc.state.tables["score_histogram"].height == 2
-
-
 @pytest.mark.parametrize("weight", [-1.0, -5e-324, math.inf, math.nan, None])
 def test_impossible_weights_are_refused(weight):
     with pytest.raises(sm.DataError, match=r"'w'.*1 of 2 rows"):
@@ -206,54 +166,7 @@ def test_equal_weights_change_no_ratio():
         assert other[name].value == pytest.approx(one[name].value, rel=1e-12), name
 
 
-def test_arrays_may_be_used_again_after_an_update():
-    """Small batches are held; the caller's memory is not."""
-    y, p = np.zeros(2, dtype=int), np.zeros(2)
-    acc, expected = task(), task()
-    for n in range(5):
-        y[:], p[:] = [n % 2, 1], [n / 10, 0.9]
-        acc.update({"y": y, "p": p})
-        expected.update({"y": y.copy(), "p": p.copy()}).finalize()
-    assert acc.to_bytes() == expected.to_bytes()
-
-
-@pytest.mark.parametrize("copied", [True, False])
-def test_pandas_frames_may_change_after_an_update(copied):
-    values = np.array([[1.0, 0.9], [0.0, 0.2], [1.0, 0.4]])
-    frame = pd.DataFrame(values, columns=["y", "p"], copy=copied)
-    acc = task().update(frame)
-    expected = task().update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).to_bytes()
-    values[:] = 0.5
-    frame.iloc[:, 1] = 0.1
-    frame["y"] = 0.0
-    assert acc.to_bytes() == expected
-
-
 GOOD = {"y": [1, 0], "p": [0.9, 0.1], "w": [1.0, 2.0], "g": ["a", "b"]}
-BAD = {
-    "a missing column": {"p": None},
-    "a third label": {"y": [1, 2]},
-    "text labels": {"y": ["1", "0"]},
-    "NaN": {"p": [0.5, math.nan]},
-    "null": {"p": [0.5, None]},
-    "too high": {"p": [0.5, 1.5]},
-    "negative weight": {"w": [1.0, -1.0]},
-    "text scores": {"p": ["0.5", "0.5"]},
-    "lists for groups": {"g": [["a"], ["b"]]},
-    "uneven columns": {"p": [0.5]},
-}
-
-
-@pytest.mark.parametrize("held", [0, 2, 10**6])
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
-    monkeypatch.setattr(content, "BUFFER", held)
-    acc = task(sample_weight="w", by="g").update(GOOD)
-    before, batch = acc.copy().to_bytes(), {k: v for k, v in (GOOD | bad).items() if v is not None}
-    with pytest.raises(sm.StreamMetricsError):
-        acc.update(batch)
-    assert acc.to_bytes() == before
-    assert acc.update(GOOD).seen == 4
 
 
 @pytest.mark.parametrize("held", [1, 10**6])
@@ -273,7 +186,7 @@ def test_an_accumulator_whose_counting_failed_says_so_from_then_on(held, monkeyp
 def test_a_state_is_its_own_summand():
     acc = task().update(GOOD)
     assert sm.merge([acc, acc, acc]).to_bytes() == (acc + acc + acc).to_bytes() == acc.merge(acc, acc).to_bytes()
-    assert acc.seen == 2
+    assert (acc.seen, acc.absorb(acc).seen) == (2, 4)
 
 
 def test_no_rows_are_no_error():
@@ -286,21 +199,17 @@ def test_no_rows_are_no_error():
     assert (empty + task(by="g").update(GOOD)).seen == 2
 
 
-def test_groups_that_are_null_or_nan_are_one():
-    frame = pl.DataFrame({"y": [1, 0, 1], "p": [0.9, 0.1, 0.4], "g": [math.nan, None, 1.0]})
-    report = task(by="g").update(frame).finalize()
-    assert report.get("rows", g=None).value == 2
-    assert report.get("roc_auc", g=None).value == 1
-
-
 @pytest.mark.parametrize(
     "wrap",
     [
+        dict,
         pl.DataFrame,
         lambda d: pa.table({k: pa.array(v) for k, v in d.items()}),
+        pd.DataFrame,
+        lambda d: pd.DataFrame(d, copy=False),
         lambda d: pl.from_pandas(pd.DataFrame(d)),
     ],
-    ids=["polars", "pyarrow", "polars of pandas"],
+    ids=["numpy", "polars", "pyarrow", "pandas", "pandas without a copy", "polars of pandas"],
 )
 @pytest.mark.parametrize("times", [1, 2])
 def test_held_batches_share_no_memory(wrap, times):
@@ -312,11 +221,6 @@ def test_held_batches_share_no_memory(wrap, times):
     for values in columns.values():
         values[:] = 0
     assert acc.to_bytes() == expected.to_bytes()
-
-
-def test_an_accumulator_takes_in_itself():
-    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.1, 0.2]})
-    assert acc.absorb(acc).seen == 4
 
 
 def test_group_types_are_held_through_nulls_and_merges():
