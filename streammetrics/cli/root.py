@@ -16,7 +16,7 @@ from streammetrics.text import escaped
 from streammetrics.version import __version__
 
 ARGUMENT = r"""([a-z_]+)=(True\b|-?\d+(?:\.\d+)?(?:e-?\d+)?|'[^']*'|"[^"]*"|\([^\s(),]+,\))?"""
-IN_ERRORS = re.compile(rf"(?<!\S)(){ARGUMENT}")
+IN_ERRORS = re.compile(rf"""(?<!\w)(?:'[^']*'|"[^"]*")|(?<!\S)(){ARGUMENT}""")  # but not in values of the user
 IN_NOTES = re.compile(rf"\b([Pp]ass\s+){ARGUMENT}")  # among values of the user
 OTHERWISE = {  # words of Python that the command line has an option for
     "a filter": "--where",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -22,14 +21,12 @@ from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import require_rows_of
 from streammetrics.sources.diagnosis import UNREADABLE, diagnosis, difference
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
+from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
 Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for a reason: the message
-
-DETAIL = re.compile(r"^\[Errno \d+\] .*Detail: \[errno \d+\] ")  # of pyarrow, before the reason
-ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # advice of Polars to its callers
 
 
 @dataclass(frozen=True)
@@ -252,6 +249,5 @@ def readable(name: Name) -> Iterator[None]:
     except (StreamMetricsError, GeneratorExit):
         raise
     except UNREADABLE as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = DETAIL.sub("", ADVICE.split(lines[0])[0])
-        raise SourceError(f"Cannot read {name}: {reason}" if isinstance(name, str) else name(reason)) from error
+        said = reason(error)
+        raise SourceError(f"Cannot read {name}: {said}" if isinstance(name, str) else name(said)) from error

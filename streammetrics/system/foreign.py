@@ -20,6 +20,8 @@ FOREIGN = (
     RecursionError,
 )
 COLOR = re.compile(r"\x1b\[\d*m")
+DETAIL = re.compile(r"^.*Detail: \[errno \d+\] ")  # of pyarrow, before the reason
+ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars to its callers
 NAMES = {"ArrowException", "DeltaError", "PanicException"}  # of libraries imported at first use, and their panics
 
 
@@ -47,5 +49,6 @@ def reason(error: BaseException) -> str:
     """
     said = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
     first, *others = COLOR.sub("", str(said)).splitlines()
+    first = ADVICE.split(DETAIL.sub("", first))[0]
     causes = [cause.strip() for _, arrow, cause in (line.partition("↳") for line in others) if arrow]
     return ": ".join([first, *causes]).rstrip(".: ")

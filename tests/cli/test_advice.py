@@ -114,7 +114,10 @@ def test_errors_name_options():
     given = """pass nulls='drop', confidence=0.95, renormalize=True, by=, order='b"c', or null_values="a'b"."""
     shown = """pass --nulls drop, --confidence 0.95, --renormalize, --by, --order 'b"c', or --null-value "a'b"."""
     assert told(given) == shown
-    same = "Unknown 'by=a'; pass pairs=True, fbeta(beta=2), roc_auc(by=5). In Python, pass it with y_score=."
+    same = (
+        "The state's rows of 'p > 1 AND by=3' and 'by=a'; pass pairs=True, fbeta(beta=2), roc_auc(by=5). "
+        "In Python, pass it with y_score=."
+    )
     assert told(same) == same
     assert told("Drop them with a filter, or begin with rollup().") == "Drop them with --where, or begin with --total."
 
