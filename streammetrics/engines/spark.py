@@ -24,7 +24,7 @@ from streammetrics.engines.tables import (
     unpacked,
 )
 from streammetrics.errors import SpecificationError
-from streammetrics.history.store import MetricStore, require_history
+from streammetrics.history.store import MetricStore, history_of
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
@@ -174,7 +174,7 @@ def into_history(
     ...     add = spark.into_history(sm.MetricStore("history"), acc, source="clicks")
     ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
     """
-    require_history("store", store)
+    history_of(store)
     if not isinstance(acc, Accumulator):
         raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
     _require_tasks(tasks)

@@ -12,7 +12,7 @@ from streammetrics.frame import BETWEEN, INCOMPLETE, noted
 from streammetrics.history.alarms import E_VALUE, SINCE, alarms, with_alarms
 from streammetrics.history.estimates import REFERENCE, beginning, judged, require_scores
 from streammetrics.history.rules import Rule, rules_of
-from streammetrics.history.store import MetricStore, require_history
+from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.windows import Windows, after, time_of
 from streammetrics.report.findings import OF_RULES, PASSING, VERDICT, Findings, findings
 from streammetrics.rows.roles import MODEL
@@ -60,20 +60,18 @@ def check(
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     Failing: 1 of 2
     """
-    require_history("store", store)
-    if scores is not None:
-        require_history("scores", scores)
+    own, others = history_of(store), None if scores is None else history_of(scores, "scores")
     given = rules_of(rules)
     if not given:
         raise SpecificationError("No rules to check. Pass at least one rule.")
     require_scores(given, scores)
-    labels = early = store._windows().remembering(None)
-    if scores is not None and any(rule.before_labels for rule in given):
-        early = scores._windows().remembering(None)
+    labels = early = own.open().windows().remembering(None)
+    if others is not None and any(rule.before_labels for rule in given):
+        early = others.open().windows().remembering(None)
     found = []
     for rule in given:
-        own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        found.append(_findings(own, rule, until, reference))
+        checked, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
+        found.append(_findings(checked, rule, until, reference))
     by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
     return Findings(pl.concat(found), tuple(by))
 

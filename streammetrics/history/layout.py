@@ -1,9 +1,9 @@
-"""Layout of states in a Delta Lake table: types, merged rows of several batches, and times of windows."""
+"""Layout of states in a Delta Lake table: their rows, and rows of several appends merged by group."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -14,9 +14,10 @@ import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.errors import ColumnError, DataError, MergeError, SpecificationError, StateError
+from streammetrics.history.columns import OWN, as_created, fitted, leaves, one_of, require_distinct, stored
+from streammetrics.history.window import TIMES
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
-from streammetrics.rows.exact_sums import DECIMAL
 from streammetrics.rows.frames import has_values, joint_types
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.content import data_types
@@ -24,19 +25,7 @@ from streammetrics.statistics import ConfusionMatrix
 from streammetrics.statistics.counters.sums import Sums
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
-from streammetrics.text import few
-from streammetrics.times import instant, moment, require_length, truncated
 
-OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
-STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
-    pl.UInt8: pl.Int16(),
-    pl.UInt16: pl.Int32(),
-    pl.UInt32: pl.Int64(),
-    pl.UInt64: pl.Int64(),
-    pl.Time: pl.Int64(),
-    pl.Duration: pl.Int64(),
-}
-TIMES = (pl.Date, pl.Datetime)
 GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
 TOGETHER = 1_024, 8_192  # rows of a file that are read together, under the same assumption
@@ -73,7 +62,7 @@ class Layout:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         require_distinct(acc.roles.by, (*schema, *OWN))
         for name, kind in schema.items():
-            if pl.Null in _leaves(kind):
+            if pl.Null in leaves(kind):
                 raise ColumnError(
                     f"Cannot infer the type of column {name!r}: all values in the first append are null. "
                     "Cast the column first."
@@ -135,7 +124,7 @@ class Layout:
         _require_years(acc)
         joint_types([self._types, data_types(acc.roles, acc.state)])
         frame = pl.DataFrame((self.empty + acc).to_arrow())
-        columns = {name: _rounded(_within(frame[name], kind), kind) for name, kind in self.schema.items()}
+        columns = {name: as_created(frame[name], kind) for name, kind in self.schema.items()}
         return frame.select(fitted(column, stored(self.schema[name])) for name, column in columns.items())
 
     @cached_property
@@ -174,22 +163,16 @@ class Layout:
 
         The result is therefore the same, bit for bit, if the first rows of a group were merged before.
         """
+        place = pl.int_range(pl.len()).over(self.groups).alias(PLACE)
         rows = rows.sort(*self.groups, "version", nulls_last=True)
-        row = pl.int_range(pl.len())
-        same = pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups)
-        again = rows.select(same & (row > 0)).to_series()
-        if not again.any():
-            return self.accumulator(rows)
-        once = ~again & ~again.shift(-1, fill_value=False)
-        place = row - pl.when(~again).then(row).forward_fill()
-        parts = rows.with_columns(place.alias(PLACE)).filter(~once).partition_by(PLACE, maintain_order=True)
-        total, finished = self.accumulator(parts[0]), [self.accumulator(rows.filter(once))]
-        for part in parts[1:]:
+        first, *later = rows.with_columns(place).partition_by(PLACE, maintain_order=True) or [rows]
+        total, finished = self.accumulator(first), []
+        for part in later:
             more = self.accumulator(part)
             goes_on = pl.lit(find(total.state.keys, more.state.groups).is_not_null())
             finished.append(total.filter(~goes_on))
             total = total.filter(goes_on) + more
-        return merge([total, *finished])
+        return merge([total, *finished]) if finished else total
 
     def added_up(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows merged by group, with the last version, in the order of windows."""
@@ -216,78 +199,6 @@ class Layout:
             needed = [one_of(part[name]) for name in keys.columns]
             yield rows.filter(needed).join(part.lazy(), on=keys.columns, how="semi", nulls_equal=True).collect()
 
-    def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
-        """Return conditions for windows from a time on, and before another."""
-        window = pl.col(self.window)
-        lower = [] if since is None else [window >= self.moment(since)]
-        return lower if until is None else [*lower, window < self.moment(until)]
-
-    def only(self, acc: Accumulator, given: Any) -> str:
-        """Return the condition for rows of a window, or of windows from a start to an end, as SQL.
-
-        The accumulator must not have groups of other windows.
-        """
-        ends = given if isinstance(given, tuple) else (given, given)
-        if len(ends) != 2:
-            raise SpecificationError(f"window= must be a time or a (start, end) pair, got {given!r}.")
-        start, end = map(self.moment, ends)
-        if ends == (given, given) and isinstance(self.schema[self.window], pl.Date) and moment(start) != moment(given):
-            raise SpecificationError(f"window= must be a date, as in the store, got {given!r}.")
-        window, upper = pl.col(self.window), "<" if isinstance(given, tuple) else "<="
-        inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
-        windows = self.rows(acc).select(window.unique().sort())
-        if others := [str(time) for (time,) in windows.filter(~inside.fill_null(False)).rows()]:
-            given = f"windows are {start} to {end}, end exclusive" if upper == "<" else f"window is {start}"
-            fix = "Filter the state, or extend the range with window=(start, end)."
-            if windows.height == 1 and not windows[self.window].has_nulls():
-                fix = f"Pass window={others[0]!r}."
-            raise DataError(f"The state contains {few(others)}, but the {given}. {fix}")
-        column = quoted(self.window)
-        return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
-
-    def truncated(self, every: str) -> pl.Expr:
-        """Return the window, truncated to multiples of a duration."""
-        require_length(every)
-        with translated(SpecificationError, f"every= must be a duration such as '1d', '1w', or '1mo', got {every!r}"):
-            pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which rejects more than datetimes do
-        return truncated(pl.col(self.window), every, getattr(self.schema[self.window], "time_zone", None))
-
-    def moment(self, time: date | str) -> date:
-        """Return a time in the type of the window column of the table; for dates, rounded up."""
-        kind = self.schema[self.window]
-        found = instant(time, getattr(kind, "time_zone", None))
-        if kind != pl.Date():
-            return found
-        with translated(SpecificationError, f"Cannot read {str(time)!r} as a time"):
-            return (found + (timedelta(days=1) - timedelta.resolution)).date()
-
-
-def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:
-    """Reject group columns with the name of another column of the table, in any case."""
-    names = [name.lower() for name in columns]
-    if taken := [name for name in by if names.count(name.lower()) > 1]:
-        raise SpecificationError(f"by= cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias.")
-
-
-def one_of(values: pl.Series) -> pl.Expr:
-    """Return whether the column of that name has one of these values, including null."""
-    column, known = pl.col(values.name), values.drop_nulls()
-    low, high = (pl.lit(end, known.dtype) for end in (known.min(), known.max()))
-    chosen = column.is_between(low, high) & column.is_in(known.unique().implode())
-    return chosen | column.is_null() if values.null_count() else chosen
-
-
-def one_of_sql(values: pl.Series) -> str:
-    """Return `one_of` for dates or times as SQL."""
-    column = quoted(values.name)
-    texts = ", ".join(f"'{value.isoformat()}'" for value in values.drop_nulls())
-    return " OR ".join([f"{column} IN ({texts})"] * bool(texts) + [f"{column} IS NULL"] * bool(values.null_count()))
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
 
 def _require_years(acc: Accumulator) -> None:
     """Reject dates and times outside the years 1 to 9999, in UTC or their time zone, which Python does not support."""
@@ -299,51 +210,3 @@ def _require_years(acc: Accumulator) -> None:
         if outside := int((~inside).sum()):
             name = column.name
             raise DataError(f"Column {name!r} has {outside:,} groups outside the years 1 to 9999. Remove these rows.")
-
-
-def _leaves(kind: Any) -> list[Any]:
-    """The types inside a nested type, or the type itself."""
-    if isinstance(kind, pl.List):
-        return _leaves(kind.inner)
-    if isinstance(kind, pl.Struct):
-        return [leaf for field in kind.fields for leaf in _leaves(field.dtype)]
-    return [kind]
-
-
-def stored(kind: Any) -> Any:
-    """Return the type in which the table stores a type."""
-    if isinstance(kind, pl.List):
-        return pl.List(stored(kind.inner))
-    if isinstance(kind, pl.Struct):
-        return pl.Struct({field.name: stored(field.dtype) for field in kind.fields})
-    if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
-        return pl.Datetime("us", "UTC")
-    return STORED.get(kind.base_type(), kind)
-
-
-def _within(column: pl.Series, kind: Any) -> pl.Series:
-    """A nested column without fields that its type in the table does not have."""
-    if not isinstance(column.dtype, pl.List) or len(_leaves(column.dtype)) == len(_leaves(kind)):
-        return column
-    return column.list.eval(pl.struct(pl.element().struct.field(field.name) for field in kind.inner.fields))
-
-
-def _rounded(column: pl.Series, kind: Any) -> pl.Series:
-    """A nested column with floats in place of decimals, if the table is of a version that had only floats."""
-    own: Any = column.dtype
-    if own.base_type() != pl.List or pl.Float64 not in _leaves(kind):
-        return column
-    floats = {field.name: field.dtype for field in kind.inner.fields if field.dtype == pl.Float64}
-    types = {f.name: floats.get(f.name, f.dtype) if f.dtype == DECIMAL else f.dtype for f in own.inner.fields}
-    return column.cast(pl.List(pl.Struct(types)))
-
-
-def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:
-    """Return a column in its type in the table, which must fit every value."""
-    try:
-        cast = column.cast(kind)
-        if cast.cast(column.dtype).equals(column):
-            return cast
-    except pl.exceptions.PolarsError:
-        pass
-    raise ColumnError(f"Column {column.name!r} must fit type {kind} of the table, got {column.dtype}.")

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import UTC, date, datetime
-from functools import partial
-from itertools import chain
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
-from streammetrics.history.batches import RETENTION, Batches, Named, Origin, offset, origin_of
-from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
-from streammetrics.history.table import Table, deltalake, files, in_small_files, missing, write
-from streammetrics.history.versions import Versions
-from streammetrics.history.windows import Windows
-from streammetrics.rows.roles import Column, several
+from streammetrics.history.batches import origin_of
+from streammetrics.history.history import History
+from streammetrics.history.table import Table, deltalake
 from streammetrics.system.disk import directory
-from streammetrics.system.lazy import pa
 from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.history.rules import Rule
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ class MetricStore:
                 is selected.
             StateError: If the table cannot be read or written, or a commit was truncated by a power loss.
         """
-        return self._bring([acc], origin_of(batch_id, source, start, upto))
+        return history_of(self).add([acc], origin_of(batch_id, source, start, upto))
 
     def replace(
         self,
@@ -162,7 +154,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return self._bring([acc], origin_of(batch_id, source, start, upto), window)
+        return history_of(self).add([acc], origin_of(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if the history has no rows of it.
@@ -180,54 +172,7 @@ class MetricStore:
         ...     print(store.offset("clicks/0"))
         2
         """
-        table = self._table.find()
-        return None if table is None else offset(table, source)
-
-    def _bring(self, accs: Sequence[Accumulator], origin: Origin, replacing: Any = None) -> bool:
-        """Append states in one commit, unless they are known, or replace some windows."""
-        for acc in accs:
-            if not isinstance(acc, Accumulator):
-                raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
-        filled, newest = [acc for acc in accs if acc.state.groups.height], self._table.find()
-        if not filled and replacing is None and (newest is None or isinstance(origin, Named)):
-            return False
-        if newest is None:
-            if replacing is not None:
-                raise missing(self.uri)
-            first = Versions((Layout.of(filled[0], self.window),))
-            none = first.stored(1, first.newest.rows(first.newest.empty))
-            self._table.create(none.to_arrow().schema, first.told | RETENTION)
-
-        def bring(table: Any, versions: Versions) -> bool | None:
-            """Return whether it was appended, or None after adding its specification as a new version."""
-            if origin.is_known(table, Batches.of(self._table)):
-                return False
-            version = table.version() + 1
-            name = origin.batch_id if isinstance(origin, Named) else None
-            own = {"batch_id": name, "ingested": datetime.now(UTC), "version": version}
-            parts, predicate = [], None
-            for acc in filled or [versions.newest.empty]:
-                number, with_it = versions.taking(acc)
-                rows = with_it[number].rows(acc)
-                predicate = None if replacing is None else with_it[number].only(acc, replacing)
-                if with_it is not versions:
-                    table.alter.set_table_properties(with_it.told, raise_if_not_exists=False)
-                    return None
-                rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
-                parts.append(versions.stored(number, rows))
-            write(
-                table,
-                pl.concat(parts).to_arrow(),
-                mode="append" if replacing is None else "overwrite",
-                predicate=predicate,
-                transactions=[origin.transaction(version)],
-                together=versions.together,
-            )
-            return True
-
-        while (done := self._commit(bring, newest)) is None:
-            newest = None
-        return done
+        return history_of(self).offset(source)
 
     def query(
         self,
@@ -263,7 +208,7 @@ class MetricStore:
             SpecificationError: If a time, a group column, or an expression is invalid.
             StateError: If there is no table yet, or it cannot be read.
         """
-        return self._query(self._open(), since, until, by, every, where)
+        return history_of(self).open().query(since, until, by, every, where)
 
     def save_html(
         self,
@@ -318,10 +263,9 @@ class MetricStore:
         from streammetrics.history.course import course  # when they are needed
         from streammetrics.history.page import history_page
 
-        if scores is not None:
-            require_history("scores", scores)
-        early = None if scores is None else scores._windows()
-        shown = course(self._windows(), metrics, by, (since, until), rules, early, reference, confidence)
+        early = None if scores is None else history_of(scores, "scores").open().windows()
+        own = history_of(self).open().windows()
+        shown = course(own, metrics, by, (since, until), rules, early, reference, confidence)
         write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
@@ -344,14 +288,7 @@ class MetricStore:
         ...     print(store.windows().select("day", "groups", "rows", "parts").rows())
         [(datetime.date(2026, 1, 30), 1, 1, 1), (datetime.date(2026, 1, 31), 1, 1, 1)]
         """
-        table, versions = self._open()
-        window, seen = versions.newest.window, pl.col("row_counts").list.first().struct.field("rows")
-        groups = pl.struct(versions.groups).n_unique().alias("groups")
-        found = {"parts": pl.len(), "ingested": pl.max("ingested")}
-        with self._table.reading():
-            rows = versions.scanned(self._table.scan(table))
-            parts = rows.group_by(window).agg(groups, (seen / versions.models).sum().round().cast(pl.Int64), **found)
-            return versions.keys(parts.sort(window).collect())
+        return history_of(self).open().sizes()
 
     def describe(self) -> pl.DataFrame:
         """Return the versions of the specification. Appending an accumulator with another specification adds one.
@@ -377,9 +314,7 @@ class MetricStore:
         ...     store.describe().select("version", "windows", "changes").rows()
         [(1, 1, ''), (2, 1, '+ segment country')]
         """
-        table, versions = self._open()
-        with self._table.reading():
-            return versions.described(versions.scanned(self._table.scan(table)))
+        return history_of(self).open().described()
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the rows of each group, and small files. Query results do not change, bit for bit.
@@ -405,23 +340,7 @@ class MetricStore:
         [1, 1] 4
         """
 
-        def add_up(table: Any, versions: Versions) -> None:
-            rows, window = versions.scanned(self._table.scan(table)), versions.newest.window
-            cell = [*versions.groups, *versions.own[len(OWN) :]]  # equal in rows that are merged
-            several = rows.group_by(cell).len("group").filter(pl.col("group") > 1).select(window)
-            windows = pl.concat([several.collect()[window], in_small_files(table, window)]).unique()
-            if windows.is_empty():
-                return
-            parts = (part.to_arrow() for part in versions.added_up(rows.filter(one_of(windows))))
-            first = next(parts)
-            batches = (batch for part in chain([first], parts) for batch in part.to_batches())
-            rows_added_up = pa.RecordBatchReader.from_batches(first.schema, batches)
-            before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # no conflict with appends
-            write(table, rows_added_up, mode="overwrite", predicate=before, together=versions.together)
-
-        self._retire_batches()
-        self._commit(add_up)
-        self._vacuum(vacuum)
+        history_of(self).compact(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
         """Drop the windows before a time. IDs of their appends are remembered.
@@ -446,97 +365,14 @@ class MetricStore:
         [datetime.date(2026, 1, 31)]
         """
 
-        def drop(table: Any, versions: Versions) -> None:
-            before = f"{quoted(versions.newest.window)} < '{versions.newest.moment(since).isoformat()}'"
-            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(versions.together))
-
-        self._retire_batches()
-        self._commit(drop)
-        self._vacuum(vacuum)
-
-    @property
-    def _table(self) -> Table:
-        return Table(self.uri, self.storage_options)
-
-    def _vacuum(self, wanted: bool) -> None:
-        if wanted:
-            self._commit(lambda table, versions: table.vacuum(dry_run=False, full=True))
-
-    def _retire_batches(self) -> None:
-        """Limit the number of transactions of the table."""
-        table, _ = self._open()
-        self._table.settle(table)  # known IDs must not be lost
-        with self._table.reading():
-            ids = self._table.scan(table).select(pl.col("batch_id").drop_nulls().unique()).collect()["batch_id"]
-        Batches.of(self._table).retire(self._table, ids)
-
-    def _windows(self) -> Windows:
-        """What rules and pages read: one version of the table, even if other processes append meanwhile."""
-        table, versions = opened = self._open()
-        with self._table.reading():
-            found = self._table.scan(table).select(pl.col(versions.newest.window).unique()).collect()
-        starts = versions.keys(found).to_series().drop_nulls().sort()
-        return Windows(
-            str(self.uri), starts, partial(self._query, opened), versions.newest.empty, versions.names_of_models
-        )
-
-    def _query(
-        self,
-        opened: tuple[Any, Versions],
-        since: Any,
-        until: Any,
-        by: str | Sequence[str],
-        every: str | None,
-        where: pl.Expr | None = None,
-    ) -> Accumulator:
-        table, versions = opened
-        columns: list[Column] = list(several(by))
-        if every is not None:
-            columns.insert(0, versions.newest.truncated(every))
-        between = versions.newest.between(since, until)
-        with self._table.reading():
-            rows = versions.scanned(self._table.scan(table)).filter(*between)
-            return versions.answer(rows, columns, where)
-
-    def _open(self) -> tuple[Any, Versions]:
-        table = self._table.find()
-        if table is None:
-            raise missing(self.uri)
-        return table, self._versions(table)
-
-    def _require(self, acc: Accumulator) -> None:
-        """Reject an accumulator that cannot be appended. The first append can be any with a window."""
-        table, filled = self._table.find(), acc.state.groups.height
-        if table is not None:
-            versions = self._versions(table)
-            versions.require(acc)
-            if filled:
-                number, versions = versions.taking(acc)
-                versions[number].rows(acc)
-        elif filled:
-            Layout.of(acc, self.window).rows(acc)
-
-    def _kept(self) -> list[Accumulator]:
-        """Accumulators without rows, one for each version of the history, the newest first."""
-        table = self._table.find()
-        return [] if table is None else [layout.empty for layout in reversed(self._versions(table).layouts)]
-
-    def _versions(self, table: Any) -> Versions:
-        with self._table.reading():
-            versions = Versions.read(table.metadata().configuration)
-        window = versions.newest.window
-        if self.window not in (None, window):
-            raise SpecificationError(f"The window of the table is {window!r}, not {self.window!r}.")
-        return versions
-
-    def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
-        return self._table.commit(lambda table: step(table, self._versions(table)), newest)
+        history_of(self).retain(since, vacuum)
 
 
-def require_history(name: str, given: object) -> None:
-    """Reject an argument that is not a history."""
-    if not isinstance(given, MetricStore):
-        raise SpecificationError(f"{name}= must be a MetricStore, got {type(given).__name__}.")
+def history_of(store: object, name: str = "store") -> History:
+    """Return the history of a store, for use within the library. Rejects other arguments of that name."""
+    if not isinstance(store, MetricStore):
+        raise SpecificationError(f"{name}= must be a MetricStore, got {type(store).__name__}.")
+    return History(Table(store.uri, store.storage_options), store.window)
 
 
 publish("streammetrics", MetricStore)

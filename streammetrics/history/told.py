@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.history.store import MetricStore
+from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.table import Table, deltalake, write
 from streammetrics.report.findings import Findings
 
@@ -46,7 +46,7 @@ def tell(store: MetricStore, findings: Findings, report: Callable[[pl.DataFrame]
 
 def table_of(store: MetricStore) -> Table:
     """Return the table of the reported breaches of a history."""
-    return store._table.beside(FOLDER)
+    return history_of(store).table.beside(FOLDER)
 
 
 def reported(place: Table, table: Any) -> pl.DataFrame:

@@ -1,20 +1,21 @@
-"""Versions of the specification of a history, and queries over rows of several versions."""
+"""Versions of the specification of a history."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator, merge
+from streammetrics.accumulator import Accumulator
 from streammetrics.errors import MergeError, StateError
-from streammetrics.history.layout import OWN, PLACE, Layout, require_distinct, stored
-from streammetrics.history.union import MAY, missing, require_alike, union, widened
-from streammetrics.rows.roles import SINGLE, Column
+from streammetrics.history.columns import OWN, require_distinct, stored
+from streammetrics.history.layout import Layout
+from streammetrics.history.migration import MAY, require_alike, union
+from streammetrics.history.window import Window
+from streammetrics.rows.roles import SINGLE
 from streammetrics.statistics.thresholded import Thresholded
 
 STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
@@ -49,6 +50,11 @@ class Versions:
     def newest(self) -> Layout:
         """The layout of the newest version."""
         return self.layouts[-1]
+
+    @property
+    def window(self) -> Window:
+        """The window column."""
+        return Window(self.newest.window, self.schema[self.newest.window])
 
     def __getitem__(self, number: int) -> Layout:
         return self.layouts[number - 1]
@@ -112,7 +118,7 @@ class Versions:
     def models(self) -> pl.Expr:
         """Number of models of a row of the table."""
         of = {number: len(layout.empty.roles.models) for number, layout in enumerate(self.layouts, 1)}
-        return pl.col(NUMBER).replace_strict(of) if len(of) > 1 else pl.lit(of[1])
+        return pl.col(NUMBER).replace_strict(of)
 
     @property
     def names_of_models(self) -> tuple[str, ...]:
@@ -138,68 +144,12 @@ class Versions:
 
     def scanned(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return rows of the table with the columns of versions without rows, and the number of the version."""
-        if len(self.layouts) == 1:
-            return rows
         there = rows.collect_schema().names()
         lacking = [pl.lit(None, kind).alias(name) for name, kind in self.types.items() if name not in there]
         return rows.with_columns(lacking).with_columns(pl.col(NUMBER).fill_null(1))
 
-    def present(self, rows: pl.LazyFrame) -> dict[int, Any]:
-        """Return the versions that have rows, and the last window of each."""
-        if len(self.layouts) == 1:
-            return {1: None}
-        last = rows.group_by(NUMBER).agg(pl.col(self.newest.window).max()).sort(NUMBER)
-        return dict(self.keys(last.collect()).iter_rows())
-
-    def of(self, number: int, rows: pl.LazyFrame, own: Sequence[str]) -> pl.LazyFrame:
-        """Return the rows of a version, with its columns, the groups of all versions, and some internal columns."""
-        found = rows if len(self.layouts) == 1 else rows.filter(pl.col(NUMBER) == number)
-        return found.select(list(dict.fromkeys([*self.groups, *own, *self[number].schema])))
-
-    def added_up(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Return rows of the table, merged by group and version."""
-        for number in self.present(rows):
-            layout = self[number]
-            for part in layout.parts(self.of(number, rows, [*OWN])):
-                yield self.stored(number, layout.added_up(part))
-
-    def answer(self, rows: pl.LazyFrame, columns: Sequence[Column], where: pl.Expr | None) -> Accumulator:
-        """Return the merged state of rows of the table, by some of the group columns.
-
-        It has the statistics of the newest version and of the rows.
-        """
-        last = self.present(rows)
-        whole = self._union([*last])
-        empty, chosen = whole.rollup(*columns), None
-        if where is not None:
-            whole.filter(where)  # which raises for an invalid one
-            keys = rows.select(self.groups).unique().collect()
-            chosen = keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
-
-        def parts() -> Iterator[Accumulator]:
-            for number, window in last.items():
-                layout = self[number]
-                own = [c for c in columns if not isinstance(c, str) or c in layout.groups]
-                lacks = missing(layout.empty, empty, window)
-                for part in layout.parts(self.of(number, rows, ["version"]), chosen):
-                    yield widened(layout.fold(part).rollup(*own), empty, lacks)
-
-        found = parts()
-        return merge(chain([next(found, empty)], found))
-
-    def described(self, rows: pl.LazyFrame) -> pl.DataFrame:
-        """Return the first and last window of each version, their number, and the changes from the previous version."""
-        window, number = self.newest.window, pl.col(NUMBER) if len(self.layouts) > 1 else pl.lit(1, pl.Int64())
-        ends = {"first": pl.min(window), "last": pl.max(window), "windows": pl.n_unique(window)}
-        found = rows.group_by(number.alias("version")).agg(**ends).collect()
-        kind = self.schema[window]
-        changes = [", ".join(self._added(n)) for n in range(1, len(self.layouts) + 1)]
-        every = pl.DataFrame({"version": range(1, len(changes) + 1), "changes": changes})
-        found = every.join(found.cast({"first": kind, "last": kind}), on="version", how="left", maintain_order="left")
-        return found.select("version", "first", "last", pl.col("windows").fill_null(0), "changes")
-
-    def _added(self, number: int) -> Iterator[str]:
-        """Differences from the previous version."""
+    def changes(self, number: int) -> Iterator[str]:
+        """Return the differences of a version from the previous one."""
         if number == 1:
             return
         before, after = (_parts(self[n].empty) for n in (number - 1, number))
@@ -207,8 +157,8 @@ class Versions:
             for sign, more, less in (("+", after[what], before[what]), ("-", before[what], after[what])):
                 yield from (f"{sign} {what} {name}" for name in more if name not in less)
 
-    def _union(self, present: Sequence[int]) -> Accumulator:
-        """An empty accumulator with the statistics of the newest version and some others."""
+    def union(self, present: Iterable[int]) -> Accumulator:
+        """Return an empty accumulator with the statistics of the newest version and some others."""
         if len(self.layouts) == 1:
             return self.newest.empty
         by = dict.fromkeys(name for layout in self.layouts for name in layout.empty.roles.by)

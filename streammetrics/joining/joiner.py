@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics import Accumulator, MetricStore
 from streammetrics.errors import SpecificationError
-from streammetrics.history.store import require_history
+from streammetrics.history.store import history_of
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.log import Log
 from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest
@@ -88,7 +88,7 @@ class Joiner:
     labels: Sequence[str] | None = field(default=None)
 
     def __post_init__(self) -> None:
-        require_history("store", self.store)
+        history_of(self.store)
         if not isinstance(self.acc, Accumulator):
             raise SpecificationError(f"acc= must be an Accumulator, got {type(self.acc).__name__}.")
         require_length(self.expires)
@@ -172,7 +172,7 @@ class Joiner:
 
     @cached_property
     def _log(self) -> Log:
-        return Log(self.store, self.acc, self._columns)
+        return Log(history_of(self.store), self.acc, self._columns)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
         """Add rows to the log, and update the history with the change."""
@@ -182,7 +182,7 @@ class Joiner:
             self._log.waiting.expire(table, _days_before(last, self.expires))
         if self._log.waiting.is_scattered(table):
             self.compact(vacuum=False)
-            if self.store._table.find() is not None:  # which begins with the first joined row
+            if self._log.history.find() is not None:  # which begins with the first joined row
                 self.store.compact(vacuum=False)
         if change is None:
             return Joined(late=late)

@@ -13,9 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import Accumulator, MetricStore, accumulate
+from streammetrics import Accumulator, accumulate
 from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
+from streammetrics.history.history import History
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.evaluation import evaluators, require_complete, require_one_type, shares
 from streammetrics.joining.pairs import Change, pairs
@@ -39,22 +40,22 @@ HALVES = (SCORE, LABEL, CORRECTION)
 class Log:
     """The log of rows that wait beside a history, and its connection to that history."""
 
-    store: MetricStore
+    history: History
     acc: Accumulator
     columns: Columns
 
     @property
     def waiting(self) -> Waiting:
         """The table of the waiting rows."""
-        return Waiting(self.store._table.beside(FOLDER), self.columns.key)
+        return Waiting(self.history.table.beside(FOLDER), self.columns.key)
 
     def add(self, rows: pl.DataFrame, kind: str) -> tuple[int, Change | None]:
         """Add rows in one commit, if they can be evaluated after the join.
 
         Return the number of late rows, and the change that the others make.
         """
-        self.store._require(self.acc)
-        days_of = (lambda scores: self.columns.days(scores, self.store.window)) if kind == SCORE else None
+        self.history.require(self.acc)
+        days_of = (lambda scores: self.columns.days(scores, self.history.window)) if kind == SCORE else None
         return self.waiting.add(self.settle(), rows, kind, self._tried, days_of)
 
     def settle(self, tried: Change | None = None) -> Any:
@@ -63,7 +64,7 @@ class Log:
         ``tried`` is the change of the last commit, if it is known.
         """
         while True:
-            stored = self.store.offset(FOLDER) or 0  # read before the log, which can only be newer
+            stored = self.history.offset(FOLDER) or 0  # read before the log, which can only be newer
             table = self.waiting.table.find()
             if stored > (0 if table is None else table.version()):
                 raise StateError(
@@ -81,10 +82,10 @@ class Log:
             try:
                 added = self._enter(table, change, Stretch(FOLDER, stored, upto))
             except DataError:
-                if (self.store.offset(FOLDER) or 0) == stored:
+                if (self.history.offset(FOLDER) or 0) == stored:
                     raise
                 continue  # another process committed first
-            if added or (self.store.offset(FOLDER) or 0) == stored:
+            if added or (self.history.offset(FOLDER) or 0) == stored:
                 return table
 
     def _before_labels(self, table: Any) -> int:
@@ -105,7 +106,7 @@ class Log:
             require_complete(joined, acc, self.columns.named)
             try:
                 require_one_type(joined, acc)
-                self.store._require(acc.update(joined.select(acc.roles.sources)))
+                self.history.require(acc.update(joined.select(acc.roles.sources)))
             except DataError as error:
                 raise error.at(self.columns.named(joined, error.row or 0)) from error
         return change
@@ -118,13 +119,13 @@ class Log:
     def _enter(self, table: Any, change: Change, origin: Stretch) -> bool:
         """Add new pairs to the history. If labels were corrected, evaluate the affected days again."""
         if change.corrected.is_empty():
-            return self.store._bring(self._evaluated(change.new.lazy()), origin)
+            return self.history.add(self._evaluated(change.new.lazy()), origin)
         touched = pl.concat([change.new[DAY], change.corrected[DAY]]).sort()
         first, last = touched[0], touched[-1]
         inside, rows = pl.col(DAY).is_between(first, last), self.waiting.rows(table, *HALVES)
         keys = self._keys(rows.filter(inside, pl.col(KIND) == SCORE))
         joined = pairs(*self._halves(self.waiting.of(rows, keys)), self.columns.key, origin.upto).filter(inside)
-        return self.store._bring(self._evaluated(joined), origin, (first, last + timedelta(days=1)))
+        return self.history.add(self._evaluated(joined), origin, (first, last + timedelta(days=1)))
 
     def _evaluated(self, rows: pl.LazyFrame) -> list[Accumulator]:
         """Evaluate rows that were accepted before. Several batches together may exceed the group limit of one batch."""
@@ -136,7 +137,7 @@ class Log:
 
     def _evaluators(self) -> list[Accumulator]:
         columns = {*self.columns.scores, *self.columns.labels, *self.columns.key}
-        return evaluators(self.acc, self.store._kept(), columns)
+        return evaluators(self.acc, self.history.specifications(), columns)
 
     def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
         """Split rows into scores and labels. Columns that have only been null so far are missing in the table."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from streammetrics.errors import ColumnError
-from streammetrics.history.layout import fitted, one_of_sql
+from streammetrics.history.columns import fitted, one_of_sql
 from streammetrics.history.table import Table, deltalake, in_small_files, write
 from streammetrics.rows.frames import decoded, has_values, typed
 from streammetrics.system.lazy import ds

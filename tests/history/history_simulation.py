@@ -23,7 +23,7 @@ from steps import around
 
 import streammetrics as sm
 from streammetrics.history import batches, table
-from streammetrics.history import store as stores
+from streammetrics.history import history as stores
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
 SEGMENTS = "ab"

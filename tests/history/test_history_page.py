@@ -13,6 +13,7 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.history.breaches import breaches
 from streammetrics.history.course import SEGMENT, course
+from streammetrics.history.store import history_of
 
 HOSTILE = "</script><script>alert(1)</script>"
 SHOPS = ["app", "web", HOSTILE, None]
@@ -72,7 +73,7 @@ def content(store, metrics=None, by=None, rules=(), scores=None, reference=None,
     """What the page of a history shows."""
     early = scores and scores._windows()
     times = times.get("since"), times.get("until")
-    return course(store._windows(), metrics, by, times, rules, early, reference, confidence)
+    return course(history_of(store).open().windows(), metrics, by, times, rules, early, reference, confidence)
 
 
 def segments(found):
@@ -134,7 +135,7 @@ def test_a_page_has_the_numbers_of_the_history(stores):
 def test_breaches_are_those_that_a_check_after_each_window_finds(stores):
     quality, _ = stores
     windows = pl.Series("day", LABELLED)
-    found = breaches(quality._windows(), RULES, windows)
+    found = breaches(history_of(quality).open().windows(), RULES, windows)
     checks = {day: sm.check(quality, RULES, until=day + timedelta(days=1)).frame for day in LABELLED}
     some = 0
     for rule, frame in zip(RULES, found, strict=True):
@@ -156,7 +157,9 @@ def test_a_count_is_not_breached_before_its_period_is_complete(over, first, tmp_
     store = sm.MetricStore(tmp_path / "history")
     store.append(acc, batch_id="all")
     rules = [sm.Rule(f"rows >= {limit}", over=over) for limit in (2 * (first + 1), 100)]
-    kept, breached = (frame["day"].to_list() for frame in breaches(store._windows(), rules, pl.Series("day", days)))
+    kept, breached = (
+        frame["day"].to_list() for frame in breaches(history_of(store).open().windows(), rules, pl.Series("day", days))
+    )
     assert (kept, sorted(breached)) == ([], days[first:])
     (early,) = sm.check(store, rules[1], until=days[3]).frame.rows(named=True)
     assert early["verdict"] == ("open" if over == "5d" else "breached")

@@ -10,7 +10,7 @@ import pytest
 from history_simulation import World
 
 import streammetrics as sm
-from streammetrics.history import batches, store
+from streammetrics.history import batches, history
 
 CHUNK = 10  # seeds of one test, so that a failure comes soon
 SUITE, LONG = range(0, 20, CHUNK), [*range(20, 100, CHUNK), *range(1_000, 5_000, CHUNK)]
@@ -55,8 +55,8 @@ def nameless():
         unnamed = [deltalake.Transaction(app_id="some batch", version=known.version) for known in transactions]
         original(table, rows, transactions=unnamed, **how)
 
-    original = store.write
-    with patch.multiple(store, write=write):
+    original = history.write
+    with patch.multiple(history, write=write):
         yield
 
 
@@ -80,7 +80,7 @@ class InTwo(sm.MetricStore):
     """A store that replaces in two commits."""
 
     def replace(self, acc, *, window, batch_id):
-        table = self._table.find()
+        table = deltalake.DeltaTable(self.uri)
         if table.transaction_version(batch_id) is None:
             super().replace(acc.empty(), window=window, batch_id=batch_id + ", dropped")
         return self.append(acc, batch_id=batch_id)

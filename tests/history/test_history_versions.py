@@ -13,7 +13,7 @@ import pytest
 from steps import rival
 
 import streammetrics as sm
-from streammetrics.history import store as stores
+from streammetrics.history import history as stores
 from streammetrics.testing.same import require_same
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.history.store import history_of
 
 FIRST = date(2026, 1, 1)
 DAYS = 40  # with the newest on 2026-02-09
@@ -517,7 +518,7 @@ def test_all_rules_of_a_check_read_the_same_version(tmp_path):
     for number in range(2):
         store.append(acc.empty().update({"y": [1], "day": [date(2026, 1, 1)]}), batch_id=f"{number}")
         if number == 0:
-            windows = store._windows()
+            windows = history_of(store).open().windows()
     assert windows.ask(None, "2026-01-02", (), None).seen == 1
     assert store.query().seen == 2
 

@@ -8,7 +8,7 @@ import pytest
 from late_rows import FIRST, day, labels, made, scores
 
 import streammetrics as sm
-from streammetrics.history import store as stores
+from streammetrics.history import history as stores
 from streammetrics.joining.log import Log
 
 

@@ -14,9 +14,10 @@ from processes import received, start
 from steps import around
 
 import streammetrics as sm
-from streammetrics.history import store as stores
+from streammetrics.history import history as stores
 from streammetrics.history import table as tables
 from streammetrics.history.batches import Named
+from streammetrics.history.history import History
 from streammetrics.joining import waiting
 
 WAIT = 3  # days
@@ -189,8 +190,8 @@ def test_a_joiner_that_forgets_where_it_was_is_caught(tmp_path, monkeypatch):
     def bring(self, accs, origin, replacing=None):
         return original(self, accs, Named(f"{random.random()}"), replacing)
 
-    original = sm.MetricStore._bring
-    monkeypatch.setattr(sm.MetricStore, "_bring", bring)
+    original = History.add
+    monkeypatch.setattr(History, "add", bring)
     with pytest.raises(AssertionError):
         simulate(tmp_path, 0, 16, monkeypatch)
 

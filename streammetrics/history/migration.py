@@ -1,4 +1,4 @@
-"""Union of rows with different specifications: all statistics of any of them, and records of what rows lack."""
+"""Migration of states to another specification of a history: what rows of earlier or later versions lack is noted."""
 
 from __future__ import annotations
 
@@ -35,6 +35,40 @@ def require_alike(ours: Roles, theirs: Roles) -> None:
             raise MergeError(f"{difference(role.name, ours, theirs)} {MAY}")
 
 
+def migrate(acc: Accumulator, whole: Accumulator, last: Any) -> Accumulator:
+    """Return the state of windows up to ``last`` with the specification of ``whole``.
+
+    Its groups have no cells of statistics and thresholds that they lack, which is noted, and nulls in group columns
+    that they lack.
+    """
+    if acc.roles == whole.roles and acc.statistics == whole.statistics:
+        return acc
+    lacks = [dict(zip(FIELDS, values, strict=True)) for values in _lacks(acc, whole, f"windows up to {last}")]
+    uncounted = {lack[STATISTIC] for lack in lacks if lack[THRESHOLD] is None}
+    frame, none = pl.DataFrame(acc.to_arrow()), whole.to_arrow()
+    columns = [
+        pl.col(name)
+        if name in frame.columns and name not in uncounted
+        else pl.lit([] if isinstance(kind, pl.List) else None, kind).alias(name)
+        for name, kind in pl.DataFrame(none).schema.items()
+    ]
+    if lacks:
+        columns.append(pl.lit(pl.Series(COLUMN, [lacks], pl.List(pl.Struct(FIELDS)))).first().alias(COLUMN))
+    return Accumulator.from_arrow(frame.select(columns).to_arrow().replace_schema_metadata(none.schema.metadata))
+
+
+def _lacks(acc: Accumulator, whole: Accumulator, windows: str) -> Iterator[tuple[str | None, float | None, str]]:
+    """The statistics, thresholds, and group columns of ``whole`` that a state lacks, as in `state.missing`."""
+    own = {s.name: s for s in acc.statistics}
+    for statistic in whole.statistics:
+        counted = own.get(statistic.name)
+        lacking: list[float | None] = [None]
+        if counted is not None and _alike(counted, statistic):
+            lacking = [t for t in _thresholds(statistic) if t not in _thresholds(counted)]
+        yield from ((statistic.name, threshold, f"not available in {windows}") for threshold in lacking)
+    yield from ((None, None, f"{windows} do not have {name!r}") for name in whole.roles.by if name not in acc.roles.by)
+
+
 def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], types: Mapping[str, Any]) -> Accumulator:
     """Return an empty accumulator with the statistics of the newest and some others, and columns of these types."""
     mappings: dict[str, Any] = {name: {} for name in ADDED}
@@ -47,38 +81,6 @@ def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], t
     none = empty_of(roles, statistics, newest).to_arrow()
     typed = pl.DataFrame(schema={name: types[name] for name in none.column_names}).to_arrow()
     return Accumulator.from_arrow(typed.replace_schema_metadata(none.schema.metadata))
-
-
-def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, Any]]:
-    """Return the statistics, thresholds, and group columns of a result that rows up to a window lack."""
-    own = {s.name: s for s in part.statistics}
-    found: list[tuple[str | None, float | None, str]] = []
-    for statistic in whole.statistics:
-        kept = own.get(statistic.name)
-        lacking: list[float | None] = [None]
-        if kept is not None and _alike(kept, statistic):
-            lacking = [t for t in _thresholds(statistic) if t not in _thresholds(kept)]
-        found += [(statistic.name, threshold, f"not available in windows up to {last}") for threshold in lacking]
-    unknown = [name for name in whole.roles.by if name not in part.roles.by]
-    found += [(None, None, f"windows up to {last} do not have {name!r}") for name in unknown]
-    return [dict(zip(FIELDS, values, strict=True)) for values in found]
-
-
-def widened(part: Accumulator, whole: Accumulator, lacks: Sequence[Mapping[str, Any]]) -> Accumulator:
-    """Return rows as part of a result that has more statistics or columns."""
-    if part.roles == whole.roles and part.statistics == whole.statistics:
-        return part
-    frame, none = pl.DataFrame(part.to_arrow()), whole.to_arrow()
-    over = {lack[STATISTIC] for lack in lacks if lack[THRESHOLD] is None}
-    columns = [
-        pl.col(name)
-        if name in frame.columns and name not in over
-        else pl.lit([] if isinstance(kind, pl.List) else None, kind).alias(name)
-        for name, kind in pl.DataFrame(none).schema.items()
-    ]
-    if lacks:
-        columns.append(pl.lit(pl.Series(COLUMN, [lacks], pl.List(pl.Struct(FIELDS)))).first().alias(COLUMN))
-    return Accumulator.from_arrow(frame.select(columns).to_arrow().replace_schema_metadata(none.schema.metadata))
 
 
 def _statistics(kept: Sequence[Accumulator], newest: Accumulator) -> Iterator[Statistic]:
