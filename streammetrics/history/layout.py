@@ -163,16 +163,19 @@ class Layout:
 
         The result is therefore the same, bit for bit, if the first rows of a group were merged before.
         """
-        place = pl.int_range(pl.len()).over(self.groups).alias(PLACE)
-        rows = rows.sort(*self.groups, "version", nulls_last=True)
-        first, *later = rows.with_columns(place).partition_by(PLACE, maintain_order=True) or [rows]
+        rows, row = rows.sort(*self.groups, "version", nulls_last=True), pl.int_range(pl.len())
+        again = (row > 0) & pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups)
+        if not rows.select(again.any()).item():
+            return self.accumulator(rows)
+        place = row - pl.when(~again).then(row).forward_fill()
+        first, *later = rows.with_columns(place.alias(PLACE)).partition_by(PLACE, maintain_order=True)
         total, finished = self.accumulator(first), []
         for part in later:
             more = self.accumulator(part)
             goes_on = pl.lit(find(total.state.keys, more.state.groups).is_not_null())
             finished.append(total.filter(~goes_on))
             total = total.filter(goes_on) + more
-        return merge([total, *finished]) if finished else total
+        return merge([total, *finished])
 
     def added_up(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows merged by group, with the last version, in the order of windows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
 from math import inf
@@ -101,96 +102,80 @@ class Rule:
         given: Any = self.by
         by = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
         object.__setattr__(self, "by", by)
-        texts = {"require": (self.require,), "over": (self.over, self.against or ""), "by": by}
+        for faults in (self._wrong_texts, self._wrong_values, self._wrong_measure, self._wrong_combinations):
+            for fault in faults():
+                raise SpecificationError(fault)
+        object.__setattr__(self, "min_rows", whole("Rule field 'min_rows'", self.min_rows, least=1))
+
+    def _wrong_texts(self) -> Iterator[str]:
+        texts = {"require": (self.require,), "over": (self.over, self.against or ""), "by": self.by}
         others = {name: getattr(self, name) for name in ("model", "name", "description", "alarm")}
         texts |= {name: () if value is None else (value,) for name, value in others.items()}
         for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):
-                raise SpecificationError(f"Rule field {name!r} must be a string, got {getattr(self, name)!r:.40}.")
+                yield f"Rule field {name!r} must be a string, got {getattr(self, name)!r:.40}."
+
+    def _wrong_values(self) -> Iterator[str]:
         for length in (self.over, self.against):
             if length is not None:
                 before(pl.Series([datetime(2000, 1, 1)]), length)
-        self._require_a_reference()
-        self._require_choices()
-        self._require_fields_that_go_together()
-
-    def _require_a_reference(self) -> None:
-        """Reject a drift measure without a distribution or a reference."""
-        name, options = parse_metric(self.required.metric)
-        if name in MEASURES and "of" not in options and name not in {m.name for m in all_metrics()}:
-            raise SpecificationError(
-                f"{self.require!r} names no distribution. Write one, such as {name}(of='y_score')."
-            )
-        if self.measure is None:
-            return
-        if unknown := sorted(set(options) - {"of", "bins"}):
-            raise SpecificationError(f"Unknown option {unknown[0]!r} of {name}. Options: of, bins.")
-        if not isinstance(options["of"], str):
-            raise SpecificationError(f"{self.require!r} must name one distribution, such as of='y_score'.")
-        if self.against is None:
-            raise SpecificationError(f"{self.require!r} requires a reference, such as against = '28d'.")
-
-    def _require_choices(self) -> None:
-        """Reject invalid values of fields."""
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                allowed = " or ".join(map(repr, choices))
-                raise SpecificationError(f"Rule field {name!r} must be {allowed}, got {getattr(self, name)!r}.")
+                yield f"Rule field {name!r} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}."
         require_level("Rule field 'confidence'", self.confidence, above=0.5)
-        object.__setattr__(self, "min_rows", whole("Rule field 'min_rows'", self.min_rows, least=1))
         if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
-            raise SpecificationError(f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}.")
+            yield f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}."
         if self.segments is not None and not 0 < (self.fdr or 0) < 1:
-            raise SpecificationError(f"Rule field 'segments' must be 'fdr 5 %' or a share, got {self.segments!r}.")
+            yield f"Rule field 'segments' must be 'fdr 5 %' or a share, got {self.segments!r}."
         if self.always is not None:
             require_rows(self.always)
         if not isinstance(self.before_labels, bool):
-            raise SpecificationError(f"Rule field 'before_labels' must be true or false, got {self.before_labels!r}.")
+            yield f"Rule field 'before_labels' must be true or false, got {self.before_labels!r}."
         if not (_is_number(self.odds) and 1 <= self.odds < inf):
-            raise SpecificationError(f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}.")
+            yield f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}."
 
-    def _require_fields_that_go_together(self) -> None:
-        """Reject invalid combinations of fields."""
+    def _wrong_measure(self) -> Iterator[str]:
+        name, options = parse_metric(self.required.metric)
+        if name in MEASURES and "of" not in options and name not in {m.name for m in all_metrics()}:
+            yield f"{self.require!r} names no distribution. Write one, such as {name}(of='y_score')."
+        if self.measure is None:
+            return
+        if unknown := sorted(set(options) - {"of", "bins"}):
+            yield f"Unknown option {unknown[0]!r} of {name}. Options: of, bins."
+        if not isinstance(options["of"], str):
+            yield f"{self.require!r} must name one distribution, such as of='y_score'."
+        if self.against is None:
+            yield f"{self.require!r} requires a reference, such as against = '28d'."
+        if self.alarm and name not in WITH_INTERVALS:
+            yield f"Rule field 'alarm' requires a metric with confidence intervals, unlike {name}."
+
+    def _wrong_combinations(self) -> Iterator[str]:
+        required = self.required
         if MODEL in self.by:
-            raise SpecificationError(
-                "Rule field 'by' cannot contain 'model': each model always has its own verdict. Remove it."
-            )
+            yield "Rule field 'by' cannot contain 'model': each model always has its own verdict. Remove it."
         if self.segments is not None and not (self.alarm and self.by):
-            raise SpecificationError("Rule field 'segments' requires 'alarm' and 'by'.")
-        if self.alarm and self.measure is not None and self.measure[0] not in WITH_INTERVALS:
-            raise SpecificationError(
-                f"Rule field 'alarm' requires a metric with confidence intervals, unlike {self.measure[0]}."
-            )
+            yield "Rule field 'segments' requires 'alarm' and 'by'."
         if self.always is not None and (self.alarm or self.against or self.over != "1d"):
-            raise SpecificationError(
+            yield (
                 "Rule field 'always' applies to all windows, so 'over', 'against', and 'alarm' cannot be set. "
                 "Use 'alarm' to watch single windows."
             )
-        self._require_a_limit_on_the_change()
-        if self.before_labels and (self.alarm or self.always):
-            raise SpecificationError("Rule field 'before_labels' cannot be combined with 'alarm' or 'always'.")
-        if self.before_labels and self.required.metric not in EXPECTED:
-            metrics = ", ".join(EXPECTED)
-            raise SpecificationError(
-                f"{self.required.metric} cannot be estimated before labels arrive. Metrics: {metrics}."
-            )
-        if self.odds != 1 and not self.before_labels:
-            raise SpecificationError("Rule field 'odds' requires 'before_labels'.")
-        if self.alarm:
-            with translated(
-                SpecificationError, f"Rule field 'over' must have a single unit of time with 'alarm', got {self.over!r}"
-            ):
-                pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
-
-    def _require_a_limit_on_the_change(self) -> None:
-        """Reject a limit that any unchanged metric breaches: it is meant for the value."""
-        required, limits_change = self.required, self.against and not (self.measure or self.before_labels)
-        if limits_change and not required.holds(0.0):
+        if self.against and not (self.measure or self.before_labels or required.holds(0.0)):  # meant for the value
             sign, better = ("-", "rise") if required.wants_high else ("", "fall")
-            raise SpecificationError(
+            yield (
                 f"Rule field 'against' limits the change, and '{required}' requires a {better}. Allow a change, such "
                 f"as '{required.metric} {required.comparison} {sign}0.02', or remove 'against' to limit the value."
             )
+        if self.before_labels and (self.alarm or self.always):
+            yield "Rule field 'before_labels' cannot be combined with 'alarm' or 'always'."
+        if self.before_labels and required.metric not in EXPECTED:
+            yield f"{required.metric} cannot be estimated before labels arrive. Metrics: {', '.join(EXPECTED)}."
+        if self.odds != 1 and not self.before_labels:
+            yield "Rule field 'odds' requires 'before_labels'."
+        if self.alarm:
+            said = f"Rule field 'over' must have a single unit of time with 'alarm', got {self.over!r}"
+            with translated(SpecificationError, said):
+                pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
 
     @property
     def required(self) -> Requirement:

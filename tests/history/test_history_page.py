@@ -71,7 +71,7 @@ def test_a_window_at_the_end_of_the_calendar_can_be_left_out(tmp_path):
 
 def content(store, metrics=None, by=None, rules=(), scores=None, reference=None, confidence=0.95, **times):
     """What the page of a history shows."""
-    early = scores and scores._windows()
+    early = scores and history_of(scores).open().windows()
     times = times.get("since"), times.get("until")
     return course(history_of(store).open().windows(), metrics, by, times, rules, early, reference, confidence)
 
