@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics.arguments import require_level
 from streammetrics.errors import MergeError, SpecificationError, StreamMetricsError
+from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.report.report import Report
@@ -28,7 +29,6 @@ from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
 from streammetrics.system.public import publish
-from streammetrics.uncertainty.sequences import require_rows
 
 
 class Accumulator:

@@ -1,8 +1,8 @@
-"""Named parts of expressions, so that each part is computed once."""
+"""Expressions over tables: by group, and with named parts that are computed once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 from polars import Expr
@@ -18,3 +18,24 @@ def each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
     value = formula(**{name: pl.field(name) for name in columns})
     fields = pl.struct(column.alias(name) for name, column in columns.items())
     return fields.struct.with_fields(value=value).struct.field("value")
+
+
+def by_group(
+    table: pl.DataFrame, index: Sequence[str], columns: Mapping[str, Expr], groups: pl.DataFrame | None
+) -> pl.DataFrame:
+    """Return expressions over the rows with the same index, in the order of ``groups``; in every row if None.
+
+    The first column of the index is the number of the group. All groups occur, with nulls if they have no rows.
+
+    >>> table = pl.DataFrame({"group": [1, 1], "count": [2, 3]})
+    >>> by_group(table, ["group"], {"total": pl.sum("count")}, pl.DataFrame({"group": [0, 1]})).rows()
+    [(0, None), (1, 5)]
+    """
+    named = [column.alias(name) for name, column in columns.items()]
+    if groups is None:
+        return table.select(*index, *named)
+    rows, group = table.lazy(), index[0]
+    if table[group].is_sorted():
+        rows = rows.set_sorted(group)  # groups are then slices of the table
+    found = rows.group_by(index, maintain_order=True).agg(named).collect()
+    return groups.select(group).join(found, on=group, how="left", maintain_order="left")

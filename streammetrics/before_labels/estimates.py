@@ -13,7 +13,7 @@ from streammetrics.before_labels.filled import DECISIONS, METRICS, Wanted, is_re
 from streammetrics.before_labels.groups import Group
 from streammetrics.before_labels.noise import standard_errors
 from streammetrics.errors import MetricError
-from streammetrics.uncertainty.limits import moved
+from streammetrics.intervals.limits import moved
 
 Numbers: TypeAlias = dict[str, Any]
 

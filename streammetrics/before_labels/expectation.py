@@ -17,13 +17,13 @@ from streammetrics.before_labels.filled import METRICS, Wanted, is_readable, rea
 from streammetrics.before_labels.groups import Group, groups, labels_of
 from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
+from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.keys import matching, require_free
 from streammetrics.reading.distributions import PAIRED
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.system.public import publish
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 
 NEEDED = ("value", "expected", "needed_odds")
 OWN = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)

@@ -11,9 +11,9 @@ from streammetrics.charts.amounts import is_weighted, sized
 from streammetrics.charts.picture import NUMBERED, Axis, Layer, Picture
 from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free
 from streammetrics.text.decimals import percentage
-from streammetrics.uncertainty.proportions import CELLS
 
 LABELS = 24  # of a legible confusion matrix
 

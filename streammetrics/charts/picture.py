@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.uncertainty.distributions import normal_quantile
+from streammetrics.intervals.distributions import normal_quantile
 
 Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
 Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell"]

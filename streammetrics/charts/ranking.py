@@ -14,9 +14,9 @@ from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.intervals.proportions import CELLS
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.text.decimals import alike, bound, interval
-from streammetrics.uncertainty.proportions import CELLS
 
 BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
 """Relative positions of points between two distant thresholds: dense near the first, where precision bends most."""

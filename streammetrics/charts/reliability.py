@@ -11,7 +11,7 @@ import polars.selectors as cs
 from streammetrics.charts.amounts import is_weighted, rows_or_weight, sized
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, filled, series_of
-from streammetrics.uncertainty.proportions import wilson_interval
+from streammetrics.intervals.proportions import wilson_interval
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart
 RARE = 0.5  # largest rate or mean score of a chart whose axes end before 1

@@ -8,7 +8,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.differences.distances import CURRENT, GROUP, REFERENCE, SMALLEST_SHARE, js, psi, quantile_bins
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.intervals.distributions import normal_quantile, upper_level
 
 A, B, N, M, BINS = (pl.col(c) for c in ("a", "b", "n", "m", "bins"))
 CENTER = "center"

@@ -22,13 +22,13 @@ from streammetrics.frame import LIMITS, RIGHT, hidden, keys_of
 from streammetrics.history.estimates import COLUMNS, NUMBERS, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, Windows, clock
+from streammetrics.intervals.beta import Values
+from streammetrics.intervals.distributions import normal_quantile
+from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
 from streammetrics.reading.looks import ROWS
 from streammetrics.report.findings import VERDICT
 from streammetrics.text.values import dates
 from streammetrics.times import ends, truncated
-from streammetrics.uncertainty.beta import Values
-from streammetrics.uncertainty.distributions import normal_quantile
-from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds

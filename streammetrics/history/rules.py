@@ -17,6 +17,7 @@ from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
+from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.metric import metrics_of_name
 from streammetrics.metrics.requirement import Requirement
@@ -26,7 +27,6 @@ from streammetrics.system.foreign import translated
 from streammetrics.system.public import publish
 from streammetrics.text import near_paths
 from streammetrics.times import earlier
-from streammetrics.uncertainty.sequences import require_rows
 
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"

@@ -10,8 +10,8 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 _BIASED = "upward bias as large as the standard error"
 
@@ -64,7 +64,7 @@ def mean_score(weight: Expr, score_sum: Expr) -> Expr:
     return score_sum.sum() / weight.sum()
 
 
-@metric(range=(0, 1), interval=methods.share(pl.sum("pos"), pl.sum("weight"), methods.ROWS))
+@metric(range=(0, 1), interval=methods.Proportion(pl.sum("pos"), pl.sum("weight"), methods.ROWS))
 def observed_rate(weight: Expr, pos: Expr) -> Expr:
     """Share of rows that are positive.
 

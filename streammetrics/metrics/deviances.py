@@ -10,9 +10,9 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.errors import does_not_vary, explained, underflows
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 _LOG = methods.mean_loss("squared_log_error_sum", "squared_log_error_square_sum")
 

@@ -21,17 +21,17 @@ from polars import Expr
 from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.expressions import each
+from streammetrics.intervals import methods
 from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import halfway, lerp, rank
-from streammetrics.uncertainty import methods
 
 Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
 
 _CENTROIDS = pl.col("min"), pl.col("max")
 
 
-@metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, count=pl.col("weight")))
+@metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, count=pl.col("weight")))
 def digest_quantile(
     mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -53,7 +53,7 @@ def digest_quantile(
     return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), lerp)
 
 
-@metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
+@metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
 def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bounded:
     """The median: the middle value, or the mean of the middle two.
 
@@ -66,7 +66,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     return _bounded_at(0.5, centroids, lambda below, above, _: halfway(below, above))
 
 
-@metric(range=(0, 1), interval=methods.share_of_rows(pl.col("weight")))
+@metric(range=(0, 1), interval=methods.ShareOfRows(pl.col("weight")))
 def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 

@@ -13,8 +13,8 @@ from polars import Expr
 
 from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
 _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so either column can hold the product
@@ -336,7 +336,7 @@ def concordance(
     return 2 * comoment / (actual_m2 + predicted_m2 + total * (total / weight))
 
 
-@metric(range=(-inf, inf), interval=methods.mean("actual"))
+@metric(range=(-inf, inf), interval=methods.MeanOfMoments("actual"))
 def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
     """Mean of the true values.
 
@@ -346,7 +346,7 @@ def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
     return _of_rows(weight, actual_mean)
 
 
-@metric(range=(-inf, inf), interval=methods.mean("predicted"))
+@metric(range=(-inf, inf), interval=methods.MeanOfMoments("predicted"))
 def mean_predicted(weight: Expr, predicted_mean: Expr) -> Expr:
     """Mean of the predictions.
 

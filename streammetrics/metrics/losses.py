@@ -9,8 +9,8 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 
 @metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"), interval=methods.losses("log_loss"))

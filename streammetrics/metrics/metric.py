@@ -14,11 +14,12 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.intervals.limits import Range
+from streammetrics.intervals.method import Method, Without
+from streammetrics.intervals.methods import SMOOTH
+from streammetrics.intervals.proportions import CELLS
 from streammetrics.metrics.unsupported import not_supported
 from streammetrics.text import did_you_mean
-from streammetrics.uncertainty.limits import Range
-from streammetrics.uncertainty.methods import INFLUENCE, Method, without
-from streammetrics.uncertainty.proportions import CELLS
 
 
 class Bounded(NamedTuple):
@@ -78,7 +79,7 @@ class Metric:
         self.range = range
         self.better = better
         self.aliases = aliases
-        self.interval: Method = interval or INFLUENCE
+        self.interval: Method = interval or SMOOTH
         self.average = average
         self._bound = dict(options or {})
         self._bounds: BoundsFormula | None = None
@@ -315,7 +316,7 @@ def metric(
         raise MetricError(f"range= must be two numbers in ascending order, got {range!r}. Pass infinity for no end.")
 
     def declare(formula: Formula) -> Metric:
-        method = without(interval) if isinstance(interval, str) else interval
+        method = Without(interval) if isinstance(interval, str) else interval
         named = dict(map(parse_metric, aliases))
         made = Metric(formula, range, better, tuple(named), interval=method)
         for name in (made.__name__, *named):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 
 @metric(
     range=(0, 1),
     better="high",
     aliases=("exact_match_ratio",),
-    interval=methods.share_of_sets("exact_match", "row_weight"),
+    interval=methods.ShareOfSets("exact_match", "exact_match", "row_weight", "row_weight"),
 )
 def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
     """Share of rows with all labels correct.
@@ -32,7 +32,7 @@ def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
 @metric(
     range=(0, 1),
     better="low",
-    interval=methods.mean_of_shares("label_errors", "label_error_square_sum", "label_decisions", "row_weight"),
+    interval=methods.MeanOfShares("label_errors", "label_error_square_sum", "label_decisions", "row_weight"),
 )
 def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
     """Share of wrong decisions, with one decision per row and label.
@@ -49,7 +49,7 @@ def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("jaccard_samples",),
-    interval=methods.mean_of_shares("jaccard_sum", "jaccard_square_sum", "row_weight", "row_weight"),
+    interval=methods.MeanOfShares("jaccard_sum", "jaccard_square_sum", "row_weight", "row_weight"),
 )
 def samples_jaccard(row_weight: Expr, jaccard_sum: Expr) -> Expr:
     """Mean Jaccard index of the rows: labels both true and predicted, divided by labels true or predicted.

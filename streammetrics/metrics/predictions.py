@@ -7,8 +7,8 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 _POSITIVE = pl.col("predicted_positives")
 
@@ -16,7 +16,7 @@ _POSITIVE = pl.col("predicted_positives")
 @metric(
     range=(0, 1),
     aliases=("selection_rate", "detection_prevalence"),
-    interval=methods.share(
+    interval=methods.Proportion(
         _POSITIVE, _POSITIVE + pl.col("predicted_negatives"), ("predicted_positives", "predicted_negatives")
     ),
 )

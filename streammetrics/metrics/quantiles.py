@@ -22,10 +22,10 @@ from polars import Expr
 
 from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
+from streammetrics.intervals import methods
 from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
-from streammetrics.uncertainty import methods
 
 NORMAL_SCALE = 1.4826022185056018  # 1 / upper quartile of the standard normal distribution
 _ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
@@ -33,7 +33,7 @@ _ABSOLUTE = absolute(bins_between(*_ERRORS, methods.COUNT))
 _MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
 
 
-@metric(range=(-inf, inf), aliases=("median_bias",), interval=methods.quantile(*_ERRORS, q=0.5))
+@metric(range=(-inf, inf), aliases=("median_bias",), interval=methods.Quantile(*_ERRORS, q=0.5))
 def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the signed error, prediction minus true value.
 
@@ -47,7 +47,7 @@ def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr 
 
 
 @metric(
-    range=(0, inf), better="low", aliases=("medae",), interval=methods.quantile(_ABSOLUTE.low, _ABSOLUTE.high, q=0.5)
+    range=(0, inf), better="low", aliases=("medae",), interval=methods.Quantile(_ABSOLUTE.low, _ABSOLUTE.high, q=0.5)
 )
 def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the absolute error.
@@ -65,7 +65,7 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weight
     range=(0, inf),
     better="low",
     aliases=("median_absolute_deviation",),
-    interval=methods.mad(*_ERRORS, NORMAL_SCALE),
+    interval=methods.MAD(*_ERRORS, NORMAL_SCALE),
 )
 def mad(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
@@ -89,7 +89,7 @@ def _mad(bins: order.Bins, scaled: bool) -> Bounded:
     return Bounded(*(NORMAL_SCALE * x for x in spread)) if scaled else spread
 
 
-@metric(range=(-inf, inf), interval=methods.quantile(*_ERRORS))
+@metric(range=(-inf, inf), interval=methods.Quantile(*_ERRORS))
 def error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -101,7 +101,7 @@ def error_quantile(
     return _quantile(bins_between(error_low, error_high, count, weighted), q)
 
 
-@metric(range=(0, inf), better="low", interval=methods.quantile(_ABSOLUTE.low, _ABSOLUTE.high))
+@metric(range=(0, inf), better="low", interval=methods.Quantile(_ABSOLUTE.low, _ABSOLUTE.high))
 def absolute_error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.9
 ) -> Bounded:
@@ -113,7 +113,7 @@ def absolute_error_quantile(
     return _quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
 
 
-@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.iqr(*_ERRORS))
+@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.IQR(*_ERRORS))
 def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Interquartile range of the signed error. See `iqr`.
 
@@ -123,7 +123,7 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | b
     return _iqr(bins_between(error_low, error_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.share_of_rows())
+@metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.ShareOfRows())
 def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose signed error is at most ``x``; with 0, the share of rows not predicted too high.
 
@@ -135,7 +135,7 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
     return _share_up_to(bins_between(error_low, error_high, count), x)
 
 
-@metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.share_of_rows())
+@metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.ShareOfRows())
 def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
     """Share of rows whose absolute error is at most ``x``.
 
@@ -152,7 +152,7 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
     range=(0, 1),
     better="high",
     aliases=("area_under_rec",),
-    interval=methods.mean_of_bins(lambda metric: (1 - _ABSOLUTE.middle / float(metric.options["limit"] or 0)).clip(0)),
+    interval=methods.MeanOfBins(lambda metric: (1 - _ABSOLUTE.middle / float(metric.options["limit"] or 0)).clip(0)),
 )
 def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Bounded:
     """Area under the REC curve up to a tolerance, divided by it: the mean of `within` from 0 to ``limit``.
@@ -173,7 +173,7 @@ def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
     return order.area_up_to(absolute(bins_between(low, high, count)), limit)
 
 
-@metric(range=(-inf, inf), interval=methods.quantile(*_VALUES))
+@metric(range=(-inf, inf), interval=methods.Quantile(*_VALUES))
 def quantile(
     value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -192,7 +192,7 @@ def quantile(
     return _quantile(bins_between(value_low, value_high, count, weighted), q)
 
 
-@metric(range=(-inf, inf), interval=methods.quantile(*_VALUES, q=0.5))
+@metric(range=(-inf, inf), interval=methods.Quantile(*_VALUES, q=0.5))
 def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle value, or the mean of the middle two.
 
@@ -205,7 +205,7 @@ def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool
     return order.median(bins_between(value_low, value_high, count, weighted))
 
 
-@metric(range=(-inf, inf), interval=methods.mean_of_bins(lambda _: _MIDDLE))
+@metric(range=(-inf, inf), interval=methods.MeanOfBins(lambda _: _MIDDLE))
 def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """Mean of the values; null if infinities of both signs occur.
 
@@ -217,7 +217,7 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     return order.mean(bins_between(value_low, value_high, count))
 
 
-@metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.iqr(*_VALUES))
+@metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.IQR(*_VALUES))
 def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Interquartile range: ``quantile(q=0.75) - quantile(q=0.25)``.
 
@@ -230,7 +230,7 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = 
     return _iqr(bins_between(value_low, value_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("ecdf",), interval=methods.share_of_rows())
+@metric(range=(0, 1), aliases=("ecdf",), interval=methods.ShareOfRows())
 def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose value is at most ``x``: the empirical distribution function.
 

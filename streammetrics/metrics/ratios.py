@@ -10,8 +10,8 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 
 @metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
@@ -42,7 +42,7 @@ def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("balanced_accuracy_score",),
-    interval=methods.sum_of_shares(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
+    interval=methods.SumOfProportions(0.5, 0.0, (("tp", "fn"), ("tn", "fp"))),
 )
 def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Mean of recall and specificity.
@@ -56,7 +56,12 @@ def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return (tp / (tp + fn) + tn / (tn + fp)) / 2
 
 
-@metric(range=(0, 1), better="high", aliases=("ppv", "positive_predictive_value", "precision_score"))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("ppv", "positive_predictive_value", "precision_score"),
+    interval=methods.Smooth(total="predicted"),
+)
 def precision(tp: Expr, fp: Expr) -> Expr:
     """Share of predicted positives that are positive.
 
@@ -108,6 +113,7 @@ def false_omission_rate(fn: Expr, tn: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("sensitivity", "tpr", "true_positive_rate", "power", "recall_score"),
+    interval=methods.Smooth(total="actual"),
 )
 def recall(tp: Expr, fn: Expr) -> Expr:
     """Share of positives that are predicted positive.
@@ -224,7 +230,7 @@ def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     range=(-1, 1),
     better="high",
     aliases=("informedness", "bookmaker_informedness"),
-    interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fn"), ("tn", "fp")),
+    interval=methods.SumOfProportions(1.0, -1.0, (("tp", "fn"), ("tn", "fp"))),
 )
 def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Youden's J: recall + specificity - 1 (Youden 1950).
@@ -242,7 +248,7 @@ def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     range=(-1, 1),
     better="high",
     aliases=("delta_p",),
-    interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fp"), ("tn", "fn")),
+    interval=methods.SumOfProportions(1.0, -1.0, (("tp", "fp"), ("tn", "fn"))),
 )
 def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Markedness: precision + npv - 1 (Powers 2011).

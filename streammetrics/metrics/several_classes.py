@@ -12,10 +12,10 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.intervals import methods
 from streammetrics.metrics.agreement import NOT_SMOOTH, banded, widened
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import near_one
-from streammetrics.uncertainty import methods
 
 
 @metric(
@@ -56,7 +56,7 @@ def error_rate(correct: Expr, actual: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("balanced_accuracy_score",),
-    interval=methods.mean_of_proportions("correct", "actual"),
+    interval=methods.MeanOfProportions("correct", "actual"),
 )
 def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     """Unweighted mean of the recalls of the labels that occur as true labels.

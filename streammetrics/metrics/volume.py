@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
-from streammetrics.uncertainty import methods
 
 
 @metric(range=(0, float("inf")), aliases=("n",), interval="a count")
@@ -32,7 +32,7 @@ def dropped(dropped: Expr) -> Expr:
 @metric(
     range=(0, 1),
     better="low",
-    interval=methods.share(pl.col("dropped"), pl.col("rows") + pl.col("dropped"), ("rows", "dropped")),
+    interval=methods.Proportion(pl.col("dropped"), pl.col("rows") + pl.col("dropped"), ("rows", "dropped")),
 )
 def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
     """Share of all rows that were dropped.

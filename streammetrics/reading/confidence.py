@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.frame import ESTIMATE, FEW_OF_A_CLASS, LIMITS, hidden, noted
+from streammetrics.intervals.method import FEWEST, Sample
+from streammetrics.intervals.methods import SEPARATE, method_of
+from streammetrics.intervals.smooth import PAIRS_OF_LABELS, is_crowded
 from streammetrics.metrics import Metric
-from streammetrics.reading.estimates import by_view
 from streammetrics.reading.few_rows import of_few_rows
-from streammetrics.reading.independent_rows import known_of, needed_by, rows_intervals
-from streammetrics.reading.intervals import AT_END, of_rows, reason
+from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
 from streammetrics.state.tables import State
+from streammetrics.statistics import Statistic
 
 FEW = hidden("few rows")
+OLD = "the state lacks required sums, like states of earlier versions"
+ALIKE = "they do not vary"
+NOISE = "the maximum could come from noise"
+AT_END = "the metric does not vary at the end of its range"
+NEEDS_UNITS = "pass unit= for a confidence interval"
 
 
 def with_intervals(
@@ -25,28 +33,64 @@ def with_intervals(
 
     With ``unit``, ``folds`` has the same rows by fold of their units.
     """
+    samples = [*samples_of(state, metrics)]
     if folds is None:
-        found = rows_intervals(state, metrics, confidence)
+        found = rows_intervals(state, samples, confidence)
     else:
         found = units_intervals(frame, folds, metrics, confidence)
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
     joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
     reasons, otherwise, needed = {}, {}, {}
-    for statistic, view, own in by_view(state, metrics):
+    for statistic, sample, own in samples:
         for m in own:
-            of_table = m, statistic, view, state.table(statistic)
-            reasons[m.name] = reason(m, units=folds is not None, **known_of(*of_table))
-            otherwise[m.name] = of_rows(m, units=folds is not None)
-            needed[m] = needed_by(*of_table)
+            method = method_of(m, sample)
+            needed[m] = FEWEST if method is None else method.fewest_of(m)
+            reasons[m.name] = _reason_with_units(m) if folds is not None else _reason(m, statistic, sample, state)
+            otherwise[m.name] = _of_rows(m, units=folds is not None)
     without = pl.col("value").is_finite() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
     told, else_told = (pl.col("metric").replace_strict(texts, return_dtype=pl.String) for texts in (reasons, otherwise))
     ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
     at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
     at_end = pl.any_horizontal(at_ends)
     undecided = set(joined.filter(without & told.is_null())["metric"])
-    few = of_few_rows(state, {m: least for m, least in needed.items() if m.name in undecided})
+    few = of_few_rows(state, samples, {m: least for m, least in needed.items() if m.name in undecided})
     found = few.with_columns(pl.lit(True).alias(FEW))
     joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
     why = pl.when(pl.col(FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
     said = pl.format("no interval: {}", pl.coalesce(told, why))
     return joined.select(pl.exclude("note", FEW), note=noted("note", pl.when(without).then(said)))
+
+
+def _reason_with_units(metric: Metric) -> str | None:
+    """Why no estimate of a metric has an interval, None if this depends on the rows."""
+    return metric.interval.reason or metric.interval.without_folds or None
+
+
+def _reason(metric: Metric, statistic: Statistic, sample: Sample, state: State) -> str | None:
+    """Why no estimate of a metric has an interval if rows are independent, None if this depends on the rows."""
+    own = metric.interval
+    if own.reason:
+        return own.reason
+    if method_of(metric, sample) is None:
+        of_labels = SEPARATE.without_units if metric.average is not None else ""
+        why = of_labels or own.without_units or ("not available for weighted rows" if sample.weighted else "")
+        return "; ".join([why] * bool(why) + [NEEDS_UNITS] * own.jackknifed)
+    if not _is_known(statistic, state.table(statistic)):
+        return OLD
+    if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
+        return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
+    return None
+
+
+def _is_known(statistic: Statistic, table: pl.DataFrame) -> bool:
+    """Whether the table has all sums that states of earlier versions lack."""
+    later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
+    undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
+    whole = table.filter(~undefined)
+    return not any(whole[c].is_nan().any() for c in later)
+
+
+def _of_rows(metric: Metric, units: bool) -> str:
+    """Why an estimate has no interval if another one of the same metric can have one."""
+    why = NOISE if metric.interval.maximum else ALIKE
+    return f"too few units or rows of a class, or {why}" if units else f"too few rows, or {why}"

@@ -62,7 +62,7 @@ class Differences:
             )
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:
-            from streammetrics.uncertainty.distributions import upper_level  # when it is needed
+            from streammetrics.intervals.distributions import upper_level  # when it is needed
 
             upper_level(self.confidence)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
+from streammetrics.expressions import by_group
 from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
@@ -238,19 +239,20 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
         return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
     kept, *_ = tables = list(view.cases(table).values())
-    first, *others = (as_floats(view, case) for case in tables)
+    first, *others = (_as_floats(view, case) for case in tables)
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
     notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
     hidden = [m for m in metrics if m not in own]
     values = {f"value of {m}": m.expression() for m in metrics}
     lower = {f"lower of {m}": low for m, (low, _) in own.items()}
     upper = {f"upper of {m}": high for m, (_, high) in own.items()}
-    parts = [by_group(view, groups, first, values | lower | upper)]
+    folded = groups if view.folds else None
+    parts = [by_group(first, index, values | lower | upper, folded)]
     for i, case in enumerate(others):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
-        parts.append(by_group(view, groups, case, cases).select(*cases))
+        parts.append(by_group(case, index, cases, folded).select(*cases))
     said = {f"note of {m}": note for m, note in notes.items()}
-    parts.append(by_group(view, groups, kept, said).select(*said))
+    parts.append(by_group(kept, index, said, folded).select(*said))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")
@@ -277,19 +279,6 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     )
 
 
-def as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:
+def _as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:
     """The table with its numbers as Float64, so that no product overflows."""
     return table.with_columns(pl.exclude(GROUP, *view.kept).cast(pl.Float64))
-
-
-def by_group(view: View, groups: pl.DataFrame, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Expressions over the rows of each group and kept key, in the order of the groups."""
-    index = [GROUP, *view.kept]
-    named = [e.alias(name) for name, e in columns.items()]
-    if not view.folds:
-        return table.select(*index, *named)
-    rows = table.lazy()
-    if table[GROUP].is_sorted():
-        rows = rows.set_sorted(GROUP)  # groups are then slices of the table
-    found = rows.group_by(index, maintain_order=True).agg(named).collect()
-    return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")

@@ -6,12 +6,12 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.frame import NO_LIMITS
+from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.proportions import wilson_interval
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import GROUP, PairedOutcomes
 from streammetrics.statistics.paired_outcomes import CELLS
-from streammetrics.uncertainty.jackknife import jackknife_interval
-from streammetrics.uncertainty.proportions import wilson_interval
 
 SAME = ("tn_tn", "fn_fn", "fp_fp", "tp_tp")
 ROWS, FLIPS = pl.col("rows"), pl.col("flips")

@@ -9,24 +9,16 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, hidden, keys_of, noted
+from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.limits import Range
+from streammetrics.intervals.sequences import errors_wide, share_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate
 from streammetrics.state.tables import State
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import Range
-from streammetrics.uncertainty.proportions import CELLS, as_proportion
-from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
 ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
-OF_CELLS: dict[frozenset[str], tuple[str, ...]] = {
-    frozenset(CELLS): ("support",),
-    frozenset({"tp", "fn"}): ("positives",),
-    frozenset({"fp", "tn"}): ("negatives",),
-    frozenset({"tp", "fp"}): ("predicted_positives",),
-    frozenset({"fn", "tn"}): ("predicted_negatives",),
-}
 CONTRACT = "valid at every look at one growing set of rows"
 
 
@@ -66,7 +58,7 @@ def widened(
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
     """Estimates of a metric with `TOTAL`, the denominator in rows if it is a share and rows have no weights."""
-    names = counted_by(metric)
+    names = () if metric.average is not None else metric.interval.counted_by(metric)
     if not names or state.weighted:
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
     own = [f"{TOTAL}: {name}" for name in names]
@@ -78,19 +70,6 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
     successes = pl.col("value") * pl.sum_horizontal(own)
     whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
     return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(own)).alias(TOTAL)).drop(own)
-
-
-def counted_by(metric: Metric) -> tuple[str, ...]:
-    """Return the names of the metrics whose sum is the denominator of a metric; empty if it is not a share.
-
-    >>> from streammetrics.metrics import dropped_rate, f1, recall
-    >>> counted_by(recall), counted_by(dropped_rate), counted_by(f1)
-    (('positives',), ('rows', 'dropped'), ())
-    """
-    if metric.average is not None:
-        return ()
-    share = as_proportion(metric) if set(metric.columns) <= set(CELLS) else None
-    return metric.interval.counted if share is None else OF_CELLS.get(frozenset(share[1].meta.root_names()), ())
 
 
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:

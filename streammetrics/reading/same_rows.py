@@ -11,9 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, hidden, no_limits
+from streammetrics.intervals.limits import tidy
+from streammetrics.intervals.method import FEWEST
+from streammetrics.intervals.methods import method_of
+from streammetrics.intervals.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
+from streammetrics.intervals.paired_proportions import paired_proportion_limits
+from streammetrics.intervals.proportions import as_proportion
+from streammetrics.intervals.smooth import Influence, share_of_negatives
 from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
 from streammetrics.reading.estimates import by_view
-from streammetrics.reading.intervals import fewest, influence, jackknifed, reader, share_of_negatives
+from streammetrics.reading.independent_rows import reader
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     GROUP,
@@ -33,11 +40,6 @@ from streammetrics.statistics import (
 )
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.statistics.probability_loss import Losses
-from streammetrics.uncertainty.limits import tidy
-from streammetrics.uncertainty.methods import FEWEST
-from streammetrics.uncertainty.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
-from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
-from streammetrics.uncertainty.proportions import as_proportion
 
 Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]
@@ -71,7 +73,7 @@ def same_rows_intervals(
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
     parts = [no_limits(frame, keys)]
     for statistic, _, own in by_view(found.a, metrics):
-        smooth = [m for m in own if m.average is None and jackknifed(m)]
+        smooth = [m for m in own if m.average is None and m.interval.jackknifed]
         if smooth and type(statistic) in METHODS:
             for rows, chosen, limits in METHODS[type(statistic)](found, smooth, values, confidence):
                 limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits)
@@ -129,11 +131,11 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         factors = [high - low for low, high in (m.range for m in areas)]
         difference = of_areas(cells, _differences(values, rows, areas), factors)
         yield rows, areas, difference.limits(areas, confidence)
-    ways = {m: way for m in metrics if (way := influence(m)) is not None}
+    ways = {m: way for m in metrics if isinstance(way := method_of(m), Influence)}
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
         maxima = {m.name for m in own if m.interval.maximum}
-        needed, shares = [fewest(m, way) for m in own], [share_of_negatives(m) for m in own]
+        needed, shares = [way.least_of(m) for m in own], [share_of_negatives(m) for m in own]
         difference = of_scores(
             cells, _differences(values, rows, own), [m.name for m in own], reader(own), needed, shares, maxima
         )
@@ -158,7 +160,7 @@ def _losses(
     rows, sums = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
     for loss in ("log_loss", "brier"):
         column = f"{loss}_sum"
-        own = [m for m in metrics if column in m.columns and influence(m) is not None]
+        own = [m for m in metrics if column in m.columns and isinstance(method_of(m), Influence)]
         if not own:
             continue
         totals = found.totals(single.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")

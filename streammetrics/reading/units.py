@@ -10,18 +10,17 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.frame import ESTIMATE, LIMITS, RIGHT, A, B, hidden, no_limits
+from streammetrics.intervals.auc import FEW_PLACEMENTS
+from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.limits import Range
+from streammetrics.intervals.method import FEWEST
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
-from streammetrics.reading.independent_rows import independent_intervals, rows_intervals
-from streammetrics.reading.intervals import jackknifed
+from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up, select
 from streammetrics.statistics import GROUP
-from streammetrics.uncertainty.auc import FEW
-from streammetrics.uncertainty.jackknife import jackknife_interval
-from streammetrics.uncertainty.limits import Range
-from streammetrics.uncertainty.methods import FEWEST
 
 AT_ONCE = 1 << 20  # table rows that are processed at once
 TOTAL, ALONE, NUMBER = hidden("total"), hidden("alone"), hidden("number")
@@ -31,7 +30,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     """Keys, metric and limits, from the values without each fold."""
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
-    metrics = [m for m in metrics if jackknifed(m)]
+    metrics = [m for m in metrics if m.interval.jackknifed]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
         own.group_by(keys, maintain_order=True).agg(
@@ -42,7 +41,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     state = _whole(folds)
-    return _widened(found, _alone(state, of_few_rows(state, dict.fromkeys(metrics, FEW)), metrics, confidence))
+    return _widened(found, _alone(state, _of_few(state, metrics, FEW_PLACEMENTS), metrics, confidence))
 
 
 def paired_intervals(
@@ -53,7 +52,7 @@ def paired_intervals(
     Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`). ``frame`` has
     keys, metric, and the values ``a`` and ``b``.
     """
-    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
+    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if m.interval.jackknifed]
     types = frame.select(keys).schema
     left_out = [
         _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, pl.struct("value").alias(side))
@@ -74,7 +73,7 @@ def paired_intervals(
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     sides = [_whole(folds) for folds in (a, b)]
-    found_few = [frame.select(keys).clear(), *(of_few_rows(side, dict.fromkeys(metrics, FEWEST)) for side in sides)]
+    found_few = [frame.select(keys).clear(), *(_of_few(side, metrics, FEWEST) for side in sides)]
     few = pl.concat(found_few, how="diagonal_relaxed").select(keys).unique(maintain_order=True)
     seen = few.join(frame, on=keys, nulls_equal=True, maintain_order="left")
     return _widened(found, independent_intervals(seen, *(_alone(side, few, metrics, confidence) for side in sides)))
@@ -83,6 +82,10 @@ def paired_intervals(
 def _whole(folds: State) -> State:
     """All folds together."""
     return roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
+
+
+def _of_few(state: State, metrics: Sequence[Metric], fewest: int) -> pl.DataFrame:
+    return of_few_rows(state, samples_of(state, metrics), dict.fromkeys(metrics, fewest))
 
 
 def _widened(found: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
@@ -108,7 +111,8 @@ def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidenc
     limits = [no_limits(few.clear(), keys)]
     if few.height:
         own = [m for m in metrics if m.name in few["metric"]]
-        limits.append(rows_intervals(_groups_of(state, few.select(by)) if by else state, own, confidence))
+        some = _groups_of(state, few.select(by)) if by else state
+        limits.append(rows_intervals(some, samples_of(some, own), confidence))
     found = pl.concat(limits, how="diagonal_relaxed").select(*keys, *LIMITS)
     return few.join(found.cast(few.schema), on=keys, how="left", nulls_equal=True, maintain_order="left")
 

@@ -76,7 +76,7 @@ class Findings:
 
 def is_total(metric: Metric) -> bool:
     """Whether a metric is a count or a sum over the rows, whose verdicts require no interval."""
-    return metric.interval.without in ("a count", "a sum")
+    return metric.interval.reason in ("a count", "a sum")
 
 
 def at_least_one(found: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,9 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import LIMITS, keys_of
+from streammetrics.intervals.discoveries import as_normal, difference_of_shares, upper_tail
+from streammetrics.intervals.distributions import normal_quantile, t_quantile, upper_level
+from streammetrics.intervals.proportions import CELLS, as_proportion
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of
@@ -27,9 +30,6 @@ from streammetrics.slices.cuts import Cut, Numbers, subtracts
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP
 from streammetrics.statistics.view import first_case
-from streammetrics.uncertainty.discoveries import as_normal, difference_of_shares, upper_tail
-from streammetrics.uncertainty.distributions import normal_quantile, t_quantile, upper_level
-from streammetrics.uncertainty.proportions import CELLS, as_proportion
 
 RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
 CLASSES = ((("tp", "fn"), ("fp", "tn")), (("pos",), ("neg",)))  # counts of positives and of negatives

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.intervals.discoveries import discoveries
 from streammetrics.slices.lots import Columns, Lot
 from streammetrics.slices.remainders import Remainders, Tables
-from streammetrics.uncertainty.discoveries import discoveries
 
 Values = NDArray[np.float64]
 

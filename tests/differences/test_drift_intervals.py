@@ -11,7 +11,7 @@ import streammetrics as sm
 from streammetrics.differences.distances import distances
 from streammetrics.differences.sampling import drift_intervals
 from streammetrics.history.alarms import detect
-from streammetrics.uncertainty.evalues import log_e_value
+from streammetrics.intervals.evalues import log_e_value
 
 VALUES = np.arange(10.0)
 EVEN = np.full(10, 0.1)

@@ -10,9 +10,9 @@ from scipy.stats import norm
 import streammetrics as sm
 from streammetrics.history.alarms import ROWS, blocks, detect, log_e_values
 from streammetrics.history.estimates import TOTAL
+from streammetrics.intervals.auc import auc_intervals
+from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
 from streammetrics.metrics.ranking import roc_auc
-from streammetrics.uncertainty.auc import auc_intervals
-from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share
 
 FIRST = date(2026, 1, 1)
 

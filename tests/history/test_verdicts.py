@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.uncertainty.sequences import errors_wide, share_limits
+from streammetrics.intervals.sequences import errors_wide, share_limits
 
 FIRST = date(2026, 1, 1)
 

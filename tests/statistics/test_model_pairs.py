@@ -15,11 +15,11 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.core.lattice import Lattice
 from streammetrics.html import page
+from streammetrics.intervals.distributions import normal_quantile
+from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.paired_proportions import paired_proportion_limits
 from streammetrics.rows.folds import fold
 from streammetrics.state.tables import in_order
-from streammetrics.uncertainty.distributions import normal_quantile
-from streammetrics.uncertainty.jackknife import jackknife_interval
-from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
 
 MODELS = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
 Z = normal_quantile(0.975)

@@ -19,9 +19,9 @@ import polars as pl
 from scipy.special import expit, logit, softmax
 
 import streammetrics as sm
+from streammetrics.intervals.methods import method_of
 from streammetrics.metrics import declared_metrics
 from streammetrics.reading.available import columns_of
-from streammetrics.reading.intervals import closed, influence
 
 Random = np.random.Generator
 Columns = dict[str, np.ndarray]
@@ -136,8 +136,8 @@ def of_rarest(frame: pl.DataFrame) -> pl.DataFrame:
 def has_interval(metric: sm.Metric) -> bool:
     if metric.name in COMPLEMENTS:
         return False
-    of_labels = "correct" in metric.columns and not metric.interval.without
-    return bool(closed(metric) or influence(metric) or metric.interval.of_auc or of_labels)
+    of_labels = "correct" in metric.columns and not metric.interval.reason
+    return method_of(metric) is not None or of_labels
 
 
 def scores(random: Random, shape: tuple[int, int], share: float, distance: float = 1.2, sharpness: float = 1.3):

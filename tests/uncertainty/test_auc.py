@@ -11,8 +11,8 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from streammetrics.errors import SpecificationError
+from streammetrics.intervals.auc import FEW_PLACEMENTS, auc_intervals, newcombe_limit
 from streammetrics.metrics.ranking import roc_auc
-from streammetrics.uncertainty.auc import FEW, auc_intervals, newcombe_limit
 
 Z = 1.959963984540054
 
@@ -48,7 +48,7 @@ def delong(label, score, confidence=0.95):
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_on_a_histogram_it_is_that_of_its_rows(rows, distinct, confidence):
     label, score = rows_of_two_classes(rows, rows, distinct)
-    assert min(label.sum(), (~label).sum()) >= FEW
+    assert min(label.sum(), (~label).sum()) >= FEW_PLACEMENTS
     found = limits(histogram(label, score), confidence)
     assert found == pytest.approx(delong(label, score, confidence), rel=1e-6)
 
@@ -114,7 +114,7 @@ def test_newcombes_limits_of_all_tables_of_a_size():
 def test_few_rows_of_a_class_have_the_hull_of_both(rows, share):
     label, score = rows_of_two_classes(rows, rows, 3, share)
     positives, negatives = label.sum(), (~label).sum()
-    assert 2 <= positives < FEW
+    assert 2 <= positives < FEW_PLACEMENTS
     of_newcombe = newcombe(roc_auc_score(label, score), positives, negatives, Z)
     of_delong = delong(label, score)
     expected = min(of_delong[0], of_newcombe[0]), max(of_delong[1], of_newcombe[1])

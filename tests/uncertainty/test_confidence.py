@@ -11,17 +11,17 @@ from scipy.special import expit, logit
 from strategies import shards, shuffled
 
 import streammetrics as sm
+from streammetrics.intervals.auc import auc_intervals
+from streammetrics.intervals.influence import counted, influence_intervals, sliced
+from streammetrics.intervals.means import mean_interval
+from streammetrics.intervals.methods import method_of
+from streammetrics.intervals.proportions import wilson_interval
+from streammetrics.intervals.quantiles import quantile_interval
+from streammetrics.intervals.spread import mad_interval
 from streammetrics.metrics import declared_metrics, f1
 from streammetrics.metrics.ranking import average_precision
-from streammetrics.reading.intervals import closed, influence
 from streammetrics.rows.folds import fold
 from streammetrics.testing.rows import merged_as_a_tree
-from streammetrics.uncertainty.auc import auc_intervals
-from streammetrics.uncertainty.influence import counted, influence_intervals, sliced
-from streammetrics.uncertainty.means import mean_interval
-from streammetrics.uncertainty.proportions import wilson_interval
-from streammetrics.uncertainty.quantiles import quantile_interval
-from streammetrics.uncertainty.spread import mad_interval
 
 ERRORS = {"y_true": "y", "y_pred": "p"}
 LABELS = {"y_true": "label", "y_score": "score"}
@@ -650,7 +650,7 @@ def test_losses_of_one_class_have_the_intervals_of_its_rows(metric):
 
 
 def test_every_metric_has_an_interval_or_says_why_not():
-    found = {m: m.interval.without or closed(m) or influence(m) or m.interval.of_auc for m in declared_metrics()}
+    found = {m: m.interval.reason or method_of(m) for m in declared_metrics()}
     ours = {m.name for m, way in found.items() if not way and m.formula.__module__.startswith("streammetrics.")}
     assert ours == NEED_UNITS
 

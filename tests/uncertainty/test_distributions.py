@@ -7,12 +7,12 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from streammetrics.errors import SpecificationError
-from streammetrics.uncertainty.distributions import normal_quantile, t_quantile, t_quantiles
-from streammetrics.uncertainty.jackknife import jackknife_interval
-from streammetrics.uncertainty.limits import FARTHEST, limits
-from streammetrics.uncertainty.means import mean_interval
-from streammetrics.uncertainty.proportions import wilson_interval
-from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
+from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.limits import FARTHEST, limits
+from streammetrics.intervals.means import mean_interval
+from streammetrics.intervals.proportions import wilson_interval
+from streammetrics.intervals.quantiles import quantile_interval
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 

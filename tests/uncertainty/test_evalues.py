@@ -6,8 +6,8 @@ from scipy.integrate import quad
 from scipy.special import betaln
 from scipy.stats import beta, binom, norm
 
-from streammetrics.uncertainty.beta import log_beta, log_beta_below
-from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share
+from streammetrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
 
 
 @pytest.mark.parametrize("size", [0.1, 1, 10, 1e2, 1e4, 1e6, 1e8])

@@ -10,12 +10,12 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from streammetrics.errors import SpecificationError
+from streammetrics.intervals import influence as module
+from streammetrics.intervals.auc import auc_intervals
+from streammetrics.intervals.influence import counted, influence_intervals, sliced
 from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import brier_skill_score, log_loss_skill
 from streammetrics.metrics.ranking import average_precision, best_f1, ks, partial_auc, pr_auc, roc_auc
-from streammetrics.uncertainty import influence as module
-from streammetrics.uncertainty.auc import auc_intervals
-from streammetrics.uncertainty.influence import counted, influence_intervals, sliced
 
 Z = 1.959963984540054
 LIMITS = ["ci_lower", "ci_upper"]

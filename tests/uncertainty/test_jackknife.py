@@ -5,9 +5,9 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import streammetrics as sm
+from streammetrics.intervals.jackknife import jackknife_interval
 from streammetrics.metrics.ratios import f1, recall
 from streammetrics.rows.folds import fold
-from streammetrics.uncertainty.jackknife import jackknife_interval
 
 CELLS = ("tp", "fp", "fn", "tn")
 

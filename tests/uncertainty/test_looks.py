@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.uncertainty.sequences import errors_wide, share_limits
+from streammetrics.intervals.sequences import errors_wide, share_limits
 
 LIMITS = ["ci_lower", "ci_upper"]
 METRICS = ["accuracy", "recall", "f1", "log_loss"]

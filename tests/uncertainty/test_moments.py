@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 import streammetrics as sm
-from streammetrics.uncertainty import influence
-from streammetrics.uncertainty.tails import largest_of_lognormal
+from streammetrics.intervals import influence
+from streammetrics.intervals.tails import largest_of_lognormal
 
 Z = 1.959963984540054
 METRICS = ["r2", "explained_variance", "pearson_r", "concordance", "error_sd"]

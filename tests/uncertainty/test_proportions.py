@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from streammetrics.errors import SpecificationError
+from streammetrics.intervals.proportions import as_proportion, sum_interval, wilson_interval
 from streammetrics.metrics import all_metrics
 from streammetrics.metrics.ratios import cost
-from streammetrics.uncertainty.proportions import as_proportion, sum_interval, wilson_interval
 
 Z = 1.959963984540054
 CELLS = ("tp", "fp", "fn", "tn")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streammetrics as sm
-from streammetrics.uncertainty.sequences import errors_wide, require_rows, share_limits
+from streammetrics.intervals.sequences import errors_wide, require_rows, share_limits
 
 ALPHA = 0.05
 

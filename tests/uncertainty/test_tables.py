@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from streammetrics.uncertainty.means import mean_interval
-from streammetrics.uncertainty.quantiles import quantile_interval
-from streammetrics.uncertainty.spread import iqr_interval, mad_interval
+from streammetrics.intervals.means import mean_interval
+from streammetrics.intervals.quantiles import quantile_interval
+from streammetrics.intervals.spread import iqr_interval, mad_interval
 
 Z = 1.959963984540054
 LOSS = pl.col("loss")

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.uncertainty.beta import Values, log_beta_below
-from streammetrics.uncertainty.discoveries import discoveries as of_p_values
+from streammetrics.intervals.beta import Values, log_beta_below
+from streammetrics.intervals.discoveries import discoveries as of_p_values
 
 SCALE = 1.0
 """Typical distance of the true value beyond the limit, in standard errors, if the hypothesis is false."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.uncertainty.beta import log_beta, log_beta_below
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.intervals.distributions import normal_quantile, upper_level
 
 Values = NDArray[np.float64]
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.expressions import each
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import Interval, named
-from streammetrics.uncertainty.quantity import Quantity
+from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.limits import Interval, named
+from streammetrics.intervals.method import COUNT, Closed, Quantity
 
 CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not equal a proportion by chance
@@ -136,3 +137,83 @@ def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
     difference = (metric.expression() - proportion[0] / proportion[1]).abs()
     agrees = tables.tail(len(PROBES)).select((difference < 1e-12).all(ignore_nulls=False)).item()
     return proportion if agrees else None
+
+
+@dataclass(frozen=True, eq=False)
+class Proportion(Closed):
+    """A proportion of rows.
+
+    Args:
+        count: Number of rows that are counted.
+        rows: Number of rows.
+        counted: Names of the metrics whose sum is ``rows``.
+        squares: The same numbers with squared weights, for an interval that is also valid for weighted rows.
+    """
+
+    count: Expr
+    rows: Expr
+    counted: tuple[str, ...] = ()
+    squares: tuple[Expr, Expr] | None = None
+
+    @property
+    def of_weights(self) -> bool:  # type: ignore[override]
+        """Whether squares are known."""
+        return self.squares is not None
+
+    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
+        """Those declared."""
+        return self.counted
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Wilson limits, of effective rows if rows have weights."""
+        share = self.count, self.rows
+        if weighted and self.squares is not None:
+            share = in_effective_rows(*share, *self.squares)
+        return wilson_interval(*share, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class ShareOfRows(Closed):
+    """A proportion of all rows, which bins can hide."""
+
+    count: Expr = COUNT
+    counted: tuple[str, ...] = ()
+
+    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
+        """Those declared."""
+        return self.counted
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Wilson limits."""
+        rows = self.count.sum()
+        return wilson_interval(metric.expression() * rows, rows, confidence)
+
+
+@dataclass(frozen=True)
+class SumOfProportions(Closed):
+    """A multiple of a sum of proportions of different rows, each the share of the first of two columns in both."""
+
+    factor: float
+    shift: float
+    shares: tuple[tuple[str, str], ...]
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Limits by the method MOVER."""
+        parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in self.shares]
+        return sum_interval(parts, self.factor, self.shift, confidence)
+
+
+@dataclass(frozen=True)
+class MeanOfProportions(Closed):
+    """The mean of proportions of different rows, one in each row of the table: of a count in a total."""
+
+    count: str
+    total: str = ""
+    of_weights = True
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Limits by the method MOVER, of effective rows if rows have weights."""
+        share = pl.col(self.count), pl.col(self.total)
+        if weighted:
+            share = in_effective_rows(*share, *(pl.col(f"{c}_w2") for c in (self.count, self.total)))
+        return mean_of_proportions_interval(*share, confidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,23 +10,21 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.core import ranges
-from streammetrics.uncertainty.distributions import t_quantiles, upper_level
-from streammetrics.uncertainty.limits import Range, limits, tidy
-from streammetrics.uncertainty.quantity import Quantity
-from streammetrics.uncertainty.tails import MISSING, Row
+from streammetrics.intervals.distributions import t_quantiles, upper_level
+from streammetrics.intervals.limits import Range, limits, tidy
+from streammetrics.intervals.method import GROUP, Quantity, Read
+from streammetrics.intervals.tails import MISSING, Row
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Products = Mapping[tuple[str, str], str]
-Read = Callable[[pl.DataFrame], pl.DataFrame]
 
-GROUP = "group"
 SLICES = {"neg": 16, "pos": 48, "count": 64}  # number of slices of a histogram, within which the order is ignored
 STEP = 2**-10  # relative change of a cell
 LEAST_STEP = 0.01  # minimum change of a cell, in rows
 STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences nearly cancel for correlations near 1
 ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
-ROUNDING = 1e-9
+SUM_ROUNDING = 1e-9  # of float sums
 CANCELED = 1e-12  # of terms of both signs, whose sum comes from rounding
 POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
 DRAWS = 50  # number of resampled tables to estimate the bias
@@ -310,7 +308,7 @@ def spread_of(
                     terms[i] += added_up(np.abs(both))
         size, mean = weight**2 / weight_of_squares, total / weight
         within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
-        varies = within > np.maximum(ROUNDING * square, CANCELED * terms)
+        varies = within > np.maximum(SUM_ROUNDING * square, CANCELED * terms)
         within = np.where(varies, within, 0) * np.where(size > 1, size / (size - 1), 0.0 if by_row else np.nan)
         whole = of_groups(total) / of_groups(weight)
         apart = mean - whole[group]
@@ -333,7 +331,7 @@ def spread_of(
     else:
         of_negatives = np.array([not POSITIVES & {*own} for own in classes])[:, np.newaxis, np.newaxis]
         smallest = np.where(of_negatives, size * np.asarray(shares), size).min(axis=0)
-    return errors, degrees, smallest * (1 + ROUNDING)
+    return errors, degrees, smallest * (1 + SUM_ROUNDING)
 
 
 def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:

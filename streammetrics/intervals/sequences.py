@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.errors import SpecificationError
-from streammetrics.uncertainty.beta import Values, log_beta
-from streammetrics.uncertainty.evalues import log_e_value_of_share
+from streammetrics.intervals.beta import Values, log_beta
+from streammetrics.intervals.evalues import log_e_value_of_share
 
 HALVINGS = 60
 EDGE = 1e-12

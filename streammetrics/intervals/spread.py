@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
@@ -11,9 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import Interval, limits, named
-from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.frame import hidden
+from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.limits import Interval, limits, named
+from streammetrics.intervals.method import COUNT, Quantity
+from streammetrics.intervals.quantiles import OfQuantiles, quantile_interval
 
 Values = NDArray[np.float64]
 
@@ -21,7 +24,13 @@ LEVEL = 0.975  # of the normal quantile in the bandwidth of densities
 
 
 def mad_interval(
-    value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95, squares: Expr | None = None
+    value: Expr,
+    low: Expr,
+    high: Expr,
+    count: Expr,
+    confidence: float = 0.95,
+    squares: Expr | None = None,
+    median: Interval | None = None,
 ) -> Interval:
     """Return the interval of the median absolute deviation from the median (Falk 1997), on the log scale.
 
@@ -30,8 +39,8 @@ def mad_interval(
     to be spread evenly over their bin. A density is the share of rows between two quantiles divided by their distance,
     with the bandwidth of Hall and Sheather (1988).
 
-    ``value`` is the deviation. Bins must be in ascending order and not overlap. Limits are null if the deviation is 0
-    or infinite.
+    ``value`` is the deviation, and ``median`` the interval of the median if it is known. Bins must be in ascending
+    order and not overlap. Limits are null if the deviation is 0 or infinite.
 
     If many rows share a value near the median or one deviation from it, such as errors that are integers, there is no
     density. The limits are then the lowest and the highest limit of the median deviation from the median and from
@@ -43,8 +52,8 @@ def mad_interval(
     (20.6, 30.4)
     """
     smooth = _spread_interval(value, low, high, count, squares, confidence, _influence_on_mad)
-    ends = quantile_interval(low, high, count, 0.5, confidence, squares)
-    parts = [_deviation_interval(low, high, count, center, confidence, squares) for center in ends]
+    median = median or quantile_interval(low, high, count, 0.5, confidence, squares)
+    parts = [_deviation_interval(low, high, count, center, confidence, squares) for center in median]
     steps = pl.min_horizontal(part[0] for part in parts), pl.max_horizontal(part[1] for part in parts)
     tied = _is_tied(low, high, count, 0.5)
     return _tied_or_smooth(value, tied, steps, smooth)
@@ -174,3 +183,47 @@ def _influence_on_iqr(rows: _Rows, _: float) -> tuple[Sequence[float], Sequence[
     first, third = (1 / rows.density(q) for q in (0.25, 0.75))
     influence = [(3 * first - third) / 4, -(first + third) / 4, (3 * third - first) / 4]
     return (rows.quantile(0.25), rows.quantile(0.75)), influence
+
+
+@dataclass(frozen=True, eq=False)
+class MAD(OfQuantiles):
+    """The median absolute deviation of binned values, multiplied by ``scale`` with the option ``scaled``.
+
+    Its limits mention the interval of the median many times, which is therefore computed first.
+    """
+
+    low: Expr
+    high: Expr
+    scale: float
+
+    def first(self, metric: Quantity, confidence: float, *, weighted: bool) -> Mapping[str, Expr]:
+        """The deviation, and the interval of the median."""
+        squares = pl.col("count_w2") if weighted else None
+        scale = self.scale if metric.options["scaled"] else 1.0
+        ends = quantile_interval(self.low, self.high, COUNT, 0.5, confidence, squares)
+        return dict(zip(_names_of(metric), (metric.expression() / scale, *ends), strict=True))
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Limits by densities, or by order statistics if rows are tied."""
+        scale = self.scale if metric.options["scaled"] else 1.0
+        squares = pl.col("count_w2") if weighted else None
+        value, *median = (pl.col(name).first() for name in _names_of(metric))
+        found = mad_interval(value, self.low, self.high, COUNT, confidence, squares, (median[0], median[1]))
+        return found[0] * scale, found[1] * scale
+
+
+def _names_of(metric: Quantity) -> tuple[str, ...]:
+    return tuple(hidden(f"{part} of {metric.name}") for part in ("deviation", "lower median", "upper median"))
+
+
+@dataclass(frozen=True, eq=False)
+class IQR(OfQuantiles):
+    """The interquartile range of binned values."""
+
+    low: Expr
+    high: Expr
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Limits by densities, or by order statistics if rows are tied."""
+        squares = pl.col("count_w2") if weighted else None
+        return iqr_interval(metric.expression(), self.low, self.high, COUNT, confidence, squares)

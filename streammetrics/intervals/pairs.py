@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
-from streammetrics.uncertainty.limits import Interval, named
+from streammetrics.intervals.limits import Interval, named
 
 
 def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:

@@ -2,7 +2,7 @@
 
 A sample of n rows can lack up to 3/n of the population beyond its largest row at a confidence level of 95% (the rule of
 three; Hanley & Lippman-Hand 1983). Intervals therefore extend as if the sample had more rows like the largest one. See
-`streammetrics.uncertainty.influence.influence_intervals`.
+`streammetrics.intervals.influence.influence_intervals`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.uncertainty.distributions import normal_quantile
+from streammetrics.intervals.distributions import normal_quantile
 
 Values = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, Values]  # what a row adds to each column, for each row of a table

@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.uncertainty.distributions import t_quantiles, upper_level
-from streammetrics.uncertainty.influence import (
+from streammetrics.intervals.distributions import t_quantiles, upper_level
+from streammetrics.intervals.influence import (
     Products,
-    Read,
     bias_of,
     counted,
     is_clear,
@@ -26,12 +25,11 @@ from streammetrics.uncertainty.influence import (
     slopes_of,
     spread_of,
 )
-from streammetrics.uncertainty.quantity import Quantity
+from streammetrics.intervals.method import GROUP, Quantity, Read
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-GROUP = "group"
 CLASSES = ["neg", "pos"]
 OUTCOMES = ["tn", "fn", "fp", "tp"]  # by decision and label
 ADDED = 0.25  # rows added to each pair of outcomes, which adds half a row to each outcome of either model

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 from polars import Expr
 
-from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import Interval, named
+from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.limits import Interval, named
+from streammetrics.intervals.method import COUNT, Closed, Quantity
 
 
 def quantile_interval(
@@ -64,3 +67,26 @@ def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr
 def _row(rank: Expr, values: Expr, count: Expr) -> Expr:
     """The value of the row with a rank, or null if the rank is too large."""
     return values.sort().filter(count.sort_by(values).cum_sum() >= rank).first()
+
+
+class OfQuantiles(Closed):
+    """The interval of quantiles of bins, also of weighted rows."""
+
+    of_weights = True
+    without_folds = "the jackknife is not valid for quantiles"
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile(OfQuantiles):
+    """A quantile of binned values. ``q`` defaults to the option of the metric."""
+
+    low: Expr
+    high: Expr
+    q: float | None = None
+    count: Expr = COUNT
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """Order statistics."""
+        level = float(metric.options["q"] or 0) if self.q is None else self.q
+        squares = pl.col("count_w2") if weighted else None
+        return quantile_interval(self.low, self.high, self.count, level, confidence, squares)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
+from streammetrics.intervals.distributions import t_quantile, upper_level
+from streammetrics.intervals.limits import EVERYWHERE, Interval, Range, limits
 from streammetrics.rows.folds import FOLDS
-from streammetrics.uncertainty.distributions import t_quantile, upper_level
-from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
 FEWEST = 5  # minimum number of folds for meaningful limits
 CLEAR = 5  # minimum value of a maximum, in standard errors

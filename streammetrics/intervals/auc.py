@@ -9,12 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.uncertainty.distributions import normal_quantile, t_quantiles, upper_level
-from streammetrics.uncertainty.limits import moved
+from streammetrics.intervals.distributions import normal_quantile, t_quantiles, upper_level
+from streammetrics.intervals.limits import moved
 
 Values = NDArray[np.float64]
 
-FEW = 30  # number of rows of a class below which the variance of its placements is unreliable
+FEW_PLACEMENTS = 30  # number of rows of a class below which the variance of its placements is unreliable
 HALVINGS = 60
 
 
@@ -82,7 +82,7 @@ def _limits(
         inside = np.where((variance > 0) & (auc > 0) & (auc < 1), auc, np.nan)
         lower, upper = moved(inside, -step, 0.0, 1.0), moved(inside, step, 0.0, 1.0)
     smaller = np.minimum(positives, negatives)
-    few = (smaller >= 2) & ((smaller < FEW) | np.isnan(lower))
+    few = (smaller >= 2) & ((smaller < FEW_PLACEMENTS) | np.isnan(lower))
     rows, z = (auc[few], positives[few], negatives[few]), normal_quantile(level)
     lower[few] = np.fmin(lower[few], newcombe_limit(*rows, z, -1))
     upper[few] = np.fmax(upper[few], newcombe_limit(*rows, z, 1))
