@@ -72,7 +72,7 @@ def observed(moments, rows):
     size = len(rows.actual)
     each = (np.array([0, size]), np.zeros(1, np.intp)) if rows.group is None else (np.arange(size + 1), rows.group)
     counter = moments.counter(rows.weight is not None)
-    counter.add(Rows(pl.DataFrame(), np.arange(rows.group_count), dropped, *each, **targets), rows.group_count)
+    counter.add(Rows(np.arange(rows.group_count), dropped, *each, **targets), rows.group_count)
     return counter.table()
 
 
