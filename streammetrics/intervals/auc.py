@@ -9,13 +9,13 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
+from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, t_quantiles, upper_level
 from streammetrics.intervals.limits import moved
 
 Values = NDArray[np.float64]
 
 FEW_PLACEMENTS = 30  # number of rows of a class below which the variance of its placements is unreliable
-HALVINGS = 60
 
 
 def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
@@ -60,14 +60,14 @@ def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, 
     >>> newcombe_limit(auc, ten, ten, 1.96, -1).round(4), newcombe_limit(auc, ten, ten, 1.96, 1)
     (array([0.8002]), array([1.]))
     """
-    near, far = auc.copy(), np.full_like(auc, (1 + side) / 2)
     more = (positives + negatives) / 2 - 1
-    for _ in range(HALVINGS):
-        theta = (near + far) / 2
+
+    def within(theta: Values) -> NDArray[np.bool_]:
         spread = theta * (1 - theta) * (1 + more * ((1 - theta) / (2 - theta) + theta / (1 + theta)))
-        within = (theta - auc) ** 2 <= z**2 * spread / (positives * negatives)
-        near, far = np.where(within, theta, near), np.where(within, far, theta)
-    return near
+        near: NDArray[np.bool_] = (theta - auc) ** 2 <= z**2 * spread / (positives * negatives)
+        return near
+
+    return bisected(auc, np.full_like(auc, (1 + side) / 2), within)[0]
 
 
 def _limits(

@@ -64,7 +64,7 @@ def t_quantile(p: float, degrees: int) -> float:
     return math.sqrt(degrees) * math.tan(low)
 
 
-ROUNDING = 1e-9  # of degrees of freedom, so that intervals do not depend on the order of sums
+ROUNDING_OF_DEGREES = 1e-9  # of degrees of freedom, so that intervals do not depend on the order of sums
 MANY = 30  # degrees of freedom from which the expansion has six correct digits
 
 
@@ -76,7 +76,7 @@ def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> t_quantiles(0.975, np.array([0.5, 19.9, 100.0, np.inf])).round(6)
     array([     nan, 2.093024, 1.983972, 1.959964])
     """
-    z, few = normal_quantile(p), np.floor(degrees * (1 + ROUNDING))
+    z, few = normal_quantile(p), np.floor(degrees * (1 + ROUNDING_OF_DEGREES))
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

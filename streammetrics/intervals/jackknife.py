@@ -9,8 +9,8 @@ from streammetrics.intervals.distributions import t_quantile, upper_level
 from streammetrics.intervals.limits import EVERYWHERE, Interval, Range, limits
 from streammetrics.rows.folds import FOLDS
 
-FEWEST = 5  # minimum number of folds for meaningful limits
-CLEAR = 5  # minimum value of a maximum, in standard errors
+FEWEST_FOLDS = 5  # minimum number of folds for meaningful limits
+CLEAR_OF_FOLDS = 5  # minimum value of a maximum, in standard errors
 
 
 def jackknife_interval(
@@ -44,12 +44,11 @@ def jackknife_interval(
     known = pl.min_horizontal(degrees.floor(), k - 1).cast(pl.Int64, strict=False)
     t = known.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
     variance = (k - 1) / k * squares.sum()
-    sound = (left_out.null_count() == 0) & (k >= FEWEST)
+    sound = (left_out.null_count() == 0) & (k >= FEWEST_FOLDS)
     if maximum:
-        sound &= value > CLEAR * variance.sqrt()
+        sound &= value > CLEAR_OF_FOLDS * variance.sqrt()
     return limits(value, pl.when(sound).then(variance.sqrt()), t, range)
 
 
 def _t_quantiles(level: float) -> dict[int, float]:
-    """Quantiles by degrees of freedom."""
     return {degrees: t_quantile(level, degrees) for degrees in range(1, FOLDS)}

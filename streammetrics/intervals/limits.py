@@ -21,7 +21,7 @@ Range: TypeAlias = tuple[float, float]
 
 EVERYWHERE: Range = (-inf, inf)
 FARTHEST = 5.0
-ROUNDING = 1e-12  # of a standard error, as a share of the distance to the nearer of two ends
+LEAST_ERROR = 1e-12  # of a standard error, as a share of the distance to the nearer of two ends
 
 
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
@@ -80,7 +80,7 @@ def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) ->
     if len(ends) == 1:  # steps of many times the distance to the end are meaningless
         sound &= quantile * error <= FARTHEST * ends[0]
     elif ends:
-        sound &= error > ROUNDING * pl.min_horizontal(ends)
+        sound &= error > LEAST_ERROR * pl.min_horizontal(ends)
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 

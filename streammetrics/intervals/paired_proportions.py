@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 
 Values = NDArray[np.float64]
 
-FEW = 30  # number of rows with different outcomes below which the exact test is also used
-HALVINGS = 60
+FEW_DIFFERENT = 30  # number of rows with different outcomes below which the exact test is also used
 
 
 def paired_proportion_limits(
@@ -33,7 +33,7 @@ def paired_proportion_limits(
     z = normal_quantile(level)
     with np.errstate(all="ignore"):
         lower, upper = (_tango_limit(more, less, rows, z, side) for side in (-1, 1))
-        few = (more + less < FEW) & (more + less > 0)
+        few = (more + less < FEW_DIFFERENT) & (more + less > 0)
         share = (more + less)[few] / rows[few]
         least, most = (_least_share(own[few], (more + less)[few], 1 - level) for own in (more, less))
     lower[few] = np.fmin(lower[few], (2 * least - 1) * share)
@@ -43,22 +43,25 @@ def paired_proportion_limits(
 
 def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) -> Values:
     """The lower (-1) or upper (1) limit, z standard errors from the difference."""
-    near, far = (more - less) / rows, np.full(len(rows), float(side))
-    for _ in range(HALVINGS):
-        middle = (near + far) / 2
-        b, c = (2 * rows - more + less) * middle - more - less, -less * middle * (1 - middle)
+
+    def within(difference: Values) -> NDArray[np.bool_]:
+        b, c = (2 * rows - more + less) * difference - more - less, -less * difference * (1 - difference)
         least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted only by the first
-        variance = rows * np.maximum(2 * least + middle * (1 - middle), 0)
-        within = (more - less - rows * middle) ** 2 <= z**2 * variance
-        near, far = np.where(within, middle, near), np.where(within, far, middle)
+        variance = rows * np.maximum(2 * least + difference * (1 - difference), 0)
+        near: NDArray[np.bool_] = (more - less - rows * difference) ** 2 <= z**2 * variance
+        return near
+
+    near, _ = bisected((more - less) / rows, np.full(len(rows), float(side)), within)
     return np.where(rows > 0, near, np.nan)
 
 
 def _least_share(count: Values, total: Values, tail: float) -> Values:
     """The lower limit of a proportion by the method of Clopper & Pearson (1934)."""
-    low, high, some = np.zeros(len(count)), np.ones(len(count)), np.maximum(count, 1)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        below = np.exp(log_beta_below(middle, some, total - some + 1) - log_beta(some, total - some + 1)) < tail
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where(count > 0, low, 0.0)
+    some = np.maximum(count, 1)
+
+    def below(share: Values) -> NDArray[np.bool_]:
+        logarithm = log_beta_below(share, some, total - some + 1) - log_beta(some, total - some + 1)
+        rare: NDArray[np.bool_] = np.exp(logarithm) < tail
+        return rare
+
+    return np.where(count > 0, bisected(np.zeros(len(count)), np.ones(len(count)), below)[0], 0.0)

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.errors import SpecificationError
 from streammetrics.intervals.beta import Values, log_beta
+from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.evalues import log_e_value_of_share
 
-HALVINGS = 60
 EDGE = 1e-12
 
 
@@ -100,9 +100,5 @@ def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float
 
 def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
     """An interval endpoint by bisection, or the outermost proportion if the interval contains all proportions."""
-    end = outside
-    for _ in range(HALVINGS):
-        between = (outside + inside) / 2
-        out = missed(between.clip(EDGE, 1 - EDGE))
-        outside, inside = np.where(out, between, outside), np.where(out, inside, between)
-    return np.where(np.abs(outside - end) < 2 * EDGE, end, outside)
+    limit, _ = bisected(outside, inside, lambda share: missed(share.clip(EDGE, 1 - EDGE)))
+    return np.where(np.abs(limit - outside) < 2 * EDGE, outside, limit)

@@ -62,7 +62,6 @@ def mad_interval(
 def _deviation_interval(
     low: Expr, high: Expr, count: Expr, center: Expr, confidence: float, squares: Expr | None
 ) -> Interval:
-    """The interval of the median absolute deviation from a given center."""
     nearest = pl.max_horizontal(low - center, center - high, 0.0)
     farthest = pl.max_horizontal((low - center).abs(), (high - center).abs())
     return quantile_interval(nearest, farthest, count, 0.5, confidence, squares)

@@ -68,7 +68,6 @@ def brier_score(
 
 
 def _class_weight(actual: Expr, label: str | None, positive_weight: float, negative_weight: float) -> Expr:
-    """Weight of a row, by its class."""
     if label not in (None, "positive", "negative"):
         raise MetricError(f"label= must be positive or negative, got {label!r}.")
     positive_weight = 0 if label == "negative" else positive_weight
@@ -107,7 +106,6 @@ def _class_mean(actual: Expr, loss_sum: Expr, weight: Expr) -> Expr:
 
 
 def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
-    """Sums over the positives and over the negatives."""
     return (actual * values).sum(), ((1 - actual) * values).sum()
 
 

@@ -393,7 +393,6 @@ def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
 
 
 def _above(count: Expr) -> Expr:
-    """Sum over the bins with higher scores."""
     return count.cum_sum(reverse=True).shift(-1, fill_value=0)
 
 
@@ -408,7 +407,6 @@ def _reached(count: Expr, level: float) -> Expr:
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
-    """Mean over positives of a value per bin; bins without positives are skipped."""
     return pl.when(pos > 0).then(pos * value).sum() / pos.sum()
 
 

@@ -177,5 +177,4 @@ def _reach(rows: Expr, weights: str | None) -> Expr:
 
 
 def _above(rows: Expr) -> Expr:
-    """Sum over the labels above."""
     return rows.cum_sum(reverse=True).shift(-1, fill_value=0)

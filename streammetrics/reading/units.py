@@ -80,7 +80,6 @@ def paired_intervals(
 
 
 def _whole(folds: State) -> State:
-    """All folds together."""
     return roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
 
 
@@ -131,7 +130,6 @@ def _left_of(without: str, total: str) -> Expr:
 
 
 def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:
-    """The rows of metrics with the same range."""
     for range in dict.fromkeys(m.range for m in metrics):
         yield range, frame.filter(pl.col("metric").is_in([m.name for m in metrics if m.range == range]))
 
