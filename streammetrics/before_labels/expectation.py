@@ -178,7 +178,6 @@ class Expectation:
                 yield group, {one: float(values[one][number]) for one in wanted}
 
     def _no_interval(self) -> str | None:
-        """The reason why there are no intervals, or None."""
         sides = (self.scores, self.reference)
         if any(side.unit is not None for side in sides):
             return "the rows of a unit are correlated"
@@ -263,7 +262,6 @@ def _known(metrics: Sequence[str]) -> tuple[str, ...]:
 
 
 def _frame(report: Report, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> pl.DataFrame:
-    """Build a frame of keys, threshold, metric, and numbers."""
     data = [(*own, *(found.get(c) for c in columns)) for *own, found in rows]
     types = {"threshold": pl.Float64(), "metric": pl.String()} | dict.fromkeys(columns, pl.Float64())
     texts = {"note": pl.String()} if "note" in columns else {}

@@ -69,7 +69,6 @@ def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
 
 
 def _by_shares(table: pl.DataFrame) -> pl.DataFrame:
-    """PSI and Jensen-Shannon divergence of quantile bins."""
     joined = table.group_by(GROUP, "place", maintain_order=True).agg(REFERENCE.sum(), CURRENT.sum())
     shares = joined.with_columns(side / side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
     terms = shares.select(GROUP, "reference", "current", psi=psi(REFERENCE, CURRENT), js=js(REFERENCE, CURRENT))

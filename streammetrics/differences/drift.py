@@ -242,7 +242,6 @@ class Drift:
 
     @cached_property
     def _without_intervals(self) -> str | None:
-        """Reason for missing intervals of all measures."""
         sides = (self.metrics.a, self.metrics.b)
         if any(side.unit is not None for side in sides):
             return "rows of a unit are not independent"
@@ -281,7 +280,6 @@ class Drift:
 
 
 def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The distributions to compare: those that both sides have."""
     one, other = (list(distributions(r.state)) for r in (reference, current))
     known = [x for x in other if x in one]
     wanted = known if of is None else several(of)
@@ -294,7 +292,6 @@ def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) 
 
 
 def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> State:
-    """The rows of the reference."""
     if isinstance(reference, str):
         return _before_each(state, window, reference)
     if len(reference) != 2:
@@ -305,7 +302,6 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
 
 
 def _between(state: State, window: str, start: Any, end: Any) -> State:
-    """The windows that start in a time range, rolled up to one."""
     begins = state.keys[window]
     clock = begins.cast(pl.Datetime("us")) if begins.dtype == pl.Date else begins.dt.replace_time_zone(None)
     keys = state.keys.filter((clock >= _time(start)) & (clock < _time(end)))

@@ -63,7 +63,6 @@ def compare(
 
 
 def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
-    """The report of an accumulator, or the given report, with some metrics."""
     if not isinstance(given, (Accumulator, Report)):
         raise ReportError(f"Only accumulators and reports can be compared, got {type(given).__name__}.")
     report = given if isinstance(given, Report) else given.finalize(metrics)

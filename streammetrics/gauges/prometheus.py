@@ -85,7 +85,6 @@ class PrometheusCollector:
 
 
 def _label(column: str) -> str:
-    """A column's name without characters that are not allowed in labels."""
     return NO_LABEL.sub("_", column)
 
 

@@ -48,7 +48,6 @@ def samples(report: Report, renamed: Callable[[str], str] = str) -> Iterator[Sam
 
 
 def _labels(frame: pl.DataFrame, renamed: Callable[[str], str]) -> pl.DataFrame:
-    """The values of the labels of each row of a report."""
     keys = keys_of(frame)
     metrics = {name: _without_average(name) for name in frame[METRIC].unique()}
     averages = [metrics[name][1] for name in frame[METRIC]]

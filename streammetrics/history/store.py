@@ -44,6 +44,7 @@ class MetricStore:
         SpecificationError: If the ``store`` extra is not installed, or the path of a directory contains one of
             ``[ ] ^ | \\``, control characters, or ``%`` before two hexadecimal digits, which Delta Lake cannot open.
 
+    >>> from datetime import datetime
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p", by=[pl.col("ts").dt.date().alias("day"), "country"])

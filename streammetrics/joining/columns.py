@@ -104,7 +104,6 @@ class Columns:
 
 
 def _within(roles: Roles, columns: Sequence[str]) -> Roles:
-    """Return the roles that a batch with only these columns can fill."""
     there = {name for name in roles.names if {*roles.roots([name])} <= {*columns}}
     return replace(
         roles,

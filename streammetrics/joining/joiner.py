@@ -175,7 +175,6 @@ class Joiner:
         return Log(history_of(self.store), self.acc, self._columns)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
-        """Add rows to the log, and update the history with the change."""
         late, change = self._log.add(rows, kind)
         table = self._log.settle(change)
         if (last := newest(table)) is not None:

@@ -112,7 +112,6 @@ class Log:
         return change
 
     def _change(self, rows: pl.LazyFrame, keys: pl.DataFrame, since: int, upto: int) -> Change:
-        """Return the change that commits ``since + 1`` to ``upto`` make to the rows with these keys."""
         scores, labels = self._halves(self.waiting.of(rows, keys))
         return Change.between(scores.collect(), labels.collect(), self.columns.key, self.columns.labels, since, upto)
 

@@ -236,12 +236,10 @@ def _fields(rows: pl.DataFrame) -> Iterable[Any]:
 
 
 def _zones(table: Any) -> dict[str, str]:
-    """Return the time zone of each column that has one."""
     return {field.name: field.metadata[ZONE] for field in table.schema().fields if ZONE in field.metadata}
 
 
 def _storable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Cast categories to strings and times to microseconds."""
     for name, kind in rows.schema.items():
         if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
             raise ColumnError(f"Column {name!r} cannot be stored, because it is of type {kind}. Cast it to Int64.")
@@ -273,7 +271,6 @@ def _clock(kind: pl.DataType) -> tuple[bool, bool]:
 
 
 def _type(kind: pl.DataType) -> pl.DataType:
-    """Return the type in which the table stores another one."""
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
     return pl.Int64() if kind.is_integer() else kind

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.metrics import Metric
-from streammetrics.rows.codes import find
 from streammetrics.rows.roles import FOLD
 from streammetrics.slices import SLICE
 from streammetrics.state.tables import State, find_groups
@@ -23,7 +21,6 @@ from streammetrics.statistics.binned import Binned
 AT_ONCE = 1 << 21  # maximum number of table rows that are copied at once
 CELLS = 1 << 18  # approximate number of cells of the histograms of all slices during the search
 FEWEST = 1_024  # minimum number of bins of a histogram
-DENSE = 1 << 22  # maximum number of cells of all slices in a dense array
 SUMS_OF_ERRORS = {
     *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
@@ -92,44 +89,10 @@ class Cut:
 
     def slices(self, numbers: Numbers) -> pl.DataFrame:
         """The tables of slices, given the slice number of each group of the report, below 0 for none."""
-        number, count = numbers[self.owner], int(numbers.max(initial=-1)) + 1
-        if not isinstance(self.statistic, Binned) and count * len(self._cells) <= DENSE:
-            return self._sums(number, count)
-        inside = number >= 0
-        group = pl.Series(GROUP, number[inside], pl.UInt32) * self.parts + self.table[GROUP].filter(pl.Series(inside))
-        return self.statistic.merge(self.table.filter(pl.Series(inside)).with_columns(group))
-
-    def _sums(self, number: Numbers, count: int) -> pl.DataFrame:
-        """The same as `slices`, in a dense array, which is fast for few cells."""
-        cells = len(self._cells)
-        code = np.where(number < 0, count, number) * cells + self._codes
-        found = np.flatnonzero(np.bincount(code, minlength=count * cells)[: count * cells])
-        keys = self._cells[found % cells].with_columns(
-            pl.col(GROUP) + pl.Series(found // cells * self.parts, dtype=pl.UInt32)
-        )
-        sums = [
-            pl.Series(name, np.bincount(code, values, count * cells)[found]).cast(self.table.schema[name])
-            for name, values in self._values.items()
-        ]
-        return keys.with_columns(sums).select(self.table.columns)
-
-    @cached_property
-    def _values(self) -> dict[str, NDArray[np.float64]]:
-        """The value columns of the table."""
-        columns = [c for c in self.table.columns if c not in (GROUP, *self.statistic.keys)]
-        return {c: self.table[c].cast(pl.Float64).to_numpy() for c in columns}
-
-    @cached_property
-    def _cells(self) -> pl.DataFrame:
-        """Part and keys of all cells, in order."""
-        keys = [GROUP, *self.statistic.keys]
-        return self.table.select(keys).unique().sort(keys)
-
-    @cached_property
-    def _codes(self) -> Numbers:
-        """The cell of each row."""
-        numbered = self._cells.with_row_index("cell").select("cell", pl.exclude("cell"))
-        return find(self.table.select(self._cells.columns), numbered).to_numpy().astype(np.int64)
+        number = numbers[self.owner]
+        inside = pl.Series(number >= 0)
+        group = pl.Series(GROUP, number, pl.Int64) * self.parts + self.table[GROUP]
+        return self.statistic.merge(self.table.with_columns(group).filter(inside).cast({GROUP: pl.UInt32}))
 
     def only(self, slices: pl.DataFrame, places: Numbers) -> pl.DataFrame:
         """The tables of some slices, given the new number of each slice, below 0 for none. The order stays the same."""

@@ -147,7 +147,6 @@ class Remainders:
         return [self.cut] if self.folds is None else [self.cut, self.folds]
 
     def _report(self, tables: Sequence[pl.DataFrame], count: int) -> Readings:
-        """The report of slices by their number."""
         state, *folds = (cut.state(table, count) for cut, table in zip(self._cuts, tables, strict=True))
         if folds:  # whose differences have intervals of their own
             return Readings(state, [self.metric], folds=folds[0])
@@ -170,7 +169,6 @@ class Remainders:
 
     @property
     def _worse(self) -> int:
-        """The sign of a difference that is worse."""
         return 1 if self.metric.better == "low" else -1
 
     def _by_interval(self, found: pl.DataFrame, degrees: Values) -> Values:
@@ -206,7 +204,6 @@ class Remainders:
         return np.where(np.isnan(z), np.nan, self._worse * difference_of_shares(*counted))
 
     def _counts(self, state: State) -> pl.DataFrame:
-        """The confusion counts of each slice."""
         _, view, _ = next(found for found in by_view(state, [self.metric]) if found[2])
         first = first_case(view, state.table(self.cut.statistic))
         counts = matching(first, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
@@ -216,7 +213,6 @@ class Remainders:
 
 
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
-    """The table that a metric is computed from, for the label or threshold that keys select."""
     threshold = keys.get("threshold")
     elsewhere = at_threshold(state, float(threshold)) if isinstance(threshold, Real) else None
     if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):

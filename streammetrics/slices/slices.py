@@ -124,7 +124,6 @@ def slices(
 
 
 def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
-    """The groups that have some values."""
     return select(state, matching(state.keys, state.keys.columns, keys)) if keys else state
 
 
@@ -135,7 +134,6 @@ def _require_one_model(state: State) -> None:
 
 
 def _rows(state: State) -> Numbers:
-    """Number of rows of each group."""
     table = state.tables[RowCounts.name]
     found = np.zeros(state.groups.height, np.int64)
     found[table[GROUP].to_numpy()] = table["rows"].to_numpy()
@@ -155,7 +153,6 @@ def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, eve
 
 
 def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:
-    """The findings with their shares of rows, by descending excess loss."""
     best = metric.range[metric.better == "high"]
     gain = pl.lit(overall, pl.Float64) - pl.col("rest")
     sound = overall is not None and math.isfinite(best) and overall != best

@@ -136,7 +136,6 @@ class Consumer:
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` on SIGTERM and SIGINT."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return

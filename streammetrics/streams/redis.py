@@ -142,7 +142,6 @@ class RedisStream:
 
 
 def _removed(info: Mapping[str, Any]) -> str:
-    """The reason why entries of a stream are missing, as reported by the server."""
     if "entries-added" not in info:  # before Redis 7
         return "The stream was trimmed or created again."
     removed = info["entries-added"] - info["length"]
@@ -169,7 +168,6 @@ def _together(tables: list[Any]) -> list[Any]:
 
 
 def _frame(rows: Sequence[Entry], schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Build a frame from entries of one row each."""
     if not schema:
         raise ColumnError(f"Entry {rows[0][0].decode()} has no field 'arrow'. If each entry is one row, pass schema=.")
     return pl.DataFrame([_column(rows, name, kind) for name, kind in schema.items()])

@@ -108,7 +108,10 @@ FAULTS = {
     "null": ({"y": [[1, 0], None]}, "'y' contains null or NaN in 1 of 2 rows"),
     "null item": ({"y": [[1, None], [1, 0]]}, "'y' contains null or NaN in 1 of 2 rows"),
     "third value": ({"y": [[1, 2], [1, 0]]}, "'y' contains labels other than 0 and 1 in 1 of 2 rows"),
-    "score": ({"p": [[0.5, 1.5], [0.1, 0.1]]}, r"'p' contains scores outside \[0, 1\] .* Pass probabilities\.$"),
+    "score": (
+        {"p": [[0.5, 1.5], [0.1, 0.1]]},
+        r"'p' contains scores outside \[0, 1\] .* Pass probabilities \(percentages divided by 100\)\.$",
+    ),
 }
 
 

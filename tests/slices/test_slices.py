@@ -490,3 +490,13 @@ def test_means_of_losses_are_compared_with_the_rest(metric):
     alone = [sm.regression(**options).update({"y": y[own], "p": p[own]}).finalize() for own in (a == 2, a != 2)]
     assert found["slice"].to_list() == ["a = 2"]
     assert found.select("value", "rest").row(0) == pytest.approx([report[metric].value for report in alone])
+
+
+def test_the_largest_errors_of_groups_are_not_added():
+    data = rows_of(failing=pl.col("a") == 1)
+    [upper] = regression_of(data).with_confidence(0.95).slices("rmse")["ci_upper"]
+    parts = [
+        sm.regression(y_true="v", y_pred="p").update(data.filter(e).with_columns(v=pl.col("y").cast(pl.Float64)))
+        for e in (pl.col("a") != 1, pl.col("a") == 1)
+    ]
+    assert upper == pytest.approx(sm.compare(*parts, metrics=["rmse"], independent=True).frame["ci_upper"].item())
