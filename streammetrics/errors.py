@@ -98,7 +98,7 @@ class DataError(StreamMetricsError, ValueError):
 
     def _say(self, place: str, among: str | None = None) -> None:
         rows = f"{self.count:,} of {among or f'{self.height:,} rows'} (first: {self.value!r} at {place})"
-        self.args = (f"Column {self.column!r} contains {self.fault} in {rows}. {self.advice}.",)
+        self.args: tuple[Any, ...] = (f"Column {self.column!r} contains {self.fault} in {rows}. {self.advice}.",)
 
 
 class SpecificationError(StreamMetricsError, ValueError):
