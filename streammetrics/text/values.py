@@ -52,13 +52,13 @@ def dates(values: pl.Series) -> pl.Series:
 
 
 def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
-    """Return the group of each row, and keys such as the threshold, in words.
+    """Return the group of each row, and keys such as the threshold, in words. Text that reads null is quoted.
 
-    >>> frame = pl.DataFrame({"source": ["app", None], "threshold": [0.5, None]})
+    >>> frame = pl.DataFrame({"source": ["app", None, "null"], "threshold": [0.5, None, None]})
     >>> frame.select(where(frame, by=["source"])).to_series().to_list()
-    ['source app, threshold 0.5', 'source null']
+    ['source app, threshold 0.5', 'source null', "source 'null'"]
     """
-    values = {k: readable(keys[k]) for k in keys.columns}
+    values = {k: readable(keys[k]).replace("null", "'null'") for k in keys.columns}
     texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 

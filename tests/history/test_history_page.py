@@ -210,6 +210,15 @@ def test_hours_models_and_thresholds(tmp_path):
     assert "(t): 2026-01-01 00:00:00 to 2026-01-01 05:00:00" in (tmp_path / "a.html").read_text()
 
 
+def test_missing_values_and_the_text_null_are_two_segments(tmp_path):
+    store = sm.MetricStore(tmp_path / "history")
+    batch = {"day": [DAYS[0]] * 3, "shop": [None, "null", "null"], "y": [0, 1, 1], "p": [0.1, 0.9, 0.9]}
+    store.append(sm.binary(y_true="y", y_score="p", by=["day", "shop"]).update(batch), batch_id="all")
+    found = content(store, rules=[sm.Rule("rows >= 2", by="shop")])
+    assert [series(found, "Rows", segment=s) for s in ("shop null", "shop 'null'")] == [{DAYS[0]: 1}, {DAYS[0]: 2}]
+    assert runs(found) == [("shop null", 0, 0)]
+
+
 def test_windows_at_midnight_are_dates(tmp_path):
     batch = {"t": [datetime(2026, 1, n) for n in range(1, 7)] * 20, "y": [0, 1] * 60, "p": [0.1, 0.8, 0.4] * 40}
     store = sm.MetricStore(tmp_path / "history")
