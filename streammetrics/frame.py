@@ -71,3 +71,8 @@ def noted(*notes: str | pl.Expr) -> pl.Expr:
     ['wide; exact', None]
     """
     return pl.concat_str(notes, separator="; ", ignore_nulls=True).replace("", None)
+
+
+def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of metrics over all labels."""
+    return frame.filter(pl.col("label").is_null()).drop("label") if "label" in frame.columns else frame

@@ -19,6 +19,8 @@ from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.keys import matching, require_free
+from streammetrics.present.estimates import render
+from streammetrics.present.terminal import filled, terminal_width
 from streammetrics.reading.distributions import PAIRED
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
@@ -237,20 +239,20 @@ class Expectation:
         return self.get(metric)
 
     def __str__(self) -> str:
-        return as_text(self, text.terminal_width())
+        return expectation_text(self, terminal_width())
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def as_text(found: Expectation, width: int | None) -> str:
+def expectation_text(found: Expectation, width: int | None) -> str:
     """Return estimates as text. Without intervals, the values of groups are followed by the bounds of the odds."""
     by = found.scores.by
     if not by or found.confidence is not None or found.odds == 1:
-        return text.render(found.frame, by, width)
-    shown = text.render(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
+        return render(found.frame, by, width)
+    shown = render(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
     said = f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}."
-    return f"{shown}\n{text.filled(said, width)}"
+    return f"{shown}\n{filled(said, width)}"
 
 
 def _known(metrics: Sequence[str]) -> tuple[str, ...]:

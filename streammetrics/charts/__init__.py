@@ -11,7 +11,7 @@ from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
-from streammetrics.charts.svg import as_svg, described, for_page, script
+from streammetrics.charts.svg import as_svg, described, for_page, scripts
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
 from streammetrics.charts.windows import each_over_time, over_time, window_of
@@ -41,7 +41,7 @@ __all__ = [
     "rec",
     "roc",
     "scores",
-    "script",
+    "scripts",
     "segments",
     "window_of",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from typing import Any
 
 from streammetrics.charts.picture import Picture
@@ -75,9 +76,10 @@ def for_page(picture: Picture, explore: bool = False) -> Spec:
     return spec | {"config": CONFIG, "background": None, "padding": 2}
 
 
-def script() -> str:
-    """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network."""
-    return str(_converter().javascript_bundle())
+def scripts() -> list[str]:
+    """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network, and one that draws the charts."""
+    own = files("streammetrics.charts") / "charts.js"
+    return [str(_converter().javascript_bundle()), own.read_text(encoding="utf-8")]
 
 
 def _converter() -> Any:

@@ -8,12 +8,12 @@ import click
 import polars.selectors as cs
 
 import streammetrics as sm
-from streammetrics import text
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
+from streammetrics.present.terminal import as_text, of_frame
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
@@ -55,11 +55,11 @@ def expect_command(
     found = sm.expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
     if needed:
         frame = found.needed_odds(report)
-        write(frame, text.plain(frame.with_columns(cs.float().round(4)), width()), form, output)
+        write(frame, as_text(of_frame(frame.with_columns(cs.float().round(4))), width()), form, output)
     else:
-        from streammetrics.before_labels.expectation import as_text  # when it is needed
+        from streammetrics.before_labels.expectation import expectation_text  # when it is needed
 
-        write(found.frame, as_text(found, width()), form, output)
+        write(found.frame, expectation_text(found, width()), form, output)
 
 
 def _at_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:

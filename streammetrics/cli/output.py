@@ -7,20 +7,22 @@ import re
 import sys
 from io import BytesIO
 from pathlib import Path
-from uuid import uuid4
 
 import click
 import polars as pl
 import polars.selectors as cs
 
 import streammetrics as sm
-from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.root import with_options
 from streammetrics.metrics.words import with_defaults
+from streammetrics.present.estimates import render
+from streammetrics.present.github import add_to_summary, inert
+from streammetrics.present.markdown import markdown
+from streammetrics.present.terminal import PIPED, terminal_width
 from streammetrics.reading.parts import sorted_by
 from streammetrics.report.nested import as_json
 from streammetrics.system.writing import write_file
-from streammetrics.text import PIPED, escaped, render, terminal_width
+from streammetrics.text import escaped
 from streammetrics.text.values import without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
@@ -114,14 +116,6 @@ def save_data(data: str, output: Path | None) -> None:
         click.echo("\n".join(map(escaped, data.split("\n"))))
     else:
         click.echo(data, color=True)
-
-
-def inert(shown: str) -> str:
-    """Return a text in which GitHub Actions runs no workflow commands, such as from the name of a group."""
-    if "::" not in shown and "##[" not in shown:
-        return shown
-    token = uuid4().hex
-    return f"::stop-commands::{token}\n{shown}\n::{token}::"
 
 
 def _quoted(frame: pl.DataFrame) -> pl.DataFrame:

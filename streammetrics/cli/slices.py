@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from streammetrics import text
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
+from streammetrics.present.slices import slices_table
+from streammetrics.present.terminal import as_text, filled
 from streammetrics.slices import explained
 from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
 
@@ -54,10 +55,10 @@ def slices_command(
             f"On average, at most {100 * given['fdr']:g}% of the slices found are false findings (--fdr)."
         )
         shown = "\n".join(
-            [text.slices(found, width()), *(text.filled(s, width()) for s in (meaning, explained(metric)))]
+            [as_text(slices_table(found), width()), *(filled(s, width()) for s in (meaning, explained(metric)))]
         )
     else:
         least = f"at least {given['min_rows']:,} rows"
         none = f"No slices of {least} in which {metric} is significantly worse than in the rest."
-        shown = text.filled(f"{none} For smaller slices, pass --min-rows.", width())
+        shown = filled(f"{none} For smaller slices, pass --min-rows.", width())
     write(found, shown, form, output)

@@ -16,12 +16,15 @@ from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.present.drift import drift_table
+from streammetrics.present.terminal import as_text
+from streammetrics.present.verdicts import findings
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.parts import at_only, of_model
-from streammetrics.report.comparisons import as_text, with_names
+from streammetrics.report.comparisons import comparison_text, with_names
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
-from streammetrics.text import drifts, few, findings
+from streammetrics.text import few
 
 LEVEL = 0.95  # of checks
 
@@ -155,7 +158,7 @@ def compare_command(
     if html is not None:
         found.save_html(html)
     more = "Choose them with --metric, or read all of them with --format csv."
-    write(with_names(found) if form == "markdown" else found.frame, as_text(found, width(), more), form, output)
+    write(with_names(found) if form == "markdown" else found.frame, comparison_text(found, width(), more), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -185,7 +188,7 @@ def drift_command(
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
-    write(found.frame, drifts(found.frame, found.metrics.note, width()), form, output)
+    write(found.frame, as_text(drift_table(found.frame, found.metrics.note), width()), form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:

@@ -19,8 +19,9 @@ from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.present.terminal import as_text, of_frame
+from streammetrics.present.verdicts import findings
 from streammetrics.reading.parts import of_model
-from streammetrics.text import findings, plain
 from streammetrics.times import ends
 
 STDERR = 2
@@ -271,7 +272,7 @@ def store_describe(uri: str, form: str, output: Path | None) -> None:
 def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     """Print a frame, as a table with times to the second, and "none" instead of no changes."""
     shown = frame.with_columns(cs.datetime().dt.truncate("1s"), cs.string().replace("", "none"))
-    write(frame, plain(shown, width()), form, output)
+    write(frame, as_text(of_frame(shown), width()), form, output)
 
 
 @command("compact", "streammetrics store compact history", of=store_commands)

@@ -14,11 +14,11 @@ import click
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli.root import with_options
 from streammetrics.pipeline import BATCH, accumulate
+from streammetrics.present.estimates import render
 from streammetrics.report.report import Report
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_stream
 from streammetrics.system.lazy import of_extra
-from streammetrics.text import render
 
 EVERY = 1.0  # seconds between two reports on a terminal,
 LOGGED = 60.0  # and in a log

@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
 from streammetrics.differences.distances import MEASURES, distances
@@ -20,6 +19,8 @@ from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
+from streammetrics.present.drift import drift_table
+from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.reading.readings import with_parts
 from streammetrics.report.report import Comparison, Report
@@ -273,7 +274,7 @@ class Drift:
         write_file(path, comparison_page(self.metrics, names, title, interactive, (total, self.frame)).encode())
 
     def __str__(self) -> str:
-        return text.drifts(self.frame, self.metrics.note, text.terminal_width())
+        return as_text(drift_table(self.frame, self.metrics.note), terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -7,8 +7,9 @@ import polars as pl
 from streammetrics.charts.windows import timelines
 from streammetrics.history.course import CUT, SEGMENT, Course, Measure
 from streammetrics.html.pictures import small_multiples
-from streammetrics.html.sections import Section, filtered, lead, page_of
-from streammetrics.html.tables import Cell, table
+from streammetrics.present.html import filtered
+from streammetrics.present.page import Section, lead, page_of
+from streammetrics.present.table import Cell, Column, Table, columns
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
 
@@ -28,7 +29,7 @@ def history_page(found: Course, title: str) -> str:
         *(Section(f"m{i}", markup(m.title), _charts(found, m, f"m{i}c")) for i, m in enumerate(found.measures)),
         Section("reading", "How to read the charts", _notes(found)),
     ]
-    return page_of(title, lead(facts), sections, interactive=False)
+    return page_of(title, lead(facts), sections)
 
 
 def _breaches(found: Course) -> str:
@@ -37,13 +38,13 @@ def _breaches(found: Course) -> str:
     times, latest = readable(found.windows).to_list(), len(found.windows) - 1
     cells = [
         [
-            *(Cell(segment, head=True), Cell(times[first])),
+            *(Cell(segment), Cell(times[first])),
             *(Cell(times[last] + " (latest window)" * (last == latest)), Cell(rule)),
         ]
         for segment, first, last, rule in found.breaches.iter_rows()
     ]
-    header = ["segment", "first window", "last window", "rule"]
-    return filtered(table(header, cells, "Breaches of rules, the latest first", sortable=True), "breaches")
+    named = [Column("segment", "head"), *columns("first window", "last window", "rule")]
+    return filtered(Table(named, cells, "Breaches of rules, the latest first"), "breaches")
 
 
 def _charts(found: Course, measure: Measure, identity: str) -> str:

@@ -7,12 +7,12 @@ import re
 import polars as pl
 
 from streammetrics.frame import of_labels_once
-from streammetrics.html.tables import Row
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
+from streammetrics.present.estimates import only_threshold
 from streammetrics.reading.readings import Readings
-from streammetrics.text import only_threshold, rows
-from streammetrics.text.decimals import alike, bound, interval, said, typical_of
+from streammetrics.text import rows
+from streammetrics.text.decimals import Row, alike, bound, interval, said, typical_of
 from streammetrics.text.markup import markup
 
 CARDS = 8

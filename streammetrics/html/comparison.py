@@ -11,14 +11,17 @@ from streammetrics import charts
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.html import pictures
 from streammetrics.html.cards import VOLUME
-from streammetrics.html.differences import differences, sides
+from streammetrics.html.differences import sides
 from streammetrics.html.evaluated import rows_of, weight_of
-from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
-from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.present.differences import differences_table
+from streammetrics.present.estimates import only_threshold
+from streammetrics.present.html import filtered, scrolled
+from streammetrics.present.page import Section, lead, page_of
+from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.differences import Differences
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
-from streammetrics.text import only_threshold, rows
+from streammetrics.text import rows
 from streammetrics.text.decimals import bound, interval, said
 from streammetrics.text.markup import markup
 
@@ -58,7 +61,7 @@ def comparison_page(
     total = comparison.total
     sizes = _size(comparison.a, total.a) if _is_whole(moved) else ROLLING, _size(comparison.b, total.b)
     sections = _sections(comparison, names, interactive, moved)
-    return page_of(title, lead(zip(names, sizes, strict=True)), sections, interactive)
+    return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
 
 
 def _is_whole(moved: tuple[pl.DataFrame | None, pl.DataFrame] | None) -> bool:
@@ -113,7 +116,7 @@ def _differences(total: Differences, names: tuple[str, str]) -> str:
     judged = f"{BETTER}{level}" + (f". {UNJUDGED}: {markup(', '.join(unjudged))}" if unjudged else "")
     said = "".join(f"<p>{sentence}.</p>" for sentence in (*found, judged))
     note = "".join(f"<p>{markup(sentence)}</p>" for sentence in (*only_threshold(frame), total.note) if sentence)
-    return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
+    return said + note + filtered(differences_table(frame, names, caption=f"Differences of {b} from {a}"), "metrics")
 
 
 def _groups(comparison: Differences, total: Differences, names: tuple[str, str]) -> str:
@@ -127,7 +130,8 @@ def _groups(comparison: Differences, total: Differences, names: tuple[str, str])
     decided = pl.col("better").is_in(names)
     frame = frame.sort(decided, size, descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
-    made = differences(frame.head(GROUPS), *names, f"Differences of {metric.name} in each group", by)
+    caption = f"Differences of {metric.name} in each group"
+    made = differences_table(frame.head(GROUPS), names, by, caption, of_one_metric=True)
     return (
         f"<p>{markup(metric.name)} of each group; groups with a better side first.{cut}</p>{filtered(made, 'groups')}"
     )
@@ -139,7 +143,11 @@ def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> s
     shown = [first] if total is None else [*MEASURES]
     told = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in shown if name in MEASURES)}</p>"
     models = [] if total is None else [c for c in by if c in total.columns]
-    made = "" if total is None else scrolled(_measures(total, models, "Drift of distributions"), "drift of all rows")
+    made = (
+        ""
+        if total is None
+        else scrolled(_measures(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
+    )
     if total is not None and total.height == groups.height:
         return f"{told}{made}"
     largest = groups.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
@@ -147,14 +155,14 @@ def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> s
     return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'
 
 
-def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
+def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> Table:
     measure = ["measure"] if frame["measure"].n_unique() > 1 else []
-    header = [*by, "distribution", *measure, "value", "bounds", "interval", "note"]
-    listed = [
+    first, *others = by or ["distribution"]
+    named = columns(*others, *(["distribution"] if by else []), *measure, "value", "bounds")
+    cells = [
         [
-            *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
-            Cell(row["of"], head=not by),
-            *(Cell(row[c]) for c in measure),
+            *(key_cell(row[k]) for k in by),
+            *(Cell(row[c]) for c in ("of", *measure)),
             Cell(said(row), row["value"]),
             Cell(bound(row["value"], row["lower"], row["upper"], said(row))),
             Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
@@ -162,4 +170,4 @@ def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
         ]
         for row in rows(frame)
     ]
-    return table(header, listed, caption, sortable=True)
+    return Table([Column(first, "head"), *named, *columns("interval", "note", optional=True)], cells, caption)

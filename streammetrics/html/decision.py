@@ -10,10 +10,10 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.html.evaluated import weight_of
-from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
+from streammetrics.present.html import scrolled
+from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
 from streammetrics.text.decimals import amount, padded, percentage
@@ -105,7 +105,7 @@ def _rated(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keys(row: dict[str, Any], keys: list[str]) -> list[Cell]:
-    return [key_cell(row[k], head=not i) for i, k in enumerate(keys)]
+    return [key_cell(row[k]) for k in keys]
 
 
 def _counts(row: dict[str, Any]) -> list[Cell]:
@@ -143,4 +143,5 @@ def _titled(title: str, header: Sequence[str], listed: list[list[Cell]], note: s
     if not listed:
         return ""
     told = f"<p>{note.strip()}</p>" if note else ""
-    return f'<h3 class="over">{title}</h3>{told}{scrolled(table(header, listed, title), title.lower())}'
+    made = Table([*columns(*header[:1], kind="head"), *columns(*header[1:])], listed, title)
+    return f'<h3 class="over">{title}</h3>{told}{scrolled(made, title.lower())}'

@@ -1,37 +1,12 @@
-"""Tables of differences between two evaluations, or two models."""
+"""Which of two evaluations, or models, is better, in words."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from streammetrics.frame import told_apart
-from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import bound, compared, interval
 from streammetrics.text.markup import markup
-
-
-def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str, ...] = ()) -> str:
-    """Return the frame of a comparison as a table, with the names of both sides; group columns come first."""
-    keys = [c for c in told_apart(frame) if c not in by]
-    metric = [] if by else ["metric"]  # a table of groups shows one metric
-    header = [*by, *metric, *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
-    listed = []
-    for row in rows(frame):
-        ends, shown = (row.get("ci_lower"), row.get("ci_upper")), compared(row)
-        listed.append(
-            [
-                *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
-                *(Cell(row[c], head=True) for c in metric),
-                *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), shown, strict=True)),
-                Cell(bound(row["difference"], row["lower"], row["upper"], shown[-1])),
-                Cell(interval(*ends)),
-                Cell(row["better"] or ""),
-                Cell(row.get("note") or ""),
-            ]
-        )
-    return table(header, listed, caption, sortable=True)
 
 
 def sides(frame: pl.DataFrame, names: tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.html.sections import lead
+from streammetrics.present.page import lead
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.reading.readings import Readings
 from streammetrics.text.decimals import percentage

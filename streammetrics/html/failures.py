@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.pictures import is_undropped
-from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, table
+from streammetrics.present.html import scrolled
+from streammetrics.present.slices import slices_table
 from streammetrics.reading.readings import Readings
 from streammetrics.slices import explained
 from streammetrics.slices.slices import MIN_ROWS, slices
-from streammetrics.text import rows
-from streammetrics.text.decimals import alike, interval, percentage
 from streammetrics.text.markup import markup
 
 LOSSES = ("log_loss_skill", "log_loss", "mae", "accuracy")  # preferred metrics, in order
@@ -50,7 +47,7 @@ def failures(report: Readings, models: list[str]) -> str:
 
 
 def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
-    tables = "".join(_slices(metric, key, columns, frame.head(SHOWN)) for key, frame in found)
+    tables = "".join(_slices(metric, key, columns, frame) for key, frame in found)
     what = "slices of up to two group columns" if len(columns) > 1 else f"values of {markup(columns[0])}"
     what = f"{what} with at least {MIN_ROWS} rows"
     which = f"{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
@@ -69,21 +66,5 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     name = columns[0] if len(columns) == 1 else "slice"
     if len(columns) == 1:  # its name is the header
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
-    header = (name, metric, "rest", "difference", "rows", "share of rows", "excess loss")
-    made = table(header, _cells(list(rows(frame))), f"Slices{of} in which {metric} is worse", sortable=True)
-    return heading + scrolled(made, f"slices{of}")
-
-
-def _cells(found: list[dict[str, Any]]) -> Iterator[list[Cell]]:
-    columns = (
-        alike([row | {"value": row[c], "lower": None, "upper": None} for row in found])
-        for c in ("value", "rest", "difference")
-    )
-    for row, value, rest, difference in zip(found, *columns, strict=True):
-        shares = [Cell("" if row[c] is None else percentage(row[c]), row[c]) for c in ("share_of_rows", "excess_loss")]
-        yield [
-            Cell(row["slice"], head=True),
-            *(Cell(value, row["value"]), Cell(rest, row["rest"])),
-            Cell(difference, row["difference"], interval(row["ci_lower"], row["ci_upper"])),
-            *(Cell(f"{row['rows']:,}", row["rows"]), *shares),
-        ]
+    made = slices_table(frame, SHOWN, name, f"Slices{of} in which {metric} is worse")
+    return heading + scrolled(made, f"slices{of}", sortable=True)

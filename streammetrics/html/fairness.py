@@ -9,9 +9,10 @@ from typing import Any
 from streammetrics import charts
 from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
-from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import CERTIFIED, Cell, certified, key_cell, table
 from streammetrics.metrics.words import words
+from streammetrics.present.estimates import CERTIFIED, certified
+from streammetrics.present.html import scrolled
+from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.fairness import fairness
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
@@ -34,7 +35,7 @@ def criteria(report: Readings, over: str) -> str:
     keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
     listed = [
         [
-            Cell(row["criterion"].replace("_", " "), head=True),
+            Cell(row["criterion"].replace("_", " ")),
             *map(key_cell, (row[k] for k in keys)),
             Cell(words(report.find(row["metric"])) if row["metric"] else ""),
             *(Cell("") if row[value] is None else key_cell(row[end]) for end, value in ENDS.items()),
@@ -43,13 +44,14 @@ def criteria(report: Readings, over: str) -> str:
         ]
         for row in rows(found)
     ]
-    header = ["criterion", *keys, "metric", "highest", "lowest", "difference", "ratio", "note"]
+    named = columns(*keys, "metric", "highest", "lowest", "difference", "ratio")
+    named = [Column("criterion", "head"), *named, Column("note", optional=True)]
     lead = (
         f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
         "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
         f"its confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
     )
-    return lead + scrolled(table(header, listed, f"Fairness criteria over {over}"), "fairness criteria")
+    return lead + scrolled(Table(named, listed, f"Fairness criteria over {over}"), "fairness criteria")
 
 
 def metrics_of(report: Readings, over: str) -> Iterator[Maker]:

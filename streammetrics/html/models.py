@@ -7,8 +7,9 @@ from itertools import combinations
 import polars as pl
 
 from streammetrics.html.cards import VOLUME
-from streammetrics.html.differences import differences, sides
-from streammetrics.html.sections import scrolled
+from streammetrics.html.differences import sides
+from streammetrics.present.differences import differences_table
+from streammetrics.present.html import scrolled
 from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.readings import Readings
 from streammetrics.statistics.paired import pairs_kept
@@ -43,5 +44,8 @@ def _pair(total: Readings, a: str, b: str, confidence: float) -> str:
         return f"{heading}<p>{markup(compared.note)}</p>" if compared.note else ""
     omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]
     note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
-    shown = scrolled(differences(frame, a, b, f"Differences of {b} from {a}"), f"differences of {b} from {a}")
+    caption = f"Differences of {b} from {a}"
+    shown = scrolled(
+        differences_table(frame, (a, b), caption=caption), caption[:1].lower() + caption[1:], sortable=True
+    )
     return f"{heading}<p>{sides(frame, (a, b))}.</p>{note}{shown}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from streammetrics.frame import of_all_labels
 from streammetrics.html.cards import prose
 from streammetrics.html.evaluated import weight_of
-from streammetrics.html.sections import filtered
-from streammetrics.html.tables import CERTIFIED, groups_table, metrics_table, of_all_labels
+from streammetrics.present.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
+from streammetrics.present.html import filtered
 from streammetrics.reading.readings import Readings
-from streammetrics.text import only_threshold
 
 GROUPS = 1000  # rows of the table of groups
 
@@ -17,7 +17,7 @@ GROUPS = 1000  # rows of the table of groups
 def numbers(total: Readings) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
-    made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
+    made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows")
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 
 
@@ -26,7 +26,7 @@ def labels(total: Readings) -> str:
     frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
     if frame.is_empty():
         return ""
-    made = groups_table(frame, [*total.by, "label"], "Metrics of each label", sortable=True)
+    made = groups_table(frame, [*total.by, "label"], "Metrics of each label")
     sums = f" Positives are sums of the weights in {weight_of(total)}." if total.state.weighted else ""
     return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
 
@@ -40,7 +40,7 @@ def groups(report: Readings) -> str:
         largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
         frame = frame.join(largest.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
         note = f" Only the {GROUPS:,} largest of {sizes.height:,} groups are listed."
-    made = groups_table(frame, report.by, "Metrics of each group", sortable=True)
+    made = groups_table(frame, report.by, "Metrics of each group")
     return f"<p>{_below(report)}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
 
 

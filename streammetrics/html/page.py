@@ -14,7 +14,7 @@ from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
-from streammetrics.html.sections import Section, page_of
+from streammetrics.present.page import Section, page_of
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
 
@@ -35,7 +35,7 @@ def page(
     """
     total = of_all_rows(report)
     sections = _sections(report, total, fairness, interactive)
-    return page_of(title, evaluated(report, total, source), sections, interactive)
+    return page_of(title, evaluated(report, total, source), sections, charts.scripts() if interactive else ())
 
 
 def of_all_rows(report: Readings) -> Readings:

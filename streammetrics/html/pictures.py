@@ -13,9 +13,9 @@ from streammetrics.charts import Picture, as_svg, described, for_page
 from streammetrics.charts.series import WHICH, Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.cards import VOLUME
-from streammetrics.html.document import embedded
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import words
+from streammetrics.present.document import embedded
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
 from streammetrics.text.markup import markup

@@ -12,6 +12,7 @@ from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, NO_LIMITS
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.present.verdicts import on_these_rows, ranges, undecided
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.readings import Readings
 from streammetrics.report.findings import (
@@ -65,9 +66,9 @@ def _sentence(row: dict[str, Any]) -> str:
     if row["value"] is None:
         why = row["note"].removeprefix("undefined: ")
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({why})."
-    told = [f"{metric} is {said(row)}", *text.ranges(row)]
-    if text.on_these_rows(row):
+    told = [f"{metric} is {said(row)}", *ranges(row)]
+    if on_these_rows(row):
         told.append("without an interval, so on these rows only")
-    if text.undecided(row):
+    if undecided(row):
         told.append(FEW_OF_A_CLASS)
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."

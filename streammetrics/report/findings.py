@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streammetrics import text
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.present.terminal import terminal_width
+from streammetrics.present.verdicts import OPEN
+from streammetrics.present.verdicts import findings as shown
 from streammetrics.reading.looks import ROWS
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
 
-OPEN = ("open", "too few rows")  # undecided verdicts
 PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
 SCHEMA = pl.Schema(
     dict.fromkeys(("rule", "name", "severity", "windows", "where"), pl.String())
@@ -68,7 +69,7 @@ class Findings:
         raise SpecificationError("Findings are neither true nor false. Use .hold, which is whether the check passes.")
 
     def __str__(self) -> str:
-        return text.findings(self.frame, text.terminal_width(), self.by)
+        return shown(self.frame, terminal_width(), self.by)
 
     def __repr__(self) -> str:
         return str(self)

@@ -70,3 +70,13 @@ def shown_of(size: int, most: int = LONGEST) -> int:
     (40, 41, 40)
     """
     return size if size <= most + 1 else most
+
+
+def noted(note: str | None, names: Mapping[str, str]) -> str:
+    """Return a note of a comparison with the name of its side.
+
+    >>> noted("b on these rows; could be chance", {"a": "old", "b": "new"})
+    'new on these rows; could be chance'
+    """
+    side, _, rest = (note or "").partition(" ")
+    return f"{names[side]} {rest}" if side in names else note or ""

@@ -250,21 +250,7 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     ]
 
 
-def listed(rows: Sequence[Row]) -> list[str]:
-    """Return the values of a column as text, with intervals in brackets, or with equal decimals if there are none.
-
-    >>> exact = {"lower": None, "upper": None}
-    >>> listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])
-    ['0.091007', '0.075710']
-    """
-    ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in rows]
-    if not any(ends):
-        return alike([_centered(row) for row in rows])
-    values = [said(row) for row in rows]
-    return [f"{value} ({sampled})" if sampled else value for value, sampled in zip(values, ends, strict=True)]
-
-
-def _centered(row: Row) -> Row:
+def centered(row: Row) -> Row:
     """A row with hidden bounds whose center is the value."""
     if row["value"] is None or not (half := half_width(row["lower"], row["upper"])):
         return row

@@ -135,7 +135,7 @@ def test_axes_of_extreme_values_have_numbers(low, high):
 
 def test_colours_stand_out():
     """At least 3 to 1 against the page, as WCAG 2 asks of graphics."""
-    style = resources.files("streammetrics.html").joinpath("page.css").read_text(encoding="utf-8")
+    style = resources.files("streammetrics.present").joinpath("page.css").read_text(encoding="utf-8")
     light_page, dark_page, print_page = (
         tuple(f"#{c * (6 // len(c))}" for c in re.findall(r"--c\d: #(\w+);", line))
         for line in style.splitlines()

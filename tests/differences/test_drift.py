@@ -13,9 +13,10 @@ from scipy.stats import ks_2samp, wasserstein_distance
 from shares import psi_by_hand, shares_by_hand
 
 import streammetrics as sm
+from streammetrics.present.drift import drift_table
+from streammetrics.present.terminal import as_text
 from streammetrics.reading import distributions
 from streammetrics.reading.distributions import paired, side_by_side
-from streammetrics.text import drifts
 
 ROUNDING = 1e-12
 KEYS = ("of", "measure")
@@ -328,7 +329,7 @@ def test_intervals_are_not_broken_at_the_end_of_a_line():
         sm.predictions(y_score="p", by="region").update({**by_region, "p": p}) for p in rng.random((2, 40_000))
     )
     found = sm.drift(one, other, confidence=0.95)
-    lines = drifts(found.frame, width=100).splitlines()
+    lines = as_text(drift_table(found.frame), 100).splitlines()
     assert len(lines) == 6
     assert all(line.count("(") == line.count(" to ") == line.count(")") for line in lines)
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from streammetrics import text
-from streammetrics.text.aligned import aligned
+from streammetrics.present.aligned import aligned
+from streammetrics.present.estimates import render
 from streammetrics.text.decimals import bound, bounds, interval
 
 HEADER = ("rule", "windows", "value", "verdict")
@@ -51,7 +51,7 @@ def test_texts_without_spaces_are_broken_anywhere():
 
 def test_a_metric_is_shown_beside_groups_of_any_length():
     frame = pl.DataFrame({"g": ["a b " * 20, "c"], "metric": "rows", "value": 1.0, "lower": 1.0, "upper": 1.0})
-    shown = text.render(frame.with_columns(note=pl.lit(None, pl.String)), ["g"], 40)
+    shown = render(frame.with_columns(note=pl.lit(None, pl.String)), ["g"], 40)
     assert "rows" in shown.splitlines()[0]
     assert max(map(len, shown.splitlines())) <= 40
 

@@ -10,7 +10,7 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.report.comparisons import as_text, with_names
+from streammetrics.report.comparisons import comparison_text, with_names
 
 
 def of_shops(shops, worse=(), rows=200, seed=0, **columns):
@@ -66,16 +66,16 @@ def test_the_names_of_models_are_headers_if_they_fit():
     data = of_shops(3, old=1.0, new=1.2)
     acc = sm.binary(y_true="clicked", y_score={"old": "old", "gradient boosting": "new"}).update(data)
     found = sm.compare(acc, models=("old", "gradient boosting"), metrics=["roc_auc", "ece"])
-    header, _, auc, ece, *_ = as_text(found, None, "").splitlines()
+    header, _, auc, ece, *_ = comparison_text(found, None, "").splitlines()
     assert re.split(" {2,}", header)[:4] == ["metric", "old", "gradient boosting", "gradient boosting - old"]
     assert auc.endswith("gradient boosting")
     assert "on these rows; no confidence interval" in ece
     assert "old on" in ece or "gradient boosting on" in ece
     every = sm.compare(acc, models=("old", "gradient boosting"), confidence=0.95)
-    narrow = as_text(replace(every, names=("model_2026_01_v1", "model_2026_02_v2")), 100, "")
+    narrow = comparison_text(replace(every, names=("model_2026_01_v1", "model_2026_02_v2")), 100, "")
     assert narrow.splitlines()[0].split()[:6] == ["metric", "a", "b", "b", "-", "a"]
     assert narrow.splitlines()[-1].startswith("a is model_2026_01_v1, b is model_2026_02_v2.")
-    long = as_text(replace(found, names=("old", "a name of more than twenty characters")), None, "")
+    long = comparison_text(replace(found, names=("old", "a name of more than twenty characters")), None, "")
     assert long.endswith("\na is old, b is a name of more than twenty characters.")
 
 
@@ -84,7 +84,7 @@ def test_the_names_of_models_are_headers_of_all_metrics_too():
     names = ("champion", "challenger")
     acc = sm.binary(y_true="clicked", y_score={name: name for name in names}).update(data)
     for width in (100, 120, 160):
-        header = as_text(sm.compare(acc, models=names), width, "").splitlines()[0]
+        header = comparison_text(sm.compare(acc, models=names), width, "").splitlines()[0]
         assert header.split()[:3] == ["metric", *names]
 
 

@@ -8,8 +8,9 @@ from pages import opening, until
 
 import streammetrics as sm
 from streammetrics.html import comparison_page, page
-from streammetrics.html.sections import Section, filtered, page_of
-from streammetrics.html.tables import Cell, table
+from streammetrics.present.html import as_html, filtered
+from streammetrics.present.page import Section, page_of
+from streammetrics.present.table import Cell, Column, Table, columns
 
 
 @pytest.fixture
@@ -113,17 +114,15 @@ def test_rows_out_of_sight_are_not_in_the_document(opened, report):
 @pytest.mark.browser
 def test_few_rows_have_no_filter(opened):
     for size in (7, 8):
-        made = filtered(table(["a"], [[Cell(f"{i}", head=True)] for i in range(size)], "Rows", True), "rows")
-        window = opened(text=page_of("Rows", "", [Section("all", "All", made)], False))
+        made = filtered(Table([Column("a", "head")], [[Cell(f"{i}")] for i in range(size)], "Rows"), "rows")
+        window = opened(text=page_of("Rows", "", [Section("all", "All", made)]))
         assert window.get_by_label("Filter rows").is_visible() == (size == 8)
 
 
 @pytest.mark.browser
 def test_any_number_can_be_read_by_the_script(opened):
-    rows = [[Cell(f"{i}", head=True), Cell("-∞", -math.inf)] for i in range(300)]
-    window = opened(
-        text=page_of("Numbers", "", [Section("all", "All", table(["a", "b"], rows, "Numbers", True))], False)
-    )
+    made = Table(columns("a", "b"), [[Cell(f"{i}"), Cell("-∞", -math.inf)] for i in range(300)], "Numbers")
+    window = opened(text=page_of("Numbers", "", [Section("all", "All", as_html(made, sortable=True))]))
     window.get_by_role("button", name="b").click()
     assert window.locator("tbody tr").count() > 100
 
@@ -133,7 +132,7 @@ def test_any_number_can_be_read_by_the_script(opened):
 @pytest.mark.parametrize("size", [2, 4, 7])
 def test_charts_have_the_same_width(opened, media, size):
     figures = "".join("<figure></figure>" for _ in range(size))
-    window = opened(text=page_of("Charts", "", [Section("all", "All", f'<div class="charts">{figures}</div>')], False))
+    window = opened(text=page_of("Charts", "", [Section("all", "All", f'<div class="charts">{figures}</div>')]))
     window.emulate_media(media=media)
     widths = [round(figure.bounding_box()["width"]) for figure in window.locator("figure").all()]
     columns = 2 if media == "print" else {2: 2, 4: 2, 7: 3}[size]
@@ -144,9 +143,9 @@ def test_charts_have_the_same_width(opened, media, size):
 @pytest.mark.browser
 def test_long_texts_are_wrapped_in_any_row(opened):
     note = "a note that is longer than a column should be"
-    rows = [[Cell(f"{i}", head=True), Cell(note)] for i in range(400)]
+    rows = [[Cell(f"{i}"), Cell(note)] for i in range(400)]
     window = opened(
-        text=page_of("Long", "", [Section("long", "Long", filtered(table(["n", "note"], rows, "", True), "n"))], False)
+        text=page_of("Long", "", [Section("long", "Long", filtered(Table(columns("n", "note"), rows), "n"))])
     )
     for scrolled in (0, 1e6):
         window.evaluate(f"document.querySelector('.scroll').scrollTop = {scrolled}")

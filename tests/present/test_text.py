@@ -13,7 +13,8 @@ from streammetrics.cli import main
 from streammetrics.cli.output import write
 from streammetrics.html import page
 from streammetrics.html.cards import cards
-from streammetrics.text import UNSAFE, cell, escaped, render
+from streammetrics.present.estimates import render
+from streammetrics.text import UNSAFE, cell, escaped
 from streammetrics.text.markup import markup
 from streammetrics.text.values import written
 

@@ -9,8 +9,10 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.cli.markdown import markdown
-from streammetrics.cli.verdicts import commands, junit, table
+from streammetrics.present.github import commands
+from streammetrics.present.junit import junit
+from streammetrics.present.markdown import as_markdown, markdown
+from streammetrics.present.verdicts import verdicts_table
 
 ROW = {"name": None, "severity": "page", "windows": "2026-01-05", "where": "", "value": 0.5, "lower": 0.5, "upper": 0.5}
 ROW |= {"ci_lower": None, "ci_upper": None, "since": None, "e_value": None, "note": None, "description": None}
@@ -78,7 +80,7 @@ def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_othe
 
 
 def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called():
-    lines = table(FINDINGS).splitlines()
+    lines = as_markdown(verdicts_table(FINDINGS)).splitlines()
     assert lines[0] == "| rule | windows | where | value | bound | interval | verdict |"
     assert len(lines) == 2 + FINDINGS.height
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}

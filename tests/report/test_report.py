@@ -234,7 +234,7 @@ def test_groups_have_the_same_decimals():
 
 
 def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
-    from streammetrics.text import render
+    from streammetrics.present.estimates import render
 
     scores = {"old": "p", "new": "p"}
     frame = evaluated(DATA.with_columns(day=1), by=["g", "day"], y_score=scores).with_confidence(0.95).frame
@@ -252,7 +252,7 @@ def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
 
 
 def test_long_and_wide_reports_are_cut_with_a_count():
-    from streammetrics.text import render
+    from streammetrics.present.estimates import render
 
     many = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 100), by="g")
     assert "… and 60 more groups. Read all of them in the frame, or the worst with worst()." in str(many)
@@ -262,7 +262,12 @@ def test_long_and_wide_reports_are_cut_with_a_count():
 
 
 def test_no_line_says_that_one_more_row_follows():
-    from streammetrics import text
+    from streammetrics.present.differences import decided
+    from streammetrics.present.drift import drift_table
+    from streammetrics.present.estimates import render
+    from streammetrics.present.terminal import as_text
+    from streammetrics.present.verdicts import findings
+    from streammetrics.text import shown_of
 
     groups = pl.DataFrame(
         {"g": range(41), "metric": "rows", "value": 1.0, "lower": 1.0, "upper": 1.0, "note": None},
@@ -274,17 +279,17 @@ def test_no_line_says_that_one_more_row_follows():
     columns = {"rule": pl.lit("rows >= 2"), "where": pl.lit("g"), "ci_lower": None, "ci_upper": None, "passes": False}
     checked = groups.with_columns(verdict=verdict, **columns)
     for shown in (
-        text.render(groups, ["g"]),
-        text.differences(sides, ["g"]),
-        text.drifts(drift),
-        text.findings(checked).removesuffix("\nFailing: 41 of 41"),
+        render(groups, ["g"]),
+        as_text(drift_table(drift)),
+        findings(checked).removesuffix("\nFailing: 41 of 41"),
     ):
         assert len(shown.splitlines()) == 2 + 41
-    *_, held, more, count = text.findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
+    assert decided(sides, ("a", "b"), ["g"], shown_of(41))[1] == 0
+    *_, held, more, count = findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
     assert held.endswith("holds")
     assert (more, count) == ("… and 9 more that do not hold", "Failing: 50 of 50")
     wide = pl.concat([groups.with_columns(metric=pl.lit(name)) for name in ("a" * 40, "b")])
-    assert text.render(wide, ["g"], width=44).splitlines()[-1] == "… and 1 more metric: b"
+    assert render(wide, ["g"], width=44).splitlines()[-1] == "… and 1 more metric: b"
 
 
 def test_without_a_terminal_no_metric_of_a_group_is_cut():

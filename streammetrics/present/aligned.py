@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 GAP = "  "
-TOGETHER = "±\u00a0"  # is never the end of a line
-MINUS = "\u00a0- "  # in headers, never the start of a line
+NO_BREAK = "\u00a0"  # a space at which no line is broken
 
 
 def aligned(
@@ -31,8 +30,8 @@ def aligned(
     note    no interval:
             biased
     """
-    header = [name.replace(" - ", MINUS) for name in header]
-    rows = [[cell.replace("± ", TOGETHER) for cell in row] for row in rows]
+    header = [name.replace(" - ", f"{NO_BREAK}- ") for name in header]
+    rows = [[cell.replace("± ", f"±{NO_BREAK}") for cell in row] for row in rows]
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     if width is not None:
@@ -48,7 +47,7 @@ def aligned(
             padded = (
                 p.ljust(w) if i in left else p.rjust(w) for i, (p, w) in enumerate(zip(parts, widths, strict=True))
             )
-            lines.append(GAP.join(padded).rstrip().replace(TOGETHER, "± ").replace(MINUS.rstrip(), " -"))
+            lines.append(GAP.join(padded).rstrip().replace(NO_BREAK, " "))
     return lines
 
 
@@ -76,7 +75,7 @@ def _below_each_other(header: Sequence[str], rows: Sequence[Sequence[str]], widt
         for column, cell in zip(header, row, strict=True):
             lines += _broken(cell, width, column.ljust(name) + GAP, " " * name + GAP) if cell else []
         lines.append("")
-    return [line.replace(TOGETHER, "± ").replace(MINUS, " - ") for line in lines[:-1]]
+    return [line.replace(NO_BREAK, " ") for line in lines[:-1]]
 
 
 def _broken(cell: str, width: int, first: str = "", others: str = "") -> list[str]:

@@ -31,6 +31,6 @@ def embedded(content: Any) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
 
 
-def resource(name: str) -> str:
-    """A file beside this one."""
-    return (files("streammetrics.html") / name).read_text(encoding="utf-8")
+def resource(name: str, package: str = "streammetrics.present") -> str:
+    """A file of a package."""
+    return (files(package) / name).read_text(encoding="utf-8")

@@ -1,17 +1,20 @@
-"""Verdicts as text."""
+"""Verdicts as a table, and in words."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from streammetrics.frame import BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS
-from streammetrics.text.cells import rows, shown_of
+from streammetrics.present.table import Cell, Table, columns
+from streammetrics.present.terminal import as_text
+from streammetrics.text import rows, shown_of
 from streammetrics.text.decimals import beside, bound, bounds, interval, said
-from streammetrics.text.lines import filled, table
 
+OPEN = ("open", "too few rows")  # undecided verdicts
 REMARKS = {  # below verdicts, by the note of one of them
     INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
     BETWEEN: "To include a window, set over to at least its length, and end the period where a window ends.",
@@ -21,41 +24,46 @@ REMARKS = {  # below verdicts, by the note of one of them
 def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] = ()) -> str:
     """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
 
-    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report. If all rows have the
-    same single group column of ``by``, its name is the header of their places.
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
     """
-    header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     failing, holding = frame, frame.clear()  # if all rows fit
     if shown_of(frame.height) < frame.height:
         failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
         failing = failing.sort("passes", maintain_order=True)
     parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
-    told = [
-        (
-            rule(r),
-            *(r.get("windows") or "", r["where"]),
-            *(said(r), bound(r["value"], r["lower"], r["upper"], said(r)), interval(r["ci_lower"], r["ci_upper"])),
-            verdict(r),
-        )
-        for r in rows(pl.concat(parts))
-    ]
-    empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
-    empty["windows"] = "windows" not in frame.columns
-    shown = [i for i, name in enumerate(header) if not empty.get(name)]
-    left = tuple(place for place, i in enumerate(shown) if header[i] != "value")
-    if not told:
+    shown = pl.concat(parts)
+    if shown.is_empty():
         return f"All {frame.height:,} hold."
-    column = _only_column([row[2] for row in told], by)
-    named_header = (*header[:2], column or "where", *header[3:])
-    told = [(*row[:2], row[2].removeprefix(f"{column} ") if column else row[2], *row[3:]) for row in told]
-    cells = [tuple(row[i] for i in shown) for row in (named_header, *told)]
-    lines = table(cells[0], cells[1:], left, width)
-    for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
-        if every.height > part.height:
-            lines.append(f"… and {every.height - part.height:,} more that {what}")
-    notes = frame["note"].str
-    lines += [filled(remark, width) for note, remark in REMARKS.items() if notes.contains(note, literal=True).any()]
-    return "\n".join([*lines, *_counts(frame)])
+    left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
+    more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
+    remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
+    return as_text(replace(verdicts_table(shown, by), notes=[*more, *remarks, *_counts(frame)]), width)
+
+
+def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+    """Return verdicts as a table.
+
+    If all rows have the same single group column of ``by``, its name is the header of their places.
+    """
+    column = _only_column(frame["where"].to_list(), by)
+    named = [
+        *columns("rule", kind="head"),
+        *columns("windows", column or "where", optional=True),
+        *columns("value", kind="number"),
+        *columns("bound"),
+        *columns("interval", optional=True),
+        *columns("verdict"),
+    ]
+    cells = [
+        [
+            *(Cell(rule(row)), Cell(row.get("windows") or "")),
+            Cell(row["where"].removeprefix(f"{column} ") if column else row["where"]),
+            *(Cell(said(row), row["value"]), Cell(bound(row["value"], row["lower"], row["upper"], said(row)))),
+            *(Cell(interval(row.get("ci_lower"), row.get("ci_upper"))), Cell(verdict(row))),
+        ]
+        for row in rows(frame)
+    ]
+    return Table(named, cells)
 
 
 def _counts(frame: pl.DataFrame) -> Iterator[str]:
@@ -141,3 +149,14 @@ def evidence(e_value: float) -> str:
     ('4,100', '0.12', '1.2e+30')
     """
     return f"{float(f'{e_value:.2g}'):,.0f}" if 10 <= e_value < 1e7 else f"{e_value:.2g}"
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return the group, the verdict, and the numbers in words."""
+    told = [verdict(row)]
+    if row["value"] is not None:
+        told += [f"value {said(row)}", *ranges(row)]
+    if row.get("description"):
+        told.append(row["description"])
+    place = ", ".join(filter(None, (row["where"], row.get("windows"))))
+    return f"{place}: {'; '.join(told)}" if place else "; ".join(told)

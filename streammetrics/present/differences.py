@@ -1,0 +1,55 @@
+"""Differences between two evaluations, or two models, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from streammetrics.frame import told_apart
+from streammetrics.present.table import Cell, Table, columns, key_cell
+from streammetrics.text import rows
+from streammetrics.text.decimals import bound, compared, interval
+
+
+def differences_table(
+    frame: pl.DataFrame, names: Sequence[str], by: Sequence[str] = (), caption: str = "", of_one_metric: bool = False
+) -> Table:
+    """Return the frame of a comparison as a table: one row per group and metric, with the names of both sides.
+
+    Group columns come first. If all rows are ``of_one_metric``, its name is omitted.
+    """
+    metric = [] if of_one_metric else ["metric"]
+    keys = [c for c in told_apart(frame) if c not in by]
+    named = [
+        *columns(*by[:1], kind="head" if of_one_metric else "text"),
+        *columns(*by[1:]),
+        *columns(*metric, kind="head"),
+        *columns(*keys),
+        *columns(*names, "{1} - {0}".format(*names), kind="number"),
+        *columns("bound"),
+        *columns("interval", "better", "note", optional=True),
+    ]
+    cells = []
+    for row in rows(frame):
+        values = compared(row)
+        cells.append(
+            [
+                *(key_cell(row[k]) for k in by),
+                *(Cell(row[c]) for c in metric),
+                *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
+                *(Cell(value, row[c]) for value, c in zip(values, ("a", "b", "difference"), strict=True)),
+                Cell(bound(row["difference"], row["lower"], row["upper"], values[-1])),
+                Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
+                *(Cell(row["better"] or ""), Cell(row.get("note") or "")),
+            ]
+        )
+    return Table(named, cells, caption)
+
+
+def decided(frame: pl.DataFrame, names: Sequence[str], by: Sequence[str], most: int) -> tuple[pl.DataFrame, int]:
+    """Return the rows of some groups, those with a better side first, and the number of groups without them."""
+    groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(names).any())
+    foremost = groups.sort("better", descending=True, maintain_order=True).head(most)
+    shown = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    return shown, groups.height - foremost.height

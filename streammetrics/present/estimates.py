@@ -1,0 +1,217 @@
+"""Estimates of a report as tables: one metric per line, or one row per group, threshold, or label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from streammetrics.frame import KEPT, of_labels_once, told_apart
+from streammetrics.present.table import Cell, Column, Table, columns, key_cell
+from streammetrics.present.terminal import PIPED, as_text, columns_within, filled
+from streammetrics.text import FEW, escaped, named, rows, shown_of
+from streammetrics.text.decimals import Row, alike, bound, bounds, centered, interval, said, typical_of
+
+Shown: TypeAlias = tuple[str, list[str]]  # a text, and the notes of undefined values in its tables
+CERTIFIED = "± or “certified”"  # marks of bounds below a value
+BESIDE = 4  # groups that can be columns
+
+
+def render(
+    frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = (), more: str = ""
+) -> str:
+    """Return a report's frame as text: one metric per line, or one row per group, threshold, or label.
+
+    Args:
+        frame: The frame of a report.
+        by: Its group columns.
+        width: Maximum line length. If metrics do not fit, few groups become columns. Otherwise, metrics follow in
+            further tables, or with groups are only named. Defaults to no limit, as in files.
+        defaults: Names of metrics with default options that their names in the frame do not mention.
+        more: How to see the groups that the text omits.
+    """
+    frame = of_labels_once(frame)
+    several = [c for c in told_apart(frame) if c not in by]
+    shown, notes = _segments(frame, by, several, width, more) if by else _by_key(frame, several, width)
+    options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
+    return "\n".join([shown, *_undefined(notes, width), *only_threshold(frame, width), *options])
+
+
+def _undefined(notes: Sequence[str], width: int | None) -> Iterator[str]:
+    """A sentence on why values of tables without notes are undefined."""
+    reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
+    if reasons:
+        most = shown_of(len(reasons), FEW)
+        more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
+        told = "; ".join([*reasons[:most], *more])
+        yield filled(escaped(f"Undefined values (–): {told}."), width)
+
+
+def only_threshold(frame: pl.DataFrame, width: int | None = None) -> list[str]:
+    """Return a sentence that names the threshold of a frame, if there is only one."""
+    thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
+    return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
+
+
+def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Shown:
+    """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
+    if not keys:
+        return _list(frame, width), []
+    parts: list[Shown] = []
+    for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
+        of_part = [key for key, own in zip(keys, known, strict=True) if own]
+        parts.append(_segments(part, of_part, [], width) if of_part else (_list(part, width), []))
+    return "\n\n".join(text for text, _ in parts), [note for _, notes in parts for note in notes]
+
+
+def _list(frame: pl.DataFrame, width: int | None) -> str:
+    sampled = columns("interval") if "ci_lower" in frame.columns else []
+    named = [Column("metric", "head"), Column("value", "number"), *columns("bound"), *sampled, *columns("note")]
+    cells = []
+    for r in rows(frame):
+        value, ends = said(r), [Cell(interval(r["ci_lower"], r["ci_upper"]))] if sampled else []
+        certain = Cell(bound(r["value"], r["lower"], r["upper"], value))
+        cells.append([Cell(r["metric"]), Cell(value), certain, *ends, Cell(r["note"] or "")])
+    return as_text(Table(named, cells), width)
+
+
+def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None) -> Shown:
+    """The frame as a table of groups, or of thresholds or labels if ``more`` is None."""
+    groups = more is not None
+    every = frame.select(by).unique(maintain_order=True)
+    whole = every.head(shown_of(every.height))
+    frame = frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    found = _by_name(frame, keys)
+    table = _of_groups(found, frame, by, listed, "")
+    if groups and (turned := _turned(table, len(by), width)):
+        return as_text(turned, width), _notes(found.values())
+    tables, start = list[str](), len(by)
+    while not tables or (start < len(table.columns) and (width is None or not groups)):
+        rest = _part(table, len(by), start)
+        fitting = max(len(by) + 1, columns_within(width or PIPED, rest))
+        tables.append(as_text(_part(rest, fitting), width))
+        start += fitting - len(by)
+    lines = ["\n\n".join(tables)]
+    if every.height > whole.height:
+        omitted = f"… and {every.height - whole.height:,} more {'groups' if groups else 'rows'}"
+        lines.append(filled(f"{omitted}. {more}" if more else omitted, width))
+    if left_out := list(found)[start - len(by) :]:
+        what = "metrics" if len(left_out) > 1 else "metric"
+        lines.append(filled(escaped(f"… and {len(left_out)} more {what}: {', '.join(left_out)}"), width))
+    return "\n".join(lines), _notes(list(found.values())[: start - len(by)])
+
+
+def _by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of each metric with its keys, which can differ between groups."""
+    metrics = dict[str, dict[str, list[Row]]]()
+    for row in rows(frame):
+        metrics.setdefault(row["metric"], {}).setdefault(named(row, keys), []).append(row)
+    return {name: own for of_metric in metrics.values() for name, own in of_metric.items()}
+
+
+def _of_groups(
+    found: Mapping[str, list[Row]],
+    frame: pl.DataFrame,
+    by: Sequence[str],
+    shown: Callable[[Sequence[Row]], list[Cell]],
+    missing: str,
+) -> Table:
+    """A row per group and a column per metric, whose values are shown together."""
+    groups: dict[tuple[object, ...], dict[str, Cell]] = {tuple(row.values()): {} for row in rows(frame.select(by))}
+    for name, own in found.items():
+        for row, cell in zip(own, shown(own), strict=True):
+            groups[tuple(row[c] for c in by)][name] = cell
+    cells = [
+        [*map(key_cell, group), *(own.get(name, Cell(missing)) for name in found)] for group, own in groups.items()
+    ]
+    return Table([*columns(*by[:1], kind="head"), *columns(*by[1:]), *columns(*found, kind="number")], cells)
+
+
+def listed(found: Sequence[Row]) -> list[Cell]:
+    """Return values with their intervals below, or with equal decimals if there are none.
+
+    >>> exact = {"lower": None, "upper": None}
+    >>> [cell.text for cell in listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])]
+    ['0.091007', '0.075710']
+    """
+    ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in found]
+    if not any(ends):
+        return [Cell(value) for value in alike([centered(row) for row in found])]
+    return [Cell(said(row), row["value"], sampled) for row, sampled in zip(found, ends, strict=True)]
+
+
+def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str) -> Table:
+    """Return one row per metric, with its keys, bounds, and description, if it has a meaning."""
+    frame = of_labels_once(frame)
+    keys, typical = told_apart(frame), typical_of(rows(frame))
+    values = {name: iter(alike(own, typical)) for name, own in _by_name(frame, ()).items()}
+    cells = []
+    for row in rows(frame):
+        value = next(values[row["metric"]])
+        cells.append(
+            [
+                Cell(row["metric"]),
+                *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
+                *(Cell(value, row["value"]), Cell(bounds(row["lower"], row["upper"], value))),
+                Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
+                *(Cell(row["note"] or ""), Cell(meaning.get(row["metric"], ""))),
+            ]
+        )
+    more = columns("interval", "note", "what it is", optional=True)
+    named = [*columns("metric", kind="head"), *columns(*keys, "value", "certified bounds"), *more]
+    return Table(named, cells, caption)
+
+
+def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str) -> Table:
+    """Return one row per group and one column per metric, with bounds or interval below the value."""
+    frame = of_labels_once(frame)
+    typical = typical_of(rows(frame))
+
+    def shown(own: Sequence[Row]) -> list[Cell]:
+        values = alike(own, typical)
+        return [Cell(value, row["value"], uncertainty(row)) for row, value in zip(own, values, strict=True)]
+
+    found = _by_name(frame, [k for k in told_apart(frame) if k not in by])
+    return replace(_of_groups(found, frame, by, shown, "–"), caption=caption)
+
+
+def uncertainty(row: Row) -> str:
+    """Return the confidence interval, else the certified bounds."""
+    if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
+        return interval(row["ci_lower"], row["ci_upper"])
+    return certified(row["value"], row["lower"], row["upper"])
+
+
+def certified(value: float | None, lower: float | None, upper: float | None) -> str:
+    """Return certified bounds as text that cannot be mistaken for a confidence interval; empty if exact.
+
+    >>> certified(0.5, 0.4, 0.6), certified(0.4, 0.4, 0.6), certified(0.5, 0.5, 0.5)
+    ('± 0.1', 'certified 0.40 to 0.60', '')
+    """
+    shown = bound(value, lower, upper).replace("exact", "")
+    return f"certified {shown}" if " to " in shown else shown
+
+
+def _part(table: Table, first: int, start: int | None = None) -> Table:
+    """The first columns of a table, and those from another one on."""
+    cells = [table.columns, *table.rows]
+    named, *rest = ([*row[:first], *(row[start:] if start is not None else ())] for row in cells)
+    return Table(named, rest)  # type: ignore[arg-type]
+
+
+def _notes(found: Iterable[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The notes of the undefined values of some columns."""
+    return [r["note"] for own in found for r in own if r["value"] is None and r["note"]]
+
+
+def _turned(table: Table, by: int, width: int | None) -> Table | None:
+    """The table with few groups as columns and metrics as rows, if only this fits."""
+    if len(table.rows) > BESIDE or columns_within(width or PIPED, table) == len(table.columns):
+        return None
+    groups = [", ".join(cell.text for cell in row[:by]) for row in table.rows]
+    head = ", ".join(column.name for column in table.columns[:by])
+    cells = [[Cell(column.name), *(row[i] for row in table.rows)] for i, column in enumerate(table.columns) if i >= by]
+    turned = Table([Column(head, "head"), *columns(*groups, kind="number")], cells)
+    return turned if columns_within(width or PIPED, turned) == len(turned.columns) else None
