@@ -105,17 +105,6 @@ doors = [
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
 
 
-def test_a_pool_of_forked_workers_raises_the_error():
-    code = (
-        USED
-        + """
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    print(*pool.map(new, range(2)), sep="\\n")
-"""
-    )
-    assert all("'spawn'" in line for line in output(code))
-
-
 def test_a_fork_before_use_works():
     code = """
 with multiprocessing.get_context("fork").Pool(2) as pool:

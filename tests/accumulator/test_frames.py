@@ -73,21 +73,6 @@ def test_every_way_in_is_the_same(convert):
     assert state_of(convert(DATA), by="g") == state_of(DATA, by="g")
 
 
-@pytest.mark.parametrize(
-    ("labels", "options"),
-    [
-        (pl.col("y").replace_strict({0: "no", 1: "yes"}), {"positive": "yes"}),
-        (pl.col("y").replace_strict({0: "no", 1: "yes"}), {"positive": "yes", "negative": "no"}),
-        (pl.col("y").replace_strict({0: "no", 1: "yes"}).cast(pl.Categorical), {"positive": "yes"}),
-        (pl.col("y") + 1, {"positive": 2, "negative": 1}),
-    ],
-    ids=["text", "two texts", "categorical", "numbers"],
-)
-def test_labels_of_any_kind(labels, options):
-    found = task(**options).update(DATA.with_columns(labels)).finalize().frame
-    assert found.equals(task().update(DATA).finalize().frame)
-
-
 def test_columns_by_expression():
     columns = {"y_true": pl.col("y") == 1, "y_score": (pl.col("p") / 2 + pl.col("p") / 2).alias("half")}
     found = sm.binary(**columns, by=pl.col("g").fill_null("?").alias("country")).update(DATA)
@@ -395,14 +380,6 @@ def test_widths_and_units_make_the_same_groups(values, types):
     assert acc.finalize(["rows"]).frame["value"].to_list() == [len(types)] * 3
 
 
-@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
-def test_the_zeros_are_saved_alike(dtype):
-    one, other = (
-        pl.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pl.Series([zero, -zero], dtype=dtype)}) for zero in (0.0, -0.0)
-    )
-    assert state_of(one, by="g") == state_of(other, by="g")
-
-
 def test_nan_and_null_are_one_group_and_so_are_the_zeros():
     groups = pl.Series([float("nan"), None, 0.0, -0.0])
     data = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.1, 0.2, 0.3, 0.4], "g": groups})
@@ -420,12 +397,6 @@ def test_what_arrow_has_and_polars_has_not_is_refused():
     decimals = pa.array([0, 1], pa.int64()).cast(pa.decimal256(50, 2))
     with pytest.raises(sm.ColumnError, match=r"Column .p. has the unsupported type decimal256\(50, 2\). Cast it to"):
         task().update(pa.table({"y": [1, 0], "p": decimals}))
-
-
-def test_a_repeated_column_of_a_table():
-    table = pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"])
-    with pytest.raises(sm.ColumnError, match="column with name 'p' has more than one occurrence"):
-        sm.evaluate(table, task())
 
 
 def test_errors_of_rows_say_which_and_can_say_where():
@@ -496,11 +467,6 @@ def test_a_value_may_say_what_the_error_says():
     with pytest.raises(sm.DataError) as caught:
         task(positive="a", negative="b").update({"y": labels, "p": [0.1] * 3})
     assert "first: 'row 2 of the batch' at row 9 of 'f'" in str(caught.value.at("row 9 of 'f'"))
-
-
-def test_errors_that_are_not_of_a_batch_have_no_place():
-    error = sm.DataError("order must list every label")
-    assert (str(error.at("row 1 of 'f'")), error.row) == ("order must list every label", None)
 
 
 @pytest.mark.parametrize(

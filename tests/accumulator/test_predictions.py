@@ -8,11 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import stats
-from value_bins import samples
 
 import streammetrics as sm
-from streammetrics.metrics import mean
-from streammetrics.metrics.predictions import predicted_positive_rate
 
 SHOWN = [
     *("rows", "dropped", "dropped_rate", "predicted_positive_rate"),
@@ -62,18 +59,6 @@ def test_groups_models_thresholds_and_weights():
     assert report.get("dropped", day=None, model="b").value == 0
 
 
-@pytest.mark.parametrize("capacity", [8, 16, 64])
-def test_coarse_bins_certify(capacity):
-    p = scores()["p"].drop_nulls().to_numpy()
-    report = sm.predictions(y_score="p", capacity=capacity).update({"p": p}).finalize()
-    truths = {"mean": p.mean(), "median": np.median(p), "quantile(q=0.95)": np.quantile(p, 0.95)}
-    for metric, truth in truths.items():
-        found = report[metric]
-        assert found.lower < truth < found.upper
-        assert found.lower < found.value < found.upper
-    assert report["predicted_positive_rate"].value == (p >= 0.5).mean()
-
-
 def test_predicted_labels():
     batch = {"z": ["yes", "no", None, "yes"], "p": [0.1, 0.2, 0.3, 0.4]}
     report = sm.predictions(y_pred="z", positive="yes").update(batch).finalize()
@@ -109,12 +94,6 @@ def test_what_does_not_fit_is_refused():
         sm.predictions(y_score="p").finalize(["recall"])
 
 
-def test_no_rows():
-    report = sm.predictions(y_score="p").finalize()
-    assert report["rows"].value == 0
-    assert [report[m].value for m in SHOWN[2:]] == [None] * 6
-
-
 def test_labels_that_come_later_are_joined_and_evaluated():
     """The rate that was reported without labels is the one with them, and so is any score."""
     data = scores().with_row_index("id")
@@ -147,29 +126,6 @@ def test_the_share_of_dropped_rows_has_the_interval_of_a_share():
     found = sm.predictions(y_score="p").update({"p": [0.5] * 36 + [None] * 4}).finalize(confidence=0.9)["dropped_rate"]
     expected = stats.binomtest(4, 40).proportion_ci(0.9, "wilson")
     assert (found.ci_lower, found.ci_upper) == pytest.approx(expected)
-
-
-def test_only_a_rate_of_zero_has_a_note():
-    for score, note in ((0.4, "no row is predicted positive"), (0.6, None)):
-        report = sm.predictions(y_score="p").update({"p": [0.1, 0.2, score]}).finalize()
-        assert report["predicted_positive_rate"].note == note
-
-
-def test_the_mean_of_any_numbers():
-    for sample in samples(3, number=60):
-        found = mean(sample, sample, [1] * len(sample))
-        signs = {math.copysign(1, v) for v in sample if math.isinf(v)}
-        if len(signs) == 2:
-            assert found is None
-        elif signs:
-            assert found == math.inf * signs.pop()
-        else:
-            truth = math.fsum(v / len(sample) for v in sample)
-            assert found == pytest.approx(truth, rel=1e-12, abs=1e-14 * max(map(abs, sample)))
-
-
-def test_the_rate_by_hand():
-    assert predicted_positive_rate([3, 0], [1, 0]) == [0.75, None]
 
 
 def test_a_saved_state_with_another_threshold_is_refused():

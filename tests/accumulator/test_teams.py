@@ -73,20 +73,6 @@ def test_threads_count_together_what_one_thread_counts(make, workers, rows, toge
     assert len(together) == sum(batch.height >= 1_000 for batch in batches)
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        lambda: sm.binary(y_true="y", y_score="p"),
-        lambda: sm.binary(y_true="y", y_score="p", by="class", capacity=64),
-        lambda: sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g"),
-    ],
-    ids=["no groups", "few bins", "no histogram"],
-)
-def test_small_counters_are_those_of_each_thread(task, together):
-    sm.accumulate([DATA, DATA], task(), workers=2)
-    assert not together
-
-
 @pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("strict_first", [True, False])
 def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):

@@ -1,6 +1,5 @@
 """Accumulators shared by threads: every row that was acknowledged is seen exactly once."""
 
-import copy
 import pickle
 import signal
 import threading
@@ -99,21 +98,6 @@ def test_concurrent_merges_count_every_part_once():
     together(*(lambda share=share: [total.absorb(part) for part in share] for share in shares), many(total, 10))
     assert total.seen == 50 * BATCH.height
     assert all(part.seen == BATCH.height for part in parts)
-
-
-def test_an_accumulator_takes_in_itself_while_others_write():
-    acc = task().update(BATCH)
-    together(lambda: [acc.absorb(acc) for _ in range(5)], many(acc, 5))
-    assert acc.seen >= (2**5 + 5) * BATCH.height
-    assert acc.seen % BATCH.height == 0
-
-
-@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, lambda acc: pickle.loads(pickle.dumps(acc))])
-def test_accumulators_are_copied_and_pickled(made):
-    acc = sm.binary(y_true="y", y_score=pl.col("p").clip(0, 1).alias("q"), by="g").update(BATCH)
-    found = made(acc)
-    assert found.to_bytes() == acc.to_bytes()
-    assert found.update(BATCH).seen == 2 * acc.seen == 2 * BATCH.height
 
 
 @pytest.mark.parametrize("starts", [True, False])

@@ -179,15 +179,6 @@ def test_a_group_whose_rows_were_dropped_and_a_threshold_that_none_reaches():
     assert found.get("recall", c="b").note == "undefined: no rows"
 
 
-@pytest.mark.thorough
-def test_intervals_at_many_thresholds_need_little_memory():
-    rows = drawn(17, 5_000)
-    thresholds = [i / 400 for i in range(1, 400)]
-    found = sm.expect(unlabeled(rows, thresholds=thresholds), labeled(rows), metrics="recall", confidence=0.9).frame
-    assert found["ci_lower"].is_not_null().sum() > 390
-    assert (found["ci_lower"] <= found["value"]).sum() > 390
-
-
 def test_scores_outside_the_range_of_the_reference_are_noted():
     reference = labeled({"y": [0, 1] * 100, "p": [0.4, 0.5] * 100})
     found = sm.expect(unlabeled({"p": [0.45, 0.9, 0.2, 0.42]}), reference)
@@ -237,16 +228,6 @@ def test_scores_without_labels_have_no_needed_odds():
     found = sm.expect(unlabeled(rows), labeled(rows))
     with pytest.raises(sm.ReportError, match=r"^The scores must have labels for needed_odds, as in sm\.binary"):
         found.needed_odds(unlabeled(rows))
-
-
-def test_states_that_were_saved_or_merged_expect_the_same(tmp_path):
-    rows = drawn(15, 3_000)
-    reference = labeled(rows)
-    halves = [unlabeled(part) for part in (rows[:1_000], rows[1_000:])]
-    halves[1].save(tmp_path / "scores.state")
-    total = halves[0] + sm.Accumulator.load(tmp_path / "scores.state")
-    one, other = (sm.expect(acc, reference, odds=2, confidence=0.95).frame for acc in (unlabeled(rows), total))
-    assert one.equals(other)
 
 
 @pytest.mark.thorough

@@ -76,11 +76,6 @@ def _within(point, polygon):
     return (crossing & (at > x)).sum() % 2 == 1
 
 
-def test_tied_scores_have_no_band():
-    tied = sm.binary(y_true="y", y_score="p").update(DATA.with_columns(pl.col("p").round(1))).finalize()
-    assert layer(charts.roc(tied), "band").is_empty()
-
-
 def test_operating_points_are_those_counted_or_given(report):
     picture = charts.roc(report)
     assert layer(picture, "dot").select("x", "y", "text").rows() == [
@@ -306,11 +301,6 @@ def test_the_area_of_a_curve_has_its_bounds(rare):
     assert re.fullmatch(r"AUC 0\.\d+ ± 0\.\d+", charts.roc(rare).subtitle)
     coarse = charts.pr(binary(capacity=64)).subtitle
     assert re.fullmatch(r"average precision 0\.\d+ within 0\.\d+ to 0\.\d+", coarse)
-
-
-def test_coarse_bins_are_told(report):
-    assert "in bins wider than a bar" in charts.scores(binary(capacity=8)).subtitle
-    assert "in bins wider" not in charts.scores(binary(capacity=4096)).subtitle
 
 
 def test_a_model_without_errors_has_no_detection_error_tradeoff():

@@ -53,13 +53,6 @@ def test_confusion(report):
     assert several.to_display("confusion").display_labels == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "det", "calibration"])
-def test_without_rows_there_is_no_curve(kind):
-    nothing = sm.binary(y_true="y", y_score="p").update({"y": np.zeros(0, dtype=bool), "p": np.zeros(0)})
-    with pytest.raises(sm.ReportError, match="no rows"):
-        nothing.finalize().to_display(kind)
-
-
 @pytest.mark.parametrize("kind", ["roc", "pr", "det", "calibration", "confusion"])
 def test_they_are_drawn(report, kind):
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed").use("Agg")

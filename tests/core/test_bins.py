@@ -156,17 +156,6 @@ def test_every_form_absorbs_every_form(form, sides, weighted):
 
 
 @each_form(definition)
-@pytest.mark.parametrize("sides", [1, 2])
-@pytest.mark.parametrize("kind", ["uniform", "rounded", "both signs"])
-def test_sides_may_be_numbers_of_classes(form, kind, sides):
-    values, side, groups, _ = rows_of(kind, 3_000, 4, sides)
-    expected, found = (new(form, lattice_of(kind), 40, sides) for _ in range(2))
-    add(expected, values, None if sides == 1 else side, groups)
-    add(found, values, side.astype(np.int64), groups)
-    assert listed(found.cells()) == listed(expected.cells())
-
-
-@each_form(definition)
 def test_groups_get_other_numbers(form):
     lattice = Lattice("probability")
     values, side, groups, _ = rows_of("uniform", 2_000, 3)

@@ -167,13 +167,6 @@ def test_many_groups_and_no_rows(form):
     assert sums([], [], np.empty(0, np.intp), 0)["weight"].shape == (0,)
 
 
-def test_weights_count_rows(form):
-    actual, predicted = (column[:500] for column in PAIRS["amounts"])
-    times = np.arange(500) % 4 + 1
-    repeated = sums(actual.repeat(times), predicted.repeat(times))
-    assert_close(sums(actual, predicted, weight=times.astype(float)), repeated)
-
-
 def test_a_constant_has_no_moments(form):
     for value in (0.1, 1.7e9 + 0.1, -1e-300, 1e308):
         for rows in (1, 3, 10_000):
@@ -381,20 +374,6 @@ def builds():
     if found[0].has_avx2():
         found.append(pytest.importorskip("streammetrics.core._avx2"))
     return found
-
-
-@needs_core
-@pytest.mark.parametrize("case", INFINITE)
-@weighted
-def test_forms_agree_on_infinite_values(case, weight, monkeypatch):
-    actual, predicted = (np.array(column) for column in INFINITE[case])
-    weight = None if weight is None else weight[: len(actual)]
-    expected = None
-    for form in (definition, *builds()):
-        use(form, monkeypatch)
-        found = sums(actual, predicted, weight=weight, families=())
-        expected = found if expected is None else expected
-        assert_close(found, expected)
 
 
 @needs_core

@@ -90,14 +90,6 @@ def test_outcomes(score, thresholds, runs, weight):
 @needs_core
 @grouped
 @weighted
-def test_hard_predictions(runs, weight):
-    predicted, one = (PROBABILITIES > 0.1).astype(np.uint8), np.array([1.0])
-    held(outcomes, "count_outcomes", (2, 2), LABEL, predicted, one, weight=weight, runs=runs)
-
-
-@needs_core
-@grouped
-@weighted
 def test_losses(runs, weight):
     held(losses, "sum_losses", (2, width(4, weight)), LABEL, PROBABILITIES, weight=weight, runs=runs)
 

@@ -15,7 +15,6 @@ for _ in range(2):
     sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, 0.2]})
 """
 BUILT = find_spec("streammetrics.core._baseline") is not None
-built = pytest.mark.skipif(not BUILT, reason="built without a compiler")
 
 
 def run(code, **variables):
@@ -65,9 +64,3 @@ for _ in range(2):
         print(acc.seen)
 """
     assert run(["-W", "error::RuntimeWarning", "-c", MISSING + code]).stdout == "0\n0\n"
-
-
-@built
-def test_a_function_of_the_core_is_the_compiled_one_of_its_name():
-    done = run(["-c", "from streammetrics import core; print(core.count_pairs is core.compiled.count_pairs)"])
-    assert done.stdout == "True\n", done.stderr

@@ -273,31 +273,12 @@ def shares_of(random, rows, share, sims):
     return lambda window: evidence[random.binomial(rows, share, sims)]
 
 
-def losses_of(random, rows, mean, sims, limit=0.5):
-    """Mean log loss of calibrated scores, whose mean is one half, with an estimated standard error."""
-
-    def of_window(window):
-        score = random.random((sims, rows))
-        loss = -np.log(np.where(random.random(score.shape) < score, score, 1 - score)) + (mean - 0.5)
-        return log_e_value((loss.mean(axis=1) - limit) / (loss.std(axis=1, ddof=1) / np.sqrt(rows)))
-
-    return of_window
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("rows", [20, 200, 1_000])
 def test_false_alarms_of_a_proportion_at_its_limit(rows):
     random = np.random.default_rng(0)
     found = run_lengths(shares_of(random, rows, 0.8, 400), 1 / 365, 400, 4_000)
     assert found.mean() >= 365
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("rows", [50, 400])
-def test_false_alarms_of_a_mean_loss_at_its_limit(rows):
-    random = np.random.default_rng(0)
-    found = run_lengths(losses_of(random, rows, 0.5, 200), 1 / 100, 200, 1_000)
-    assert found.mean() >= 100
 
 
 @pytest.mark.long

@@ -98,17 +98,6 @@ def test_a_known_batch_changes_nothing(store):
     assert before[0] != answers(store)
 
 
-@pytest.mark.thorough
-def test_the_order_of_batches_makes_no_difference_to_counts(tmp_path):
-    frames = [predictions(40, seed) for seed in range(3)]
-    make = TASKS["regression"]
-    one, other = (
-        appended(sm.MetricStore(str(tmp_path / name)), make, order)
-        for name, order in (("one", frames), ("other", frames[::-1]))
-    )
-    require_same(one.query(by=["day", "country"]), other.query(by=["day", "country"]))
-
-
 def test_an_accumulator_without_rows_adds_nothing(store):
     assert not store.append(COUNTS().update(predictions(0, 0)), batch_id="empty")
     with pytest.raises(sm.StateError, match="No history at"):
@@ -211,18 +200,6 @@ def test_windows_tells_what_is_there(store):
     assert found["parts"].to_list() == [12] * 5
     store.compact()
     assert_frame_equal(store.windows(), found.with_columns(parts="groups"))
-
-
-@pytest.mark.parametrize("name", ["my history", "Märkte", "a#b*?"])
-def test_directories_of_any_name(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    appended(sm.MetricStore(name), COUNTS, [predictions(99, 0), predictions(50, 1)])
-    store = sm.MetricStore(tmp_path / name)
-    assert store.query(by="country").seen == store.windows()["rows"].sum() == 149
-    store.compact()
-    assert store.query(where=pl.col("day") == pl.col("day").max(), every="1d").seen > 0
-    store.retain("9999-12-31")
-    assert store.windows().is_empty()
 
 
 @pytest.mark.parametrize("window", ["a day", 'the "day"', "len"])

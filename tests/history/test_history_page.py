@@ -189,10 +189,6 @@ def test_the_page_opens_with_a_metric_before_the_number_of_rows(stores):
     assert titles(content(stores[0], ["accuracy"], rules=rules))[:3] == ["Recall", "Accuracy", "Dropped"]
 
 
-def test_the_page_opens_with_the_first_metric_of_a_report(stores):
-    assert titles(content(stores[0]))[:4] == ["ROC AUC", "Log loss", "Expected calibration error", "Accuracy"]
-
-
 @pytest.mark.thorough
 def test_hours_models_and_thresholds(tmp_path):
     hours = [datetime(2026, 1, 1, n) for n in range(6)]
@@ -217,14 +213,6 @@ def test_missing_values_and_the_text_null_are_two_segments(tmp_path):
     found = content(store, rules=[sm.Rule("rows >= 2", by="shop")])
     assert [series(found, "Rows", segment=s) for s in ("shop null", "shop 'null'")] == [{DAYS[0]: 1}, {DAYS[0]: 2}]
     assert runs(found) == [("shop null", 0, 0)]
-
-
-def test_windows_at_midnight_are_dates(tmp_path):
-    batch = {"t": [datetime(2026, 1, n) for n in range(1, 7)] * 20, "y": [0, 1] * 60, "p": [0.1, 0.8, 0.4] * 40}
-    store = sm.MetricStore(tmp_path / "history")
-    store.append(sm.binary(y_true="y", y_score="p", by="t").update(batch), batch_id="all")
-    store.save_html(tmp_path / "a.html")
-    assert "<strong>6</strong> (t): 2026-01-01 to 2026-01-06" in (tmp_path / "a.html").read_text()
 
 
 def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):

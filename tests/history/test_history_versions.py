@@ -360,13 +360,6 @@ def test_a_version_without_rows_changes_no_answer(tmp_path):
     assert store.query(by="region").seen == 120
 
 
-@pytest.mark.thorough
-def test_directories_whose_names_are_escaped_hold_versions_too(tmp_path):
-    store = evolved(tmp_path / "my history", *CASES["segment"][:2])
-    assert store.query(by="region").seen == 300
-    assert evolved(tmp_path / "ä%", *CASES["segment"][:2]).query(by="region").seen == 300
-
-
 def test_what_is_missing_is_checked_when_it_is_loaded(history):
     table = history("statistic").query(every="1d").to_arrow()
     frame = pl.DataFrame(table)

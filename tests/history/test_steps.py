@@ -10,10 +10,10 @@ import deltalake
 import polars as pl
 import pytest
 from steps import around, rival
-from stores import COUNTS, TASKS, answers, appended, asked, predictions
+from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
-from streammetrics.history import layout, table
+from streammetrics.history import table
 from streammetrics.history.store import history_of
 from streammetrics.testing.same import require_same
 
@@ -118,79 +118,6 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     assert store.query().seen == rest.height
     late = pl.read_delta(store.uri).filter(batch_id="late")
     assert late["version"].unique().to_list() == [deltalake.DeltaTable(store.uri).transaction_version("late")]
-
-
-class Tried:
-    """A store, and beside it the batches that it should hold."""
-
-    def __init__(self, uri, seed):
-        self.uri, self.rng = uri, random.Random(seed)
-        self.frames, self.names = {}, map(str, range(1000))
-
-    @property
-    def store(self):
-        """Opened anew each time."""
-        return sm.MetricStore(self.uri)
-
-    def batch(self):
-        frame = predictions(self.rng.choice([1, 20, 60]), self.rng.randrange(10**6))
-        return frame, TASKS["regression"]().update(frame)
-
-    def append(self):
-        name, (frame, acc) = next(self.names), self.batch()
-        assert self.store.append(acc, batch_id=name)
-        self.frames[name] = frame
-
-    def append_again(self):
-        assert not self.store.append(self.batch()[1], batch_id=self.rng.choice([*self.frames]))
-
-    def compact(self):
-        before = answers(self.store)
-        self.store.compact(vacuum=self.rng.random() < 0.3)
-        assert answers(self.store) == before
-
-    def retain(self):
-        day, before = date(2026, 1, self.rng.choice([1, 2, 3])), dict(self.frames)
-        self.store.retain(day, vacuum=self.rng.random() < 0.3)
-        self.frames |= {name: frame.filter(pl.col("day") >= day) for name, frame in before.items()}
-
-    def crash_while_appending(self):
-        name, (frame, acc), moment = next(self.names), self.batch(), self.rng.randrange(4)
-        with crash(self.uri, moment):
-            self.store.append(acc, batch_id=name)
-        assert self.store.append(acc, batch_id=name) == (moment == 0 or not self.frames)
-        self.frames[name] = frame
-
-    def crash_while_compacting(self):
-        before = answers(self.store)
-        with crash(self.uri, self.rng.randrange(6)):
-            self.store.compact()
-        assert answers(self.store) == before
-
-    def race(self):
-        """One writer comes between what another has read and what it writes."""
-        steps = [self.append, self.append, self.append_again, lambda: self.store.compact(vacuum=False), self.retain]
-        first, second = self.rng.sample(steps, 2)
-        history_of(self.store).retire_batches()  # so that the next commit is that of the step
-        with rival(second, *COMMITS):
-            first()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
-def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "GROUPS", 9)
-    monkeypatch.setattr(table, "PAUSE", 0.001)
-    tried = Tried(str(tmp_path / "store"), seed)
-    actions = [tried.append] * 2 + [tried.append_again, tried.compact, tried.retain, tried.race, tried.race, tried.race]
-    actions += [tried.crash_while_appending, tried.crash_while_compacting]
-    tried.append()
-    for action in tried.rng.choices(actions, k=9):
-        action()
-        whole = TASKS["regression"]().update(pl.concat(tried.frames.values()))
-        require_same(tried.store.query(by=["day", "country"]), whole)
-        assert pl.read_delta(tried.uri).select("day", "country", "version").is_unique().all()
-    require_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
 
 
 def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store):

@@ -238,7 +238,6 @@ def two_values(random: Random, shape: tuple[int, int]) -> Columns:
 binary = partial(sm.binary, y_true="y", y_score="p")
 regression = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma"])
 tails = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma", "tweedie"])
-weighted_tails = partial(tails, sample_weight="w")
 multiclass = partial(sm.multiclass, y_true="y", y_score={i: f"p{i}" for i in range(CLASSES)})
 multilabel = partial(
     sm.multilabel, **{f"y_{side}": {i: f"{c}{i}" for i in range(LABELS)} for side, c in (("true", "y"), ("score", "p"))}

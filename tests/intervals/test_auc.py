@@ -10,9 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
-from streammetrics.errors import SpecificationError
 from streammetrics.intervals.auc import FEW_PLACEMENTS, auc_intervals, newcombe_limit
-from streammetrics.metrics.ranking import roc_auc
 
 Z = 1.959963984540054
 
@@ -61,18 +59,6 @@ def test_the_ratings_of_hanley_and_mcneil_1982():
     assert round(auc, 4) == 0.8932
     degrees = 98  # of Welch, rounded, between those of the classes and their sum
     assert round((upper - lower) / (2 * stats.t.ppf(0.975, degrees)) * auc * (1 - auc), 4) == 0.0307
-
-
-def test_it_agrees_with_a_bootstrap_of_the_rows():
-    table = histogram(*rows_of_two_classes(1, 2_000, 10))
-    cells = table.select("neg", "pos").to_numpy()
-    drawn = np.random.default_rng(2).multinomial(2_000, cells.ravel() / 2_000, 4_000).reshape(-1, *cells.shape)
-    neg, pos = drawn[..., 0], drawn[..., 1]
-    above = pos.sum(axis=1, keepdims=True) - pos.cumsum(axis=1) + pos / 2
-    spread = ((neg * above).sum(axis=1) / (neg.sum(axis=1) * pos.sum(axis=1))).std()
-    lower, upper = (logit(x) for x in limits(table))
-    auc = table.select(roc_auc.expression()).item()
-    assert (upper - lower) / (2 * Z) * auc * (1 - auc) == pytest.approx(spread, rel=0.03)
 
 
 def newcombe(auc, positives, negatives, z):
@@ -144,21 +130,3 @@ def test_where_there_is_no_interval(neg, pos):
 def test_scores_that_are_all_tied_tell_nothing():
     lower, upper = limits(pl.DataFrame({"neg": [4], "pos": [5]}))
     assert (lower, upper) == pytest.approx(newcombe(0.5, 5, 4, Z), abs=1e-9)
-
-
-def test_groups_are_read_apart():
-    tables = [histogram(*rows_of_two_classes(seed, 50 + seed, 4)) for seed in range(5)]
-    keys = [(day, name) for day, name in zip([3, None, 1, 1, 2], "abcde", strict=True)]
-    table = pl.concat(
-        t.with_columns(day=pl.lit(day, pl.Int64), name=pl.lit(name))
-        for t, (day, name) in zip(tables, keys, strict=True)
-    )
-    found = auc_intervals(table, ["day", "name"])
-    assert found.columns == ["day", "name", "ci_lower", "ci_upper"]
-    assert found.rows() == [(*key, *limits(t)) for key, t in zip(keys, tables, strict=True)]
-
-
-@pytest.mark.parametrize("confidence", [-0.5, 0, 1, 95, math.nan])
-def test_confidences_that_cannot_be(confidence):
-    with pytest.raises(SpecificationError, match="between 0 and 1"):
-        auc_intervals(pl.DataFrame({"neg": [4], "pos": [5]}), confidence=confidence)

@@ -8,7 +8,6 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 from scipy.special import expit, logit
-from strategies import shards, shuffled
 
 import streammetrics as sm
 from streammetrics.intervals.auc import auc_intervals
@@ -21,7 +20,6 @@ from streammetrics.intervals.spread import mad_interval
 from streammetrics.metrics import declared_metrics, f1
 from streammetrics.metrics.ranking import average_precision
 from streammetrics.rows.folds import fold
-from streammetrics.testing.rows import merged_as_a_tree
 
 ERRORS = {"y_true": "y", "y_pred": "p"}
 LABELS = {"y_true": "label", "y_score": "score"}
@@ -114,12 +112,6 @@ def test_what_has_no_interval():
     by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(confidence=0.9)
     for metric in ("median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"):
         assert limits(by_unit, metric) == (None, None)
-
-
-def test_weighted_rows_of_units_have_intervals():
-    report = sm.regression(**ERRORS, unit="u", sample_weight="w").update(data()).finalize(confidence=0.9)
-    lower, upper = limits(report, "mae")
-    assert lower < report["mae"].value < upper
 
 
 def by_influence(table, metric, counts, **options):
@@ -400,27 +392,6 @@ def test_accumulators_of_other_units_do_not_merge():
             sm.regression(**ERRORS, by=clash)
 
 
-def test_rollup_and_filter_keep_units():
-    rows = data(5)
-    acc = sm.regression(**ERRORS, by="g", unit="u").update(rows)
-    direct = sm.regression(**ERRORS, unit="u", capacity=4096).update(rows)
-    assert_frame_equal(
-        acc.rollup().finalize(FEW, confidence=0.9).frame, direct.finalize(FEW, confidence=0.9).frame, rel_tol=1e-9
-    )
-    some = acc.filter(pl.col("g") == "x").finalize(FEW, confidence=0.9).frame
-    assert_frame_equal(some, acc.finalize(FEW, confidence=0.9).frame.filter(pl.col("g") == "x"))
-
-
-def test_order_and_shards_change_nothing():
-    rng, rows = np.random.default_rng(0), data(6)
-    acc = sm.regression(**ERRORS, by="g", unit="u")
-    expected = acc.empty().update(rows).finalize(FEW, confidence=0.9).frame
-    for _ in range(3):
-        parts = [acc.empty().update(part) for part in shards(shuffled(rows, rng), rng, 5)]
-        merged = sm.Accumulator.from_bytes(merged_as_a_tree(parts, rng).to_bytes())
-        assert_frame_equal(merged.finalize(FEW, confidence=0.9).frame, expected, rel_tol=1e-9)
-
-
 def test_the_reason_for_no_interval_of_a_perfect_model():
     score = np.linspace(0, 1, 1000)
     perfect = sm.binary(y_true="y", y_score="p").update({"y": score > 0.5, "p": score}).finalize(confidence=0.95)
@@ -580,34 +551,6 @@ def test_newcombes_interval_of_two_proportions():
     ]
     found = ends(sm.compare(*made, confidence=0.95, independent=True, metrics=["recall"]), "recall")
     assert found == pytest.approx((0.0524, 0.3339), abs=5e-5)
-
-
-def simulated(rng, samples, units=40, each=8):
-    """Pairs of models on the same rows of units: the second errs 0.1 more on average."""
-    shape = (samples, units, each)
-    hard = rng.gamma(2, 1, (samples, units, 1))
-    gap = 0.1 + rng.normal(0, 0.4, (samples, units, 1))
-    first = hard + rng.normal(0, 0.2, shape)
-    second = hard + gap + rng.normal(0, 0.2, shape)
-    unit = np.arange(samples * units).reshape(samples, units, 1) + np.zeros(shape, dtype=np.int64)
-    group = np.arange(samples).reshape(samples, 1, 1) + np.zeros(shape, dtype=np.int64)
-    columns = {"g": group, "u": unit, "p": first, "q": second, "y": np.zeros(shape)}
-    return pl.DataFrame({name: column.ravel() for name, column in columns.items()})
-
-
-def test_paired_intervals_hold_the_true_difference_as_often_as_they_say():
-    rows = simulated(np.random.default_rng(0), 150)
-    accs = [
-        sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred=c, by="g", unit="u", metrics=["bias"]).update(rows)
-        for c in ("p", "q")
-    ]
-    found = sm.compare(*accs, confidence=0.9).frame
-    share = found.select(pl.lit(0.1).is_between("ci_lower", "ci_upper").mean()).item()
-    assert found.height == 150
-    assert 0.86 <= share <= 0.94
-    apart = sm.compare(*accs, confidence=0.9).frame["ci_upper"] - found["ci_lower"]
-    each = accs[0].finalize(confidence=0.9).frame
-    assert apart.mean() < (each["ci_upper"] - each["ci_lower"]).mean()
 
 
 def test_quantiles_of_digests():

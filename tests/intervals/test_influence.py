@@ -9,7 +9,6 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 from scipy.special import expit, logit
 
-from streammetrics.errors import SpecificationError
 from streammetrics.intervals import influence as module
 from streammetrics.intervals.auc import auc_intervals
 from streammetrics.intervals.influence import counted, influence_intervals, sliced
@@ -142,30 +141,6 @@ def test_bins_of_a_slice_reach_from_the_lowest_to_the_highest():
     assert (found["value_low"][1:] - found["value_high"][:-1] == 1).all()
 
 
-def test_weighted_kappa_has_the_spread_of_fleiss_cohen_and_everitt_1969():
-    cells = np.array([[60, 20, 5], [15, 80, 20], [5, 25, 70]])
-    n = cells.sum()
-    distance = (np.subtract.outer(np.arange(3), np.arange(3)) / 2) ** 2
-    p, agreement = cells / n, 1 - distance
-    row, column = p.sum(axis=1), p.sum(axis=0)
-    chance = row @ agreement @ column
-    k = (np.sum(p * agreement) - chance) / (1 - chance)
-    mean = np.add.outer(agreement @ column, row @ agreement)
-    variance = np.sum(p * (agreement - mean * (1 - k)) ** 2) - (k - chance * (1 - k)) ** 2
-    error = np.sqrt(variance / n) / (1 - chance)
-    actual, predicted = np.indices((3, 3))
-    table = pl.DataFrame({"actual": actual.ravel(), "predicted": predicted.ravel(), "count": cells.ravel()})
-
-    def kappa(actual, predicted, count):
-        of_x, of_y = ((count * v).sum() / count.sum() for v in (actual, predicted))
-        expected = (count * ((actual - of_x) ** 2 + (predicted - of_y) ** 2)).sum() / count.sum() + (of_x - of_y) ** 2
-        return 1 - (count * (actual - predicted) ** 2).sum() / count.sum() / expected
-
-    lower, upper = limits(table, of_name("weighted kappa", kappa), counted("count"))
-    assert (upper - lower) / (2 * stats.t.ppf(0.975, n - 1)) == pytest.approx(error, rel=0.01)
-    assert (upper + lower) / 2 == pytest.approx(k)
-
-
 @pytest.mark.parametrize(
     ("metric", "loss", "name"),
     [
@@ -191,16 +166,6 @@ def test_sums_and_their_squares_stand_for_the_rows(metric, loss, name):
     constant = stats.bernoulli(share).entropy() if name == "log_loss" else share * (1 - share)
     spread = np.log(losses[chosen].mean(axis=1) / constant).std()  # of the logarithm of 1 - skill
     assert math.log((1 - lower) / (1 - upper)) / (2 * Z) == pytest.approx(spread, rel=0.04)
-
-
-def test_limits_of_a_monotone_function_are_the_function_of_the_limits():
-    def log_odds(neg, pos):
-        auc = roc_auc.formula(neg, pos)
-        return (auc / (1 - auc)).log()
-
-    table = scores(1, 300)
-    lower, upper = limits(table, roc_auc)
-    assert limits(table, of_name("log_odds", log_odds)) == pytest.approx((logit(lower), logit(upper)), rel=1e-3)
 
 
 def test_groups_are_read_apart_and_in_small_parts(monkeypatch):
@@ -285,8 +250,3 @@ def test_no_groups_and_no_metrics():
     for found in (intervals(table.clear(), [roc_auc]), intervals(table, [])):
         assert found.columns == names
         assert found.is_empty()
-
-
-def test_confidences_that_cannot_be():
-    with pytest.raises(SpecificationError, match="between 0 and 1"):
-        limits(scores(0, 50), roc_auc, confidence=95)

@@ -6,10 +6,6 @@ from scipy.special import expit, logit
 
 import streammetrics as sm
 from streammetrics.intervals.jackknife import jackknife_interval
-from streammetrics.metrics.ratios import f1, recall
-from streammetrics.rows.folds import fold
-
-CELLS = ("tp", "fp", "fn", "tn")
 
 
 def interval(left_out, value, **options):
@@ -72,65 +68,6 @@ def test_values_that_are_not_defined_have_no_interval():
     left_out = [0.1, 0.2, 0.4, 0.3, 0.2]
     assert interval(left_out, None) == (None, None)
     assert None not in interval(left_out, 0.2)
-
-
-def rows_of_users(random, users, rows_each, effects=0.12):
-    """Confusion counts by fold: users differ in how well they are predicted."""
-    unit = np.repeat(random.permutation(10 * users)[:users], rows_each)
-    skill = np.repeat(np.clip(random.normal(0.7, effects, users), 0, 1), rows_each)
-    label, right = random.random(len(unit)) < 0.4, random.random(len(unit)) < skill
-    cells = pl.DataFrame({"tp": label & right, "fp": ~label & ~right, "fn": label & ~right, "tn": ~label & right})
-    folds = fold(pl.Series("fold", unit))
-    return cells.with_columns(folds).group_by("fold").agg(pl.sum(*CELLS).cast(pl.Float64))
-
-
-def leave_one_out(table, by):
-    """The rows that are left without each fold of their group."""
-    out = table.select(*by, left_out="fold").unique()
-    both = table.join(out, on=by) if by else table.join(out, how="cross")
-    return both.filter(pl.col("fold") != pl.col("left_out"))
-
-
-def jackknifed(table, metrics, by=(), **options):
-    """All steps from a table by fold to intervals."""
-    values = {m.name: m.expression() for m in metrics}
-    left_out = leave_one_out(table, by).group_by(*by, "left_out").agg(pl.sum(*CELLS)).select(*by, **values)
-    whole = table.group_by(by).agg(pl.sum(*CELLS)).select(*by, *(e.alias(f"whole {m}") for m, e in values.items()))
-    both = left_out.join(whole, on=by) if by else left_out.join(whole, how="cross")
-    found = {m.name: jackknife_interval(pl.col(m.name), pl.col(f"whole {m}").first(), **options) for m in metrics}
-    return both.group_by(by, maintain_order=True).agg(pl.struct(pair).alias(name) for name, pair in found.items())
-
-
-def test_from_rows_to_intervals_by_group():
-    random = np.random.default_rng(0)
-    tables = [rows_of_users(random, users, 6) for users in (8, 60, 400)]
-    together = pl.concat(t.with_columns(day=pl.lit(i)) for i, t in enumerate(tables))
-    found = jackknifed(together, [f1, recall], by=["day"]).sort("day")
-    for i, table in enumerate(tables):
-        for metric in (f1, recall):
-            values = [
-                table.filter(pl.col("fold") != out).select(pl.sum(*CELLS)).select(metric.expression()).item()
-                for out in table["fold"]
-            ]
-            whole = table.select(pl.sum(*CELLS)).select(metric.expression()).item()
-            assert tuple(found[metric.name][i].values()) == pytest.approx(interval(values, whole), rel=1e-9)
-    assert tables[0].height < 20
-
-
-def test_the_difference_of_two_models_is_known_better_than_each():
-    random = np.random.default_rng(1)
-    hard = random.normal(0, 1, 20)  # what makes a fold hard is the same for both models
-    one, other = 0.8 + 0.03 * hard, 0.78 + 0.03 * hard + random.normal(0, 0.002, 20)
-    left_out = [(x.sum() - x) / 19 for x in (one, other)]
-    table = pl.DataFrame({"one": left_out[0], "other": left_out[1]})
-    difference = pl.col("one") - pl.col("other")
-    paired = table.select(jackknife_interval(difference, difference.mean())).row(0)
-    alone = table.select(jackknife_interval(pl.col("one"), pl.col("one").mean())).row(0)
-    between = one - other
-    expected = stats.t.interval(0.95, degrees_of(between), between.mean(), stats.sem(between))
-    assert paired == pytest.approx(tuple(expected), rel=1e-9)
-    assert paired[0] > 0
-    assert paired[1] - paired[0] < (alone[1] - alone[0]) / 5
 
 
 @pytest.mark.parametrize(("skill", "given"), [(0.0, 0), (1.5, 3)])

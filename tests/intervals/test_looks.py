@@ -55,16 +55,6 @@ def test_each_group_and_each_rollup_is_a_stream():
     assert found.with_confidence(0.95).frame.equals(acc.finalize(METRICS, confidence=0.95).frame)
 
 
-def test_a_null_group_and_each_threshold_are_streams_too():
-    frame = rows(np.random.default_rng(4), streams=2).with_columns(stream=pl.col("stream").replace(0, None))
-    found = binary(by="stream", thresholds=(0.3, 0.6)).update(frame).finalize("recall", confidence=0.95, always=1_000)
-    for part in frame.partition_by("stream", maintain_order=True):
-        for threshold in (0.3, 0.6):
-            alone = binary(thresholds=(threshold,)).update(part)
-            own = found.frame.filter(pl.col("stream").eq_missing(part["stream"][0]), threshold=threshold)
-            assert_frame_equal(own.drop("stream"), alone.finalize("recall", confidence=0.95, always=1_000).frame)
-
-
 def test_a_threshold_that_is_not_kept_has_the_intervals_of_one_that_is():
     frame = rows(np.random.default_rng(5), streams=2)
     kept, other = (
@@ -72,22 +62,6 @@ def test_a_threshold_that_is_not_kept_has_the_intervals_of_one_that_is():
     )
     for metric, stream in product(("accuracy", "recall", "f1"), (0, 1)):
         assert other.get(metric, stream=stream, threshold=0.37) == kept.get(metric, stream=stream)
-
-
-def test_half_the_rows_of_a_bin_may_be_no_whole_number():
-    """A share is exact only of whole rows; a threshold inside of a bin counts half of them."""
-    frame = rows(np.random.default_rng(0))
-    acc = sm.Accumulator(sm.ScoreHistogram(capacity=8), y_true="y", y_score="p").update(frame)
-    once, always = (acc.finalize("roc_auc", confidence=0.9, always=n) for n in (None, 5_000))
-    positives, wider = frame["y"].sum(), float(errors_wide(1_000, 5_000, 0.1)) / 1.6448536269514722
-    halves = 0
-    for threshold in np.arange(0.05, 1, 0.05).tolist():
-        one, found = (report.get("recall", threshold=threshold) for report in (once, always))
-        if round(2 * one.value * positives) % 2:
-            halves += 1
-            assert found.ci_lower == pytest.approx(max(0, one.value - wider * (one.value - one.ci_lower)))
-            assert found.ci_upper == pytest.approx(min(1, one.value + wider * (one.ci_upper - one.value)))
-    assert halves
 
 
 def test_weights_are_no_rows():

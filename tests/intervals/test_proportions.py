@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from streammetrics.errors import SpecificationError
 from streammetrics.intervals.proportions import as_proportion, sum_interval, wilson_interval
 from streammetrics.metrics import all_metrics
 from streammetrics.metrics.ratios import cost
@@ -133,9 +132,3 @@ def test_intervals_of_sums_hold_the_truth(rows):
         for q, of_q in zip(truths, chances[1], strict=True)
     ]
     assert 0.94 <= np.mean(covered) <= 0.97
-
-
-@pytest.mark.parametrize("confidence", [-0.5, 0, 1, 95, math.nan])
-def test_confidences_that_cannot_be(confidence):
-    with pytest.raises(SpecificationError, match="between 0 and 1"):
-        sums((3, 9), (1, 2), confidence=confidence)

@@ -3,16 +3,9 @@
 import numpy as np
 import pytest
 
-import streammetrics as sm
-from streammetrics.intervals.sequences import errors_wide, require_rows, share_limits
+from streammetrics.intervals.sequences import errors_wide, share_limits
 
 ALPHA = 0.05
-
-
-@pytest.mark.parametrize("always", [True, False, 0, -1, 1.5, "100", None])
-def test_what_is_no_number_of_rows_is_refused(always):
-    with pytest.raises(sm.SpecificationError, match="number of rows at which the interval is tightest"):
-        require_rows(always)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

@@ -336,11 +336,3 @@ def test_rows_of_a_specification_that_is_refused_do_not_stop_others(tmp_path):
     with pytest.raises(sm.MergeError, match="nulls"):
         other.add_scores({"id": [4], "p": pl.Series([None], dtype=pl.Float64), "day": [FIRST]})
     assert joiner.add_labels(labels([2, 3, 4])) == sm.Joined(matched=2, waiting=1)
-
-
-def test_a_path_with_percent_signs(tmp_path):
-    joiner = made(tmp_path / "50 % and more", expires="2d")
-    joiner.add_scores(scores([1, 2]))
-    joiner.add_labels(labels([1]))
-    joiner.add_scores(scores([3], 5))
-    assert joiner.coverage().select("scores", "labeled", "expired").rows() == [(2, 1, 1), (1, 0, 0)]

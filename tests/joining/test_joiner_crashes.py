@@ -199,23 +199,6 @@ def test_a_joiner_that_forgets_where_it_was_is_caught(tmp_path, monkeypatch):
 # Real processes
 
 
-BATCHES = 20  # enough for rows that expire before the last batch
-
-
-def batches(seed):
-    rng = random.Random(seed)
-    return [batch(rng, step) for step in range(BATCHES)]
-
-
-def add_batches(folder, first, seed, sender):
-    joiner = made(folder)
-    for number, one in list(enumerate(batches(seed)))[first:]:
-        add(joiner, *one)
-        sender.send(number)
-        if number % 5 == 4:
-            joiner.compact()
-
-
 def tidy(folder, sender):
     """Compact all that there is, over and over."""
     while True:
@@ -223,43 +206,6 @@ def tidy(folder, sender):
             made(folder).compact()
             compact(folder)
         time.sleep(0.05)
-
-
-@pytest.mark.thorough
-def test_rows_of_killed_processes_are_there_once(tmp_path):
-    rng, done, kills, truth = random.Random(0), 0, 0, Truth()
-    while done < BATCHES:
-        process, receiver = start(add_batches, str(tmp_path), done, 7)
-        receiver.poll(60)
-        time.sleep(rng.uniform(0, 0.4))
-        process.kill()
-        process.join()
-        assert process.exitcode in (0, -signal.SIGKILL)
-        kills += process.exitcode != 0
-        done += len(list(received(receiver)))
-    for one in batches(7):
-        truth = truth.after(*one)
-    assert kills > 3
-    assert truth.final
-    assert truth.expired
-    assert history(made(tmp_path)) == truth.history()
-    assert expired(made(tmp_path)) == truth.expired
-
-
-@pytest.mark.thorough
-def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
-    writers = [start(add_batches, str(tmp_path), 0, 7) for _ in range(2)]
-    for process, receiver in writers:
-        assert list(received(receiver)) == list(range(BATCHES))
-        process.join()
-        assert process.exitcode == 0
-    joiner, found = made(tmp_path), history(made(tmp_path))
-    covered = {(d - day(0)).days: n for d, n in joiner.coverage().select("day", "labeled").iter_rows() if n}
-    counts = Counter()
-    for (number, _), rows in found.items():
-        counts[number] += rows
-    assert counts == covered
-    assert expired(joiner)
 
 
 def pieces(seed, worker, size):

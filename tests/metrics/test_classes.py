@@ -108,19 +108,6 @@ def test_labels_of_any_type(kind, tmp_path, monkeypatch):
     assert f"\n{dates(labels.cast(kept))[0]}  " in str(report)
 
 
-@pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
-def test_thousands_of_labels_stay_sparse(by):
-    """So many that their square does not fit 32 bits."""
-    rng = np.random.default_rng(0)
-    y, z = rng.permutation(90_000), rng.permutation(90_000)
-    frame = pl.DataFrame({"y": y, "z": np.where(rng.random(90_000) < 0.5, y, z), "g": y % 3})
-    acc = sm.multiclass(y_true="y", y_pred="z", by=by).update(frame)
-    cells = acc.rollup().state.tables["confusion_matrix"]
-    expected = frame.select(actual="y", predicted="z").sort("actual")
-    assert cells.select("actual", "predicted").equals(expected)
-    assert acc.rollup().finalize(["accuracy"])["accuracy"].value == (frame["y"] == frame["z"]).mean()
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("predicted", ["y_pred", "y_score"])
 @pytest.mark.filterwarnings("ignore:y_pred contains classes")
@@ -348,8 +335,3 @@ def test_metrics_of_all_labels_can_be_read_for_one():
 def test_a_thousand_columns_are_not_all_printed():
     acc = sm.multiclass(y_true="y", y_score={i: f"p{i}" for i in range(1000)})
     assert "y_score=['p0', 'p1', 'p2', 'p3', 'p4', '…']" in repr(acc)
-
-
-def test_a_metric_asked_for_with_its_default_written_out():
-    report = evaluated(predictions(0), y_score=SCORES, one_vs_one=True)
-    assert report["roc_auc_ovo(average=macro)"] == report["roc_auc_ovo"]

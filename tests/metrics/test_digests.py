@@ -104,15 +104,6 @@ def test_weights_lie_on_lines_between_the_middles_of_centroids():
         assert digest_quantile(*centroids, True, q=q) == pytest.approx(value, rel=1e-15)
 
 
-def test_groups_are_read_apart():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20, 9))
-    table = any_digests(rows, rng).with_columns(weight=pl.col("weight") * (1 + pl.col("group") % 3 * 0.1))
-    for metric in (digest_quantile(q=0.2), digest_median, digest_cdf):
-        alone = [estimates_by_group(metric, part)[0] for part in table.partition_by("group", maintain_order=True)]
-        assert estimates_by_group(metric, table) == alone
-
-
 @pytest.mark.parametrize(
     "metric", [*(digest_quantile(q=q) for q in (-0.1, 1.1, np.nan)), digest_cdf(x=np.nan)], ids=str
 )

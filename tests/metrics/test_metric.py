@@ -37,12 +37,6 @@ def test_laws(metric):
     check(metric)
 
 
-@pytest.mark.parametrize("metric", declared_metrics(), ids=str)
-def test_nothing_is_undefined(metric):
-    value = metric(*([] if metric.aggregates else 0 for _ in metric.columns))
-    assert value is None or (value == 0 and metric.interval.reason in ("a count", "a sum"))
-
-
 def test_called_with_numbers_arrays_expressions_or_options():
     assert precision(3, 1) == precision(tp=3, fp=1) == 0.75
     assert precision(0, 0) is None

@@ -119,13 +119,6 @@ def test_two_classes(name):
     assert report[name].value == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_several_classes(name):
-    truth, guess = rng.integers(0, 4, 300), rng.integers(0, 4, 300)
-    report = sm.multiclass(y_true="y", y_pred="z").update({"y": truth, "z": guess}).finalize()
-    assert report[name].value == pytest.approx(getattr(sklearn.metrics, name)(truth, guess), abs=1e-12)
-
-
 @pytest.mark.parametrize(
     "name",
     ["log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"],
@@ -146,8 +139,3 @@ def test_errors(name):
     power = {"power": 1.5} if "tweedie" in name else {}
     expected = getattr(sklearn.metrics, name)(truth, guess, **power)
     assert acc.finalize()[name].value == pytest.approx(expected, rel=1e-9)
-
-
-def test_with_options():
-    report = sm.binary(y_true="y", y_score="p").update({"y": Y, "p": P}).finalize()
-    assert report["fbeta_score(beta=2)"].value == pytest.approx(sklearn.metrics.fbeta_score(Y, P >= 0.5, beta=2))

@@ -218,13 +218,6 @@ def test_no_rows_and_empty_bins(metric):
     assert read_one(metric, *some[:2], half[0], weighted=True) == read_one(metric, *more[:2], half[1], weighted=True)
 
 
-@pytest.mark.parametrize("metric", ONE_OF_EACH, ids=str)
-@pytest.mark.parametrize(("count", "weighted"), [(1, False), (0.3, True), (1, True), (5, False)])
-def test_one_value(metric, count, weighted):
-    truth = METRICS[metric]([2.5])
-    assert read_one(metric, [2.5], [2.5], [count], weighted) == (truth, truth, truth)
-
-
 PLACES = {(-4, -2): (-4, -3, -2), (-1, -1): (-1,), (1, 3): (1, 2, 3), (4, 8): (4, 6, 8)}
 ROWS = [(1, 0, 0, 0), (1, 1, 0, 0), (0, 1, 2, 1), (3, 0, 3, 0), (1, 1, 1, 2), (2, 1, 0, 3)]
 ATTAINED = MEDIANS | QUANTILES | SHARES | EXTREMES | AREAS
@@ -348,15 +341,6 @@ def test_equality_counts():
     assert within([-1, 2], [-1, 2], [1, 3], x=1) == 0.25
     assert within([-1, 2], [-1, 2], [1, 3], x=math.nextafter(1, 0)) == 0
     assert read_one(within(x=1), [-2, 0.5, 1], [-1, 0.5, 3], [1, 1, 2]) == (0.625, 0.25, 1)
-
-
-@pytest.mark.parametrize("limit", [0.5, 2, 100])
-def test_rec_auc_is_the_area_below_the_curve(limit):
-    for sample in samples(seed=15, number=40):
-        sizes = sorted({0.0, *(min(abs(v), limit) for v in sample), limit})
-        steps = [(b - a) * share(size(sample), a) for a, b in itertools.pairwise(sizes)]
-        found = read(rec_auc(limit=limit), histogram([sample]))["value"].item()
-        assert found == pytest.approx(sum(steps) / limit, rel=1e-12)
 
 
 def test_bins_may_come_in_any_order():

@@ -165,13 +165,6 @@ def test_one_row_of_each_class_with_one_score_shows_no_skill():
         assert metric([1], [1]) == metric([0.5], [0.5]) == 0
 
 
-def test_five_rows():
-    label, score = np.array([1, 1, 1, 0, 0], bool), np.array([0.3, 0.2, 0.7, 0.6, 0.5])
-    expected = {roc_auc: 1 / 3, gini: -1 / 3, average_precision: 0.7, ks: 2 / 3, best_f1: 0.75, best_youden_j: 1 / 3}
-    for metric, value in expected.items():
-        assert read(metric, label, score) == exactly(value)
-
-
 @pytest.mark.parametrize("metric", RANKING, ids=str)
 def test_missing_classes(metric):
     counts, none = [3, 1], [0, 0]

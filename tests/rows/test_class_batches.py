@@ -13,25 +13,12 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics import core
-from streammetrics.testing.rows import merged_as_a_tree
 
 
 @pytest.mark.parametrize("column", [pl.Series([[1]]), pl.Series([{"a": 1}]), pl.Series([1], dtype=pl.Int128)])
 def test_labels_that_are_no_plain_values(column):
     with pytest.raises(sm.ColumnError, match="Class labels must be plain values"):
         evaluated(pl.DataFrame({"y": column, "z": column}), y_pred="z")
-
-
-def test_labels_appear_as_they_come_and_unite():
-    parts = [pl.DataFrame({"y": y, "z": z}) for y, z in ((["a"], ["b"]), (["c", "a"], ["c", "a"]), ([], []))]
-    accs = [sm.multiclass(y_true="y", y_pred="z").update(p.cast(pl.String)) for p in parts]
-    total = merged_as_a_tree(accs, np.random.default_rng(0))
-    assert total.to_bytes() == evaluated_state(pl.concat(p.cast(pl.String) for p in parts))
-    assert total.finalize().rows("recall")["label"].to_list() == ["a", "b", "c"]
-
-
-def evaluated_state(frame):
-    return sm.multiclass(y_true="y", y_pred="z").update(frame).to_bytes()
 
 
 def test_a_batch_with_labels_of_another_type_is_refused_and_changes_nothing():
@@ -74,14 +61,6 @@ def test_null_labels_are_dropped_whatever_the_type_of_the_batch():
         evaluated(pl.DataFrame({"y": ["a", None], "z": ["a", "a"]}), y_pred="z")
     declared = evaluated(pl.DataFrame({"y": ["a", None], "z": ["a", "a"]}), y_pred="z", labels=["a"], nulls="drop")
     assert declared["rows"].value == 1
-
-
-def test_rows_without_weight_leave_no_trace():
-    acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w")
-    acc.update({"y": ["a", "c", "b"], "z": ["a", "c", "d"], "w": [2.0, 0.0, 0.5]})
-    cells = acc.state.tables["confusion_matrix"].select("actual", "predicted", "count").rows()
-    assert cells == [("a", "a", 2.0), ("b", "d", 0.5)]
-    assert acc.finalize()["accuracy"].value == 0.8
 
 
 def test_integers_booleans_and_categories_are_declared_labels():

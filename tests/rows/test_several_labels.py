@@ -77,17 +77,6 @@ def test_one_label_is_a_binary_task(capacity):
             assert_frame_equal(found.drop("label"), expected.select(found.drop("label").columns), rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
-@pytest.mark.parametrize("seed", range(3))
-def test_bounds_of_averages_hold_the_truth(seed, average):
-    frame = rows(seed, count=1_500)
-    y, p = arrays(frame, TRUE, SCORE)
-    report = sm.multilabel(y_true=TRUE, y_score=SCORE, capacity=16).update(frame).finalize()
-    for name, reference in (("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)):
-        found = report[f"{name}(average={average})"]
-        assert found.lower < reference(y, p, average=average) < found.upper
-
-
 @pytest.mark.parametrize("kind", [pl.List, lambda inner: pl.Array(inner, 3)], ids=["lists", "arrays"])
 def test_lists_are_as_columns(kind):
     frame = rows(2)
@@ -155,15 +144,6 @@ def test_batches_in_which_no_row_is_left_keep_the_fractions_of_others(monkeypatc
     assert acc.finalize()["samples_jaccard"].value == 0.5
 
 
-def test_models_side_by_side_are_as_if_alone():
-    frame = rows(3)
-    other = dict(zip(LABELS, reversed(SCORE.values()), strict=True))
-    both = sm.multilabel(y_true=TRUE, y_score={"one": SCORE, "two": other}).update(frame).finalize().frame
-    for model, scores in (("one", SCORE), ("two", other)):
-        alone = sm.multilabel(y_true=TRUE, y_score=scores).update(frame).finalize().frame
-        assert_frame_equal(both.filter(model=model).drop("model"), alone)
-
-
 def test_a_single_label():
     acc = sm.multilabel(y_true={"a": "y"}, y_score={"a": "p"}).update({"y": [1, 0, 1], "p": [0.9, 0.6, 0.4]})
     report, task = acc.finalize(), sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.6, 0.4]})
@@ -201,9 +181,3 @@ def test_curves_and_operating_points_keep_labels_apart():
             assert report.curve(kind).filter(label=label).drop("label").equals(task.curve(kind))
         point = report.operating_point(maximize="youden_j").filter(label=label).drop("label")
         assert point.equals(task.operating_point(maximize="youden_j"))
-
-
-def test_the_schema_does_not_depend_on_the_data():
-    full, empty = (sm.multilabel(y_true=TRUE, y_score=SCORE).update(f).finalize().frame for f in (rows(), rows()[:0]))
-    assert full.schema == empty.schema
-    assert full.select("label", "threshold", "metric").equals(empty.select("label", "threshold", "metric"))

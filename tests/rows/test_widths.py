@@ -38,13 +38,6 @@ def test_thresholds_are_compared_in_the_type_of_the_scores(width, thresholds):
     assert found == reached(scores, thresholds)
 
 
-def test_a_float32_of_seven_tenths_reaches_them():
-    frame = pl.DataFrame({"y": [1, 1], "p": pl.Series([0.7, 0.6], dtype=pl.Float32)})
-    assert frame["p"][0] < 0.7
-    assert recalls(binary([0.7]).update(frame)) == [frame.select((pl.col("p") >= 0.7).mean()).item()] == [0.5]
-    assert recalls(binary([0.7]).update(frame.cast({"p": pl.Float64}))) == [0.0]
-
-
 def test_each_model_and_label_has_its_own_width():
     frame = pl.DataFrame({"y": [1], "narrow": pl.Series([0.7], dtype=pl.Float32)}).with_columns(
         wide=pl.col("narrow").cast(pl.Float64)

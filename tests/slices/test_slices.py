@@ -217,15 +217,6 @@ def test_models_thresholds_labels_and_groups_are_keys():
         labels.slices("log_loss", label="x")
 
 
-@pytest.mark.thorough
-def test_several_classes():
-    data = rows_of(failing=pl.col("b") == 1).with_columns(z=pl.col("p") > 0.5)
-    data = data.with_columns(pl.col("y", "z").replace_strict({True: "yes", False: "no"}, return_dtype=pl.String))
-    report = sm.multiclass(y_true="y", y_pred="z", by=list(COLUMNS)).update(data).finalize()
-    assert report.slices("accuracy")["slice"].to_list() == ["b = 1"]
-    assert report.slices("recall", label="yes")["slice"].to_list() == ["b = 1"]
-
-
 def test_rows_of_a_unit_are_compared_by_folds():
     """Each user has one error or none, so that repeated rows prove nothing."""
     rng = np.random.default_rng(1)

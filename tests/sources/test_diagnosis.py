@@ -143,30 +143,6 @@ def test_files_with_different_types(suffix):
     assert message(f"a.{suffix}", f"b.{suffix}", f"c.{suffix}") == f"Cannot read c.{suffix}: {how}"
 
 
-def test_types_of_columns_that_are_not_in_use_can_differ():
-    put("a.parquet", PAIR.with_columns(c=1))
-    put("b.parquet", PAIR.with_columns(c=pl.lit("a")))
-    assert sm.evaluate(["a.parquet", "b.parquet"], sm.binary(y_true="y", y_score="p"))["rows"].value == 200
-
-
-@pytest.mark.parametrize(
-    "types",
-    [
-        {"y": (pl.Int8, pl.Int64)},
-        {"y": (pl.UInt32, pl.Int32)},
-        {"y": (pl.UInt8, pl.UInt64), "p": (pl.Float64, pl.Float32)},
-    ],
-)
-def test_numbers_of_different_widths_are_read_in_any_order(types, folder):
-    one, other = folder / "day=1", folder / "day=2"
-    for i, path in enumerate((one, other)):
-        path.mkdir()
-        PAIR.cast({name: kinds[i] for name, kinds in types.items()}).write_parquet(path / "a.parquet")
-    for paths in ([one, other], [other, one]):
-        report = sm.evaluate([f"{path}/a.parquet" for path in paths], sm.binary(y_true="y", y_score="p", by="day"))
-        assert report.rollup().get("rows").value == 200
-
-
 @pytest.mark.parametrize(
     ("columns", "how"),
     [

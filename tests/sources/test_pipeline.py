@@ -67,23 +67,11 @@ def test_every_source_gives_the_same_report(source, workers, folder):
     assert_frame_equal(found, EXPECTED, rel_tol=1e-12)
 
 
-def test_workers_do_not_change_a_count():
-    one, many = (sm.accumulate(DATA, task(), workers=n).to_arrow() for n in (1, 4))
-    for column in ("row_counts", "confusion_counts", "score_histogram"):
-        assert one[column].equals(many[column])
-
-
 def test_several_tasks_share_a_pass():
     batches = (DATA[n : n + 500] for n in range(0, SIZE, 500))
     reports = sm.evaluate(batches, {"all": sm.binary(y_true="y", y_score="p"), "by country": task()})
     assert_frame_equal(reports["by country"].frame, EXPECTED, rel_tol=1e-12)
     assert reports["all"]["rows"].value == SIZE
-
-
-def test_evaluate_leaves_the_accumulator_empty():
-    acc = task()
-    sm.evaluate(DATA, acc)
-    assert acc.seen == 0
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, RuntimeError])
@@ -226,7 +214,6 @@ def test_a_reader_of_an_arrow_stream_is_streamed():
     assert sm.accumulate(reader, task()).seen == SIZE
 
 
-COUNTED = sm.binary(y_true="y", y_score="p", metrics=["rows"])
 PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
 
 
@@ -244,18 +231,6 @@ def test_folders_that_name_columns(tmp_path):
         ]
 
 
-def test_files_of_narrower_numbers_and_more_columns(tmp_path):
-    PAIR.write_parquet(tmp_path / "a.parquet")
-    PAIR.cast({"p": pl.Float32, "y": pl.Int8}).with_columns(more=1).write_parquet(tmp_path / "b.parquet")
-    assert sm.evaluate(tmp_path, COUNTED)["rows"].value == 4
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_separators_of_csv(separator, tmp_path):
-    PAIR.write_csv(tmp_path / "a[1].csv", separator=separator)
-    assert sm.evaluate(tmp_path / "a[1].csv", COUNTED)["rows"].value == 2
-
-
 def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     table, path = DATA.to_arrow(), tmp_path / "a.parquet"
     DATA.write_parquet(path)
@@ -269,11 +244,6 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     for source, name in ((dataset, "dataset"), (cut, "reader"), (DATA["y"], "Series")):
         with pytest.raises(sm.SourceError, match=f"Cannot read the {name}: "):
             sm.evaluate(source, task())
-
-
-def test_there_is_a_worker():
-    with pytest.raises(sm.SpecificationError, match="workers= must be an integer of at least 1, got 0"):
-        sm.evaluate(PAIR, COUNTED, workers=0)
 
 
 @pytest.mark.parametrize("confidence", [None, 0.9])

@@ -357,26 +357,6 @@ def test_a_file_that_cannot_be_read_is_named_among_others(tmp_path):
         rows(tmp_path)
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-@pytest.mark.parametrize("kind", ["unit", "coding", "null"])
-def test_parquet_files_of_other_units_or_codings_are_read_as_batches_are(kind, order, tmp_path):
-    times = pl.Series([datetime(2026, 1, 1), datetime(2026, 1, 2)])
-    text = pl.Series(["a", "b"])
-    columns = {
-        "unit": (times.dt.cast_time_unit("ms"), times.dt.cast_time_unit("ns")),
-        "coding": (text, text.cast(pl.Categorical)),
-        "null": (text, pl.Series([None, None])),
-    }[kind]
-    batches = [PAIR.with_columns(g=columns[i]) for i in order]
-    for number, batch in enumerate(batches):
-        batch.write_parquet(tmp_path / f"{number}.parquet")
-    found, expected = (
-        sm.evaluate(source, sm.binary(y_true="y", y_score="p", by="g"), metrics=["rows"]).frame
-        for source in (tmp_path, batches)
-    )
-    assert found.equals(expected)
-
-
 @pytest.mark.parametrize("order", [(None, "UTC"), ("UTC", None)])
 def test_files_with_and_without_a_time_zone_are_not_mixed(order, tmp_path):
     for number, zone in enumerate(order):

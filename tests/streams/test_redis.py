@@ -228,11 +228,6 @@ def test_what_is_lost_is_said_of_old_servers(client, monkeypatch):
         stream(client).read(offset("2-0"), 0.01)
 
 
-def test_lost_is_one_of_two_words(client):
-    with pytest.raises(sm.SpecificationError, match="lost= must be 'raise' or 'warn', got 'ignore'"):
-        stream(client, lost="ignore")
-
-
 def consumer(socket, folder, size):
     import redis
 
