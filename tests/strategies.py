@@ -9,7 +9,7 @@ import streammetrics as sm
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
 from streammetrics.state import tables as state
-from streammetrics.statistics.counters import tables
+from streammetrics.statistics import tables
 from streammetrics.statistics.view import with_weighted
 
 

@@ -22,7 +22,7 @@ from streammetrics.rows.frames import has_values, joint_types
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.content import data_types
 from streammetrics.statistics import ConfusionMatrix
-from streammetrics.statistics.counters.sums import Sums
+from streammetrics.statistics.summed import Sums
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 

@@ -1,6 +1,6 @@
 """Quantiles and shares computed from a t-digest, with bounds that hold for any distribution.
 
-A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.statistics.counters.tdigest`). A
+A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.statistics.tdigest`). A
 centroid represents rows between ``min`` and ``max``. Moving all of them down to ``min`` raises no order statistic, and
 moving them up to ``max`` lowers none. The true order statistic therefore lies between those of the ``min`` and of the
 ``max`` values.

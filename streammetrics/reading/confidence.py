@@ -84,7 +84,7 @@ def _reason(metric: Metric, statistic: Statistic, sample: Sample, state: State) 
 
 def _is_known(statistic: Statistic, table: pl.DataFrame) -> bool:
     """Whether the table has all sums that states of earlier versions lack."""
-    later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
+    later = [c for c in (*statistic.twins.values(), *statistic.checks.later) if c in table.columns]
     undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
     whole = table.filter(~undefined)
     return not any(whole[c].is_nan().any() for c in later)

@@ -145,7 +145,7 @@ def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metri
     if not metrics:
         return found
     lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
-    if statistic.unbounded:
+    if statistic.checks.unbounded:
         far = too_large(state.table(statistic), statistic, len(state.labels_of(statistic)))
         lacking = pl.concat([lacking, far])
     if lacking.is_empty():

@@ -62,7 +62,7 @@ def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) ->
 
     Groups with unknown squared weights, as in states of earlier versions, or infinite ones, are dropped.
     """
-    held = statistic.held, [statistic.twins[c] for c in statistic.held]
+    held = statistic.checks.rows, [statistic.twins[c] for c in statistic.checks.rows]
     weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in held)
     scale, scaled = pl.col("scale"), {c: twin for c, twin in statistic.twins.items() if c not in statistic.means}
     return (

@@ -14,6 +14,7 @@ from streammetrics.state.tables import State, roll_up, select
 from streammetrics.statistics import GROUP, RowCounts
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.statistic import is_weighted
+from streammetrics.statistics.view import PAIR
 
 SIDES = ("a", "b")
 
@@ -71,7 +72,8 @@ class SameRows:
 
     def _of_same_rows(self, table: pl.DataFrame, statistic: Paired) -> pl.DataFrame:
         total = pl.sum_horizontal(statistic.counts).sum().alias("rows")
-        rows = table.group_by(GROUP, *statistic.again).agg(total).group_by(GROUP).agg(pl.max("rows"))
+        per = (key for key in statistic.checks.per if key != PAIR)
+        rows = table.group_by(GROUP, *per).agg(total).group_by(GROUP).agg(pl.max("rows"))
         for state in (self.a, self.b):
             rows = rows.join(state.tables[RowCounts.name], on=[GROUP, "rows"], how="semi")
         return table.join(rows, on=GROUP, how="semi", maintain_order="left")

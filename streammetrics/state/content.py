@@ -20,8 +20,8 @@ from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, with_other
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.counters.counter import Counter
-from streammetrics.statistics.counters.squares import WithSquares
+from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.squares import WithSquares
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.summed import Summed

@@ -28,7 +28,7 @@ def together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def too_large(table: pl.DataFrame, statistic: Statistic, labels: int) -> pl.DataFrame:
     """Return the groups in which sums of a statistic exceed the largest float."""
-    finite = [pl.col(column).is_finite() for column in statistic.unbounded]
+    finite = [pl.col(column).is_finite() for column in statistic.checks.unbounded]
     found = table.filter(~pl.all_horizontal(pl.lit(True), *finite))
     note = "sums exceed the largest float; rescale the column"
     return found.select(

@@ -22,9 +22,8 @@ from streammetrics.state import missing
 from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
-from streammetrics.statistics.counters.paired import PAIR
+from streammetrics.statistics.checks import ROUNDING
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.statistics.statistic import ROUNDING
 from streammetrics.system.lazy import pa
 
 
@@ -129,13 +128,15 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     table = _as_today(statistic.with_floats(table), cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
     squares = [  # NaN in states of earlier versions
-        pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.signed
+        pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.checks.signed
     ]
-    valid = pl.all_horizontal(statistic.valid(), statistic.valid_for(roles.labels), *squares)
+    valid = pl.all_horizontal(statistic.valid(roles.labels), *squares)
     if labels:
         valid &= pl.col(LABEL) < labels
     if roles.sample_weight is None and statistic.decimals:
-        valid &= pl.all_horizontal(pl.col(c).sum() < LARGEST for c in statistic.decimals if c not in statistic.added)
+        valid &= pl.all_horizontal(
+            pl.col(c).sum() < LARGEST for c in statistic.decimals if c not in statistic.checks.later
+        )
     wrong = table.filter(~valid.fill_null(False))
     if wrong.height:
         raise StateError(
@@ -157,7 +158,7 @@ def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Stat
 
 def _later(statistic: Statistic) -> dict[str, float]:
     """Fields that states of earlier versions do not have, with the values used instead."""
-    return {**statistic.added, **dict.fromkeys(statistic.twins.values(), nan)}
+    return {**statistic.checks.later, **dict.fromkeys(statistic.twins.values(), nan)}
 
 
 def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
@@ -190,8 +191,9 @@ def _require_equal_rows(
         raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
     known, rounding = np.full(len(total), roles.sample_weight is None), ROUNDING * (roles.sample_weight is not None)
-    for statistic in (s for s in statistics if s.held):
-        held, (fewest, most) = statistic.rows_held(tables[statistic.name]), np.zeros((2, len(total)))
+    for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
+        held = statistic.checks.rows_of_groups(tables[statistic.name])
+        fewest, most = np.zeros((2, len(total)))
         if statistic.of_label and roles.labels:
             held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
         groups = held[GROUP].to_numpy()
@@ -200,14 +202,8 @@ def _require_equal_rows(
         counted[missing.lacking(lacking, statistic).to_numpy()] = False
         first = counted & ~known  # of the tables that contain the weight of a group
         total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
-        low, high = total * (1 - rounding), total * (1 + rounding)
+        low, high = total * (0 if statistic.checks.some else 1 - rounding), total * (1 + rounding)
         if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
-            raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
-    for statistic in (s for s in statistics if s.decimals and not s.held and roles.sample_weight is None):
-        table = tables[statistic.name]  # of pairs of models, which share some of the rows
-        shared = pl.sum_horizontal(pl.col(statistic.counts).cast(pl.Float64)).sum()
-        pairs = table.group_by(GROUP, *statistic.keys.keys() & {PAIR}).agg(rows=shared)
-        if wrong := pairs.filter(pairs["rows"] > pl.Series(total).gather(pairs[GROUP]))[GROUP].n_unique():
             raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 
 

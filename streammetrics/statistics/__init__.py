@@ -10,11 +10,8 @@ from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.pair_histograms import PairHistograms
-from streammetrics.statistics.paired_class_losses import PairedClassLosses
-from streammetrics.statistics.paired_errors import PairedErrors
-from streammetrics.statistics.paired_losses import PairedLosses
-from streammetrics.statistics.paired_matches import PairedMatches
-from streammetrics.statistics.paired_outcomes import PairedOutcomes
+from streammetrics.statistics.paired_differences import PairedClassLosses, PairedErrors, PairedLosses
+from streammetrics.statistics.paired_outcomes import PairedMatches, PairedOutcomes
 from streammetrics.statistics.paired_scores import PairedScores
 from streammetrics.statistics.predicted_counts import PredictedCounts
 from streammetrics.statistics.probability_loss import ProbabilityLoss

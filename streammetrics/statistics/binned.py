@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from streammetrics.arguments import whole
 from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.roles import several
-from streammetrics.statistics.counters.bins import fit
+from streammetrics.statistics.bins import fit
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
 
@@ -66,10 +67,14 @@ class Binned(Statistic):
         """
         return replace(self, capacity=max(self.capacity, CAPACITY))
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
-        return super().valid() & known & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
+        return (
+            super().valid(labels)
+            & known
+            & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
+        )
 
     def _possible(self, cells: pl.Series) -> pl.Series:
         bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from streammetrics import core
 from streammetrics.arguments import whole
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import ROUNDING, at_most
+from streammetrics.statistics.checks import ROUNDING, Checks, at_most
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
@@ -45,12 +45,11 @@ class CalibrationBins(Summed):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
     counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
-    held: ClassVar[tuple[str, ...]] = ("weight",)
-    limits: ClassVar[Mapping[str, float]] = {"pos": 1, "score_sum": 1, "score_square_sum": 1, "pos_score_sum": 1}
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
     decimals: ClassVar[tuple[str, ...]] = sums
     squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
+    checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, least=1, most=1_000_000))
@@ -68,6 +67,10 @@ class CalibrationBins(Summed):
     def cell_layout(self) -> tuple[int, int]:
         """The number of rows, and the sums of scores and their squares."""
         return 1, 2
+
+    def axes(self, labels: int) -> tuple[int, ...]:
+        """Bins."""
+        return (self.bins,)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each bin and class."""
@@ -98,12 +101,11 @@ class CalibrationBins(Summed):
             observed_rate=pl.col("pos") / pl.col("weight"),
         )
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         low, high = ((pl.col("bin") + i) / self.bins * pl.col("weight") for i in (0, 1))
         return pl.all_horizontal(
-            super().valid(),
-            pl.col("bin").is_between(0, self.bins - 1),
+            super().valid(labels),
             pl.col("score_sum") >= low * (1 - ROUNDING),
             *(at_most(column, high) for column in self.sums),
         )

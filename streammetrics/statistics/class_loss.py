@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import polars as pl
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 
 
@@ -29,21 +29,15 @@ class ClassLoss(Losses):
 
     name: ClassVar[str] = "class_loss"
     kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("class_weight",)
-    held: ClassVar[tuple[str, ...]] = counts
     squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
-    limits: ClassVar[Mapping[str, float]] = dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True))
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """Values of each class."""
-        return len(rows.score), self.cell_width(rows)
+    def axes(self, labels: int) -> tuple[int, ...]:
+        """Classes."""
+        return (labels,)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each class: shape (groups, classes, width)."""
         core.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
-
-    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Label numbers are below the number of labels."""
-        return pl.col("actual") < len(labels)

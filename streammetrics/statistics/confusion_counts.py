@@ -11,6 +11,7 @@ from streammetrics.core.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -34,7 +35,7 @@ class ConfusionCounts(Thresholded):
     name: ClassVar[str] = "confusion_counts"
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
     squared: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 

@@ -12,8 +12,9 @@ import polars as pl
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
-from streammetrics.statistics.counters.tables import Tables
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.tables import Tables
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few
 
@@ -51,7 +52,7 @@ class ConfusionMatrix(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
     squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class ConfusionMatrix(Statistic):
 
     def counter(self, weighted: bool) -> Tables:
         """Counts of cells."""
-        return Tables(self)
+        return Tables(self.observe, self.merge)
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """Counts of the cells that occur."""
@@ -96,13 +97,10 @@ class ConfusionMatrix(Statistic):
         label = found.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
 
-    def valid(self) -> pl.Expr:
-        """Whether a row of a table read from a file is valid."""
-        return super().valid() & pl.col("actual").is_not_null() & pl.col("predicted").is_not_null()
-
-    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Labels are among those declared."""
-        return pl.all_horizontal(pl.col("actual", "predicted").is_in(labels)) if labels else pl.lit(True)
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a row of a table read from a file is valid: labels are among those declared, if any are."""
+        both = pl.col("actual", "predicted")
+        return super().valid(labels) & pl.all_horizontal(both.is_in(labels) if labels else both.is_not_null())
 
     def views(self) -> tuple[View, ...]:
         """Views of all labels together, and one-vs-rest of each label."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import polars as pl
 
@@ -11,10 +12,11 @@ from streammetrics.arguments import whole
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.counters import tdigest
-from streammetrics.statistics.counters.tables import Tables
+from streammetrics.statistics import tdigest
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.tables import Tables
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
@@ -45,7 +47,7 @@ class TDigest(Statistic):
 
     name: ClassVar[str] = "tdigest"
     counts: ClassVar[tuple[str, ...]] = ("weight",)
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
     depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class TDigest(Statistic):
 
     def counter(self, weighted: bool) -> Tables:
         """Centroids of chunks."""
-        return Tables(self)
+        return Tables(self.observe, self.merge)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table."""
@@ -93,7 +95,7 @@ class TDigest(Statistic):
         [view] = super().views()
         return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         weight = pl.col("weight")
         ordered = pl.col("mean").is_between("min", "max") & pl.col("max").is_not_nan()

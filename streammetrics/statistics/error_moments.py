@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +30,9 @@ from streammetrics.core.moments import (
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.counters.moments import Moments
-from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
+from streammetrics.statistics.checks import ROUNDING, Checks, at_most
+from streammetrics.statistics.moments import Moments
+from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, exact
 
 Starts = NDArray[np.integer[Any]]
@@ -115,13 +115,13 @@ class ErrorMoments(Statistic):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
-    held: ClassVar[tuple[str, ...]] = counts
-    added: ClassVar[Mapping[str, float]] = MappingProxyType(
-        dict.fromkeys(RESTS, 0.0) | dict.fromkeys((*HIGHER_MOMENTS, *LATER), nan)
-    )
-    signed: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS)
     means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
-    unbounded: ClassVar[tuple[str, ...]] = SUMMED
+    checks: ClassVar[Checks] = Checks(
+        rows=counts,
+        later=dict.fromkeys(RESTS, 0.0) | dict.fromkeys((*HIGHER_MOMENTS, *LATER), nan),
+        signed=(*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS),
+        unbounded=SUMMED,
+    )
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -150,7 +150,7 @@ class ErrorMoments(Statistic):
 
     def counter(self, weighted: bool) -> Moments:
         """Moments of blocks."""
-        return Moments(self)
+        return Moments(self.reduce, self.tabulate, self.merge)
 
     def reduce(self, rows: Rows) -> Floats:
         """The value columns of a block of rows, and their twins if rows are weighted: shape (columns, groups)."""
@@ -243,7 +243,7 @@ class ErrorMoments(Statistic):
         lost = {c: few & POSITIVE[c] for c, few in small.items()}
         return exact(table.with_columns(pl.when(~gone).then(c).otherwise(nan).alias(c) for c, gone in lost.items()))
 
-    def valid(self) -> Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> Expr:
         """Whether a row of a table read from a file is valid. NaN is."""
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
@@ -254,8 +254,8 @@ class ErrorMoments(Statistic):
             at_most("error_fourth_sum", weight * largest**4),
         ]
         return pl.all_horizontal(
-            *(pl.col(c).is_not_null() for c in self.signed),
-            *(pl.col(c) >= 0 for c in self.columns if c not in self.signed),
+            *(pl.col(c).is_not_null() for c in self.checks.signed),
+            *(pl.col(c) >= 0 for c in self.columns if c not in self.checks.signed),
             WEIGHT.is_finite(),
             (WEIGHT == 0) | pl.all_horizontal(*ordered, *within),
         )

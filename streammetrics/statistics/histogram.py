@@ -14,7 +14,8 @@ from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.counters.bins import Bins, Read
+from streammetrics.statistics.bins import Bins, Read
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
@@ -44,7 +45,7 @@ class Histogram(Binned):
 
     name: ClassVar[str] = "histogram"
     counts: ClassVar[tuple[str, ...]] = ("count",)
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
     squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class ErrorHistogram(Binned):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("count",)
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
     squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:

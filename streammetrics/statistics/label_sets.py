@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from streammetrics import core
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import at_most
+from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 
 
@@ -47,24 +44,21 @@ class LabelSets(Summed):
     kind: ClassVar[Kind | None] = "multilabel"
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
-    held: ClassVar[tuple[str, ...]] = ("row_weight",)
-    limits: ClassVar[Mapping[str, float]] = {"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1}
     sums: ClassVar[tuple[str, ...]] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
     decimals: ClassVar[tuple[str, ...]] = ("jaccard_sum", "jaccard_square_sum")
-    added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(sums[1:], nan))
     squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
+    checks: ClassVar[Checks] = Checks(
+        rows=("row_weight",),
+        most={"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1},
+        later=dict.fromkeys(sums[1:], nan),
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
             raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
 
-    @property
-    def cell_layout(self) -> tuple[int, int]:
-        """Number of counts and of sums in a cell. Squares of label errors are integers, and so are counted."""
-        return len(self.counts) + 1, len(self.decimals)
-
-    def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Sums over the rows of each group: shape (groups, width)."""
+    def values(self, rows: Rows) -> dict[str, Any]:
+        """Matches and errors of each row. Squares of label errors are integers."""
         predicted = rows.predicted or tuple(
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
         )
@@ -74,24 +68,17 @@ class LabelSets(Summed):
             both += true & found
             either += true | found
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
-        counts = np.stack([np.ones_like(wrong), wrong == 0, wrong, np.full_like(wrong, len(rows.truth)), wrong**2])
-        values = np.stack([jaccard, jaccard**2])
-        if rows.weight is None:
-            core.add_runs(out[:, : len(counts)], counts, rows.runs)
-            core.add_sums(out[:, len(counts) :], values, rows.runs)
-        else:
-            core.add_runs(out, np.concatenate([counts, values]) * rows.weight, rows.runs)
+        return {
+            "row_weight": np.ones_like(wrong),
+            "exact_match": wrong == 0,
+            "label_errors": wrong,
+            "label_decisions": np.full_like(wrong, len(rows.truth)),
+            "jaccard_sum": jaccard,
+            "label_error_square_sum": wrong**2,
+            "jaccard_square_sum": jaccard**2,
+        }
 
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """One row per group."""
-        names = (*self.counts, "label_error_square_sum", *self.decimals)
-        columns = dict(zip(names, self.read_cells(values), strict=True))
-        return self.table(weighted, group=np.arange(len(values)), **columns)
-
-    def valid(self) -> pl.Expr:
-        """Whether a row of a table read from a file is valid."""
-        return super().valid() & at_most("label_errors", pl.col("label_decisions"))
-
-    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Each row has one decision per label."""
-        return at_most("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a row of a table read from a file is valid: each row has one decision per label."""
+        decisions = at_most("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))
+        return super().valid(labels) & decisions & at_most("label_errors", pl.col("label_decisions"))

@@ -16,8 +16,9 @@ from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.counters.bins import empty, fit
-from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.bins import empty, fit
+from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
@@ -56,8 +57,7 @@ class PairHistograms(Binned):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
     counts: ClassVar[tuple[str, ...]] = ("count",)
-    held: ClassVar[tuple[str, ...]] = counts
-    again: ClassVar[tuple[str, ...]] = ("scored",)
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
 
     def counter(self, weighted: bool) -> PairCounter:
         """Counts by bin and class."""
@@ -77,9 +77,9 @@ class PairHistograms(Binned):
             of_score // scores, "shift", "bin", "count", scored=of_score % scores, actual=pl.col(GROUP) % classes
         ).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
-    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Label numbers are below the number of labels."""
-        return pl.max_horizontal("scored", "actual") < len(labels)
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a row of a table read from a file is valid: label numbers are below the number of labels."""
+        return super().valid(labels) & (pl.max_horizontal("scored", "actual") < len(labels))
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The pairs of classes with the rows of coarse bins tied, in the best order, and in the worst."""

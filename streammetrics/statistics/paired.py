@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from streammetrics.core import Codes
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Pair
+from streammetrics.rows.arrays import Pair, Rows
 from streammetrics.rows.roles import Kind, Roles
-from streammetrics.statistics.counters.paired import PAIR
-from streammetrics.statistics.counters.paired import Paired as PairedCounter
+from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import View
+from streammetrics.statistics.view import GROUP, PAIR, View
 
 MANY = 4  # models; of more, each is paired with the first only
 
@@ -73,9 +71,9 @@ class Paired(Statistic):
         """No views, since metrics are of one model."""
         return ()
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
-        return super().valid() & (pl.col(PAIR) < len(self.pairs))
+        return super().valid(labels) & (pl.col(PAIR) < len(self.pairs))
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, in this order, or None if they are not one of its pairs."""
@@ -93,15 +91,41 @@ class Paired(Statistic):
 class PairedSums(Paired, Summed):
     """A paired statistic that sums values of rows in the same cells for every group."""
 
-    def counter(self, weighted: bool) -> PairedCounter:
+    def counter(self, weighted: bool) -> PairCounters:
         """A counter of the cells for each pair."""
-        return PairedCounter(self.pairs, partial(Summed.counter, self, weighted))
+        return PairCounters(self.pairs, partial(Summed.counter, self, weighted))
 
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The counts and sums of a pair, in the groups that have rows of it."""
-        group = np.flatnonzero(values.any(axis=1))
-        return self.table(
-            weighted, group=group, **dict(zip((*self.counts, *self.sums), self.read_cells(values[group]), strict=True))
+
+@dataclass
+class PairCounters(Counter):
+    """One counter per pair of models, by the groups of the first model. ``make`` creates an empty counter."""
+
+    pairs: Sequence[Pair]
+    make: Callable[[], Counter]
+    counters: list[Counter] = field(init=False)
+    known: list[int] = field(init=False)  # number of groups of each counter, which gets only groups of its first model
+
+    def __post_init__(self) -> None:
+        self.counters, self.known = [self.make() for _ in self.pairs], [0] * len(self.pairs)
+
+    def add(self, rows: Rows, groups: int) -> None:
+        """Count more rows if their model is the first of a pair."""
+        for i, pair in enumerate(self.pairs):
+            if pair in rows.beside:
+                self.counters[i].add(replace(rows.beside[pair], numbers=rows.numbers), groups)
+                self.known[i] = groups
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Add the rows of another counter."""
+        for i, more in enumerate(other.counters):
+            self.counters[i].absorb(more, numbers[: other.known[i]], groups)
+            self.known[i] = groups
+
+    def table(self) -> pl.DataFrame:
+        """Return the concatenated tables of all pairs, with the number of the pair."""
+        return pl.concat(
+            counter.table().select(GROUP, pl.lit(i, pl.UInt32).alias(PAIR), pl.exclude(GROUP))
+            for i, counter in enumerate(self.counters)
         )
 
 

@@ -1,4 +1,4 @@
-"""The decisions of two models on the same rows."""
+"""Joint outcomes of two models on the same rows: their decisions, and whether they are right."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.core.definition.pairs import OUTCOMES
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.paired import PAIR
+from streammetrics.rows.roles import Kind
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded
+from streammetrics.statistics.view import PAIR
 
 # By decision of a, decision of b, label.
 CELLS = ("tn_tn", "fn_fn", "tn_fp", "fn_tp", "fp_tn", "tp_fn", "fp_fp", "tp_tp")
@@ -47,6 +49,7 @@ class PairedOutcomes(PairedSums, Thresholded):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
     counts: ClassVar[tuple[str, ...]] = CELLS
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
 
     def __post_init__(self) -> None:
         Thresholded.__post_init__(self)
@@ -70,15 +73,47 @@ class PairedOutcomes(PairedSums, Thresholded):
         """Counts at each threshold, in the groups that have rows of the pair."""
         group = np.flatnonzero(values.any(axis=(1, 2)))
         thresholds = self.thresholds or (None,)
-        counts = values[group].reshape(-1, OUTCOMES).T
-        return self.table(
-            weighted,
-            group=np.repeat(group, len(thresholds)),
-            threshold=[*thresholds] * len(group),
-            **dict(zip(CELLS, counts, strict=True)),
-        )
+        counts = dict(zip(CELLS, values[group].reshape(-1, OUTCOMES).T, strict=True))
+        group = np.repeat(group, len(thresholds))
+        return self.table(weighted, group=group, threshold=[*thresholds] * (len(group) // len(thresholds)), **counts)
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""
         turned = {cell: "_".join(reversed(cell.split("_"))) for cell in CELLS}
         return table.rename(turned).select(table.columns)
+
+
+class PairedMatches(PairedSums):
+    """Number of rows that both, one, or none of two models predict correctly, for pairs of models.
+
+    Keys: ``pair`` (number of the pair). Values: ``both_right``, ``one_right`` (only the first model), ``other_right``,
+    and ``none_right``. Rows without a prediction of both models are skipped. Merges bit for bit if rows have no
+    weights.
+
+    `Report.compare` computes confidence intervals for differences of multiclass accuracy from it. `multiclass` includes
+    it for several models without weights and units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: If a pair does not have two different models.
+
+    >>> PairedMatches([("new", "old")])
+    PairedMatches(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_matches"
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    counts: ClassVar[tuple[str, ...]] = ("both_right", "one_right", "other_right", "none_right")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
+
+    def values(self, rows: Rows) -> dict[str, Any]:
+        """Whether each model is correct."""
+        one, other = (predicted == rows.truth[0] for predicted in rows.predicted)
+        return dict(zip(self.counts, (one & other, one & ~other, other & ~one, ~(one | other)), strict=True))
+
+    def turned(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table for two models, with the models swapped."""
+        return table.rename({"one_right": "other_right", "other_right": "one_right"}).select(table.columns)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,12 +16,11 @@ from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.counters.bins import Bins, fit
-from streammetrics.statistics.counters.paired import PAIR
-from streammetrics.statistics.counters.paired import Paired as PairedCounter
-from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.bins import Bins, fit
+from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.paired import PairCounters, Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
-from streammetrics.statistics.view import GROUP
+from streammetrics.statistics.view import GROUP, PAIR
 
 CELLS = 4_096
 PLANE = Lattice("real")  # domain of the keys of pairs of scores
@@ -62,6 +62,7 @@ class PairedScores(Paired):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), **Binned.keys}
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,9 +72,9 @@ class PairedScores(Paired):
         """Whether scores must lie in [0, 1]."""
         return self.domain == "probability"
 
-    def counter(self, weighted: bool) -> PairedCounter:
+    def counter(self, weighted: bool) -> PairCounters:
         """Counts by cell."""
-        return PairedCounter(self.pairs, lambda: Bins(self._read, PLANE, self.capacity, 2, weighted))
+        return PairCounters(self.pairs, lambda: Bins(self._read, PLANE, self.capacity, 2, weighted))
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         keys, (one, other) = np.empty(rows.size, dtype=np.int64), rows.score
@@ -88,11 +89,11 @@ class PairedScores(Paired):
         both = cells.select(pl.col(GROUP) // pairs, "shift", "bin", *self.counts, pair=pl.col(GROUP) % pairs)
         return both.select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
         on_plane = pl.struct("shift", "bin").map_batches(_on_plane, return_dtype=pl.Boolean)
-        return super().valid() & known & on_plane
+        return super().valid(labels) & known & on_plane
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, with ``one`` and ``other``, the order of the cells along each score."""

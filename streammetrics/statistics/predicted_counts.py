@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -31,7 +32,7 @@ class PredictedCounts(Thresholded):
 
     name: ClassVar[str] = "predicted_counts"
     counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
     squared: ClassVar[tuple[str, ...]] = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.summed import Summed
 
 LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
@@ -21,18 +20,13 @@ LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a s
 class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
     decimals: ClassVar[tuple[str, ...]] = sums
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
         return True
-
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table, with a row for each class that has rows."""
-        group, actual = np.nonzero(values[..., 0])
-        columns = dict(zip((*self.counts, *self.sums), self.read_cells(values[group, actual]), strict=True))
-        return self.table(weighted, group=group, actual=actual, **columns)
 
 
 class ProbabilityLoss(Losses):
@@ -49,22 +43,16 @@ class ProbabilityLoss(Losses):
 
     name: ClassVar[str] = "probability_loss"
     kind: ClassVar[Kind | None] = "binary"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
     counts: ClassVar[tuple[str, ...]] = ("weight",)
-    held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
     squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
-    limits: ClassVar[Mapping[str, float]] = dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True))
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """Values of each class."""
-        return 2, self.cell_width(rows)
+    def axes(self, labels: int) -> tuple[int, ...]:
+        """Negatives and positives."""
+        return (2,)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each class: shape (groups, 2, width)."""
         core.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
-
-    def valid(self) -> pl.Expr:
-        """Whether a row of a table read from a file is valid."""
-        return super().valid() & pl.col("actual").is_in([0, 1])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.sums import Sums
-from streammetrics.statistics.summed import Summed
+from streammetrics.statistics.summed import Summed, Sums
 
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it
 
@@ -28,7 +28,7 @@ class RowCounts(Summed):
     counts: ClassVar[tuple[str, ...]] = ("rows", "dropped")
 
     def counter(self, weighted: bool) -> Sums:
-        """Counts of rows and of dropped rows."""
+        """Counts of rows and of dropped rows, without weights."""
         return Sums(self, weighted, integers=True)
 
     def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
@@ -37,9 +37,9 @@ class RowCounts(Summed):
         if rows.dropped.any():
             out[rows.numbers, 1] += rows.dropped
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
-        return super().valid() & (pl.max_horizontal(self.counts) <= COUNTABLE)
+        return super().valid(labels) & (pl.max_horizontal(self.counts) <= COUNTABLE)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table: integers even if rows have weights."""

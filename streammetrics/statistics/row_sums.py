@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import core
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import STATISTICS
 from streammetrics.statistics.summed import Summed
 
@@ -59,9 +58,7 @@ class RowSums(Summed):
     inputs: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
-    unbounded: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = ()
-    bounded_sums: ClassVar[bool] = False
     _arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -87,22 +84,14 @@ class RowSums(Summed):
         given = {name: np.asarray(value) for name, value in cls().of_rows(**dict.fromkeys(wanted, np.ones(1))).items()}
         cls.columns = tuple(given)
         cls.counts = tuple(name for name, value in given.items() if value.dtype.kind in "bui")
-        cls.sums = cls.unbounded = tuple(name for name in given if name not in cls.counts)
+        cls.sums = tuple(name for name in given if name not in cls.counts)
+        cls.checks = Checks(unbounded=cls.sums)
         for other in STATISTICS.values():
             shared = {*other.keys, *other.counts, *other.sums}.intersection(given)
             if shared and not issubclass(other, RowSums):
                 raise SpecificationError(
                     f"{other.__name__} already has a column {min(shared)!r}. Rename the column of {cls.__name__}."
                 )
-
-    def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Sums of each column: shape (groups, columns)."""
-        values = np.stack([*self.values(rows).values()], dtype=out.dtype, casting="unsafe")
-        core.add_runs(out, values if rows.weight is None else values * rows.weight, rows.runs)
-
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """A row for each group."""
-        return self.table(weighted, group=np.arange(len(values)), **dict(zip(self.columns, values.T, strict=True)))
 
     def require(self, rows: Rows) -> None:
         """Reject values that are not finite numbers."""

@@ -10,8 +10,9 @@ import polars as pl
 from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
+from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
-from streammetrics.statistics.counters.bins import Bins
+from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.view import GROUP
 from streammetrics.text.decimals import percentage
 
@@ -44,7 +45,7 @@ class ScoreHistogram(Binned):
     kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
-    held: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
     squared: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 

@@ -5,31 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import polars as pl
 
 from streammetrics.core.lattice import Lattice
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.codes import ascending, summed
+from streammetrics.rows.codes import summed
 from streammetrics.rows.exact_sums import DECIMAL, to_decimals, to_floats
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
-from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
-ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one
 STATISTICS: dict[str, type[Statistic]] = {}  # by name, as in saved states
 
 
 def class_name(statistic: type) -> str:
     """The name of a class and of its module."""
     return f"{statistic.__module__}.{statistic.__qualname__}"
-
-
-def at_most(value: str, limit: pl.Expr) -> pl.Expr:
-    """Whether a sum is at most a limit, up to rounding. True for NaN."""
-    return (pl.col(value) <= limit + ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()
 
 
 @dataclass(frozen=True)
@@ -47,17 +41,12 @@ class Statistic(ABC):
     - ``roles``: the columns it requires, such as ``y_true`` and ``y_score``;
     - ``keys``, and ``kept``, the keys that reports show; metrics aggregate over the others;
     - ``support``: an expression for the number of rows with the label, for tables by label;
-    - ``counts`` (integers, or sums of weights) and ``sums`` (Float64);
+    - ``counts`` (integers, or sums of weights), ``sums`` (Float64), and ``means``, which do not grow with the weights;
     - ``decimals``: the sums that tables of unweighted rows hold as exact decimals, which merge bit for bit. What a row
       adds to them is bounded. Metrics are computed from floats;
-    - ``held``: the counts whose sum over all cells of a group is its number of rows, or their weight. If rows are
-      counted several times, such as once per threshold, this holds for each value of the keys ``again``;
-    - ``limits``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
-    - ``added``: columns that states of earlier versions lack, with the values used instead;
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
       names end in ``_w2``;
-    - ``signed``: values that can be negative; ``means``: values that do not grow with the weights;
-    - ``unbounded``: values that can exceed the largest float, so that metrics of the group are undefined;
+    - ``checks``: what a table that is read from a file must satisfy;
     - ``inputs``: additional numeric columns, which become keyword arguments of the accumulator;
     - ``depends_on_order``: whether its table depends on the order of rows and merges, as for a sketch. Its bounds hold
       for any order.
@@ -72,14 +61,9 @@ class Statistic(ABC):
     sums: ClassVar[tuple[str, ...]] = ()
     decimals: ClassVar[tuple[str, ...]] = ()
     support: ClassVar[pl.Expr | None] = None
-    held: ClassVar[tuple[str, ...]] = ()
-    again: ClassVar[tuple[str, ...]] = ()
-    limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
-    added: ClassVar[Mapping[str, float]] = MappingProxyType({})
     squared: ClassVar[tuple[str, ...]] = ()
-    signed: ClassVar[tuple[str, ...]] = ()
     means: ClassVar[tuple[str, ...]] = ()
-    unbounded: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[Checks] = Checks()
     inputs: ClassVar[tuple[str, ...]] = ()
     depends_on_order: ClassVar[bool] = False
 
@@ -168,30 +152,9 @@ class Statistic(ABC):
         """The statistic with which reports roll up groups."""
         return self
 
-    def rows_held(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Columns group, fewest, and most: the range of the number of rows of a group over the values of ``again``.
-
-        Numbers are floats, since the sum of integers of a file could overflow.
-        """
-        if table.is_empty():
-            return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
-        held = table.select(GROUP, *self.again, held=pl.sum_horizontal(pl.col(self.held).cast(pl.Float64)))
-        parts = summed(held, [GROUP, *self.again])
-        if ascending(parts.select(GROUP)):
-            return parts.select(GROUP, fewest="held", most="held")
-        return parts.group_by(GROUP).agg(fewest=pl.min("held"), most=pl.max("held"))
-
-    def valid(self) -> pl.Expr:
-        """Whether a row of a table read from a file is valid. Decimals are given as floats."""
-        counts = [pl.col(c) >= 0 for c in self.counts]
-        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in {*self.added, *self.unbounded}]
-        rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
-        limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
-        return pl.all_horizontal(*counts, *finite, *limited)
-
-    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Whether a row is valid in a task with these labels, or without declared labels."""
-        return pl.lit(True)
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a cell of a table read from a file is valid, in a task with these labels. Decimals are floats."""
+        return self.checks.valid(self.counts, self.sums)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Tables whose metrics bracket the exact one; the first gives the value. One table if no bin is coarse."""

@@ -1,58 +1,153 @@
-"""Statistics that sum values of rows in the same cells for every group."""
+"""Statistics that sum values of rows in cells, which are the same for every group, and their counter."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
+from streammetrics.core import Codes
+from streammetrics.core.definition.sums import settled
+from streammetrics.errors import DataError, MergeError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.exact_sums import of_words
-from streammetrics.statistics.counters.counter import Counter
-from streammetrics.statistics.counters.sums import Sums
+from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import PAIR
 
 
 class Summed(Statistic):
-    """A statistic that sums values of rows in the same cells for every group."""
+    """A statistic that sums values of rows in cells, which are the same for every group.
 
-    bounded_sums: ClassVar[bool] = True  # whether values of rows have a limit, so that unweighted sums are integers
+    A subclass returns the `values` of each row, or defines `count`, a loop that sums them. The cells of a group have an
+    axis of so many numbers for each key as `axes` returns.
+    """
+
+    first: ClassVar[int] = 0  # value of the keys of the first cell
+
+    def axes(self, labels: int) -> tuple[int, ...]:
+        """Number of values of each key, in a task with so many labels."""
+        return ()
+
+    def values(self, rows: Rows) -> Mapping[str, Any]:
+        """Numbers of each row to sum, by column."""
+        raise NotImplementedError
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Add rows to the cells of their groups, of shape (groups, ...)."""
+        values, numbers = self.values(rows), self.cell_layout[0]
+        columns = [values[name] for name in self.cell_columns]
+        if out.dtype == np.float64:
+            stacked = np.stack(columns, dtype=np.float64)
+            core.add_runs(out, stacked if rows.weight is None else stacked * rows.weight, rows.runs)
+            return
+        core.add_runs(out[:, :numbers], np.stack(columns[:numbers], dtype=np.int64), rows.runs)
+        if self.decimals:
+            core.add_sums(out[:, numbers:], np.stack(columns[numbers:]), rows.runs)
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The table of the cells of all groups. If there are keys, cells without rows are omitted."""
+        counts = values[..., : len(self.counts)]
+        rows = counts[..., 0] if len(self.counts) == 1 else counts.any(axis=-1)
+        group, *place = np.nonzero(rows) if self.keys else (np.arange(len(values)),)
+        keys = {key: at + self.first for key, at in zip(self._numbered, place, strict=False)}
+        columns = zip(self.cell_columns, self.read_cells(values[group, *place]), strict=True)
+        return self.table(weighted, group=group, **keys, **dict(columns))
+
+    def counter(self, weighted: bool) -> Counter:
+        """Counter of the cells: integers without weights, unless what a row adds has no limit."""
+        return Sums(self, weighted, integers=not weighted and not self.checks.unbounded)
+
+    @property
+    def cell_columns(self) -> tuple[str, ...]:
+        """The columns in the order of a cell: decimals are the last."""
+        return (*self.counts, *(c for c in self.sums if c not in self.decimals), *self.decimals)
 
     @property
     def cell_layout(self) -> tuple[int, int]:
-        """Number of counts and of sums in a cell. By default, one for each column."""
-        return len(self.counts), len(self.sums)
-
-    def counter(self, weighted: bool) -> Counter:
-        """Counter of the cells: integers without weights, unless sums have no limit."""
-        counts, sums = self.cell_layout
-        return Sums(self, weighted, not weighted and (self.bounded_sums or not sums), counts if sums else None)
+        """Number of integers and of decimals in a cell."""
+        return len(self.cell_columns) - len(self.decimals), len(self.decimals)
 
     def cell_width(self, rows: Rows) -> int:
-        """Size of a cell: a number per count, and two integers or one float per sum."""
-        counts, sums = self.cell_layout
-        return counts + sums * (2 if self.bounded_sums and rows.weight is None else 1)
+        """Size of a cell: two integers or one float per decimal, and one number for every other column."""
+        numbers, decimals = self.cell_layout
+        return numbers + decimals * (2 if rows.weight is None else 1)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The shape of the cells of a group. By default, one cell."""
-        return (self.cell_width(rows),)
+        """The shape of the cells of a group."""
+        return *self.axes(0 if rows.labels is None else len(rows.labels)), self.cell_width(rows)
 
     def read_cells(self, cells: NDArray[Any]) -> list[Any]:
-        """The counts and sums of cells, of shape (cells, width)."""
-        counts, sums = self.cell_layout
-        if not sums or cells.dtype == np.float64:
+        """The columns of cells, of shape (cells, width)."""
+        numbers, decimals = self.cell_layout
+        if not decimals or cells.dtype == np.float64:
             return [*cells.T]
-        return [*cells[:, :counts].T, *map(of_words, core.as_decimals(cells, counts))]
+        return [*cells[:, :numbers].T, *map(of_words, core.as_decimals(cells, numbers))]
 
-    @abstractmethod
-    def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Add rows to the cells of their groups: shape (groups, ...)."""
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a cell of a table read from a file is valid: it has possible values, and is one of the cells."""
+        sizes = zip(self._numbered, self.axes(len(labels)), strict=False)
+        within = [pl.col(key).is_between(self.first, self.first + size - 1) for key, size in sizes]
+        return pl.all_horizontal(super().valid(labels), *within)
 
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of the cells of all groups. By default, one row per group with its counts and sums."""
-        columns = dict(zip((*self.counts, *self.sums), self.read_cells(values), strict=True))
-        return self.table(weighted, group=np.arange(len(values)), **columns)
+    @property
+    def _numbered(self) -> list[str]:
+        return [key for key in self.keys if key != PAIR]
+
+
+@dataclass
+class Sums(Counter):
+    """Sums of the cells of all groups: floats, or integers as described in ``core/definition/sums.py``."""
+
+    statistic: Summed
+    weighted: bool
+    integers: bool
+    values: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
+    groups: int = 0
+
+    def add(self, rows: Rows, groups: int) -> None:
+        """Add more rows to the sums of their groups.
+
+        Raises:
+            DataError: If a sum is too large.
+        """
+        self._make_room(groups, self.statistic.cells(rows))
+        try:
+            self.statistic.count(rows, self.values)
+        except OverflowError as error:
+            raise DataError(str(error)) from None
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Add the sums of another counter.
+
+        Raises:
+            MergeError: If a sum is too large. The sums stay unchanged.
+        """
+        self._make_room(groups, other.values.shape[1:])
+        total = self.values[numbers] + other.values[: other.groups]
+        if self.integers and self.statistic.decimals:
+            counts = self.statistic.cell_layout[0]
+            try:
+                total[..., counts:] = settled(total[..., counts:])
+            except OverflowError as error:
+                raise MergeError(str(error)) from None
+        self.values[numbers] = total
+
+    def table(self) -> pl.DataFrame:
+        """Return the table of the statistic."""
+        return self.statistic.tabulate(self.values[: self.groups], self.weighted)
+
+    def _make_room(self, groups: int, cells: tuple[int, ...]) -> None:
+        """Allocate room for more groups, and half as many again because more groups usually follow."""
+        if groups > len(self.values) or not self.groups:
+            room = groups if not self.groups else max(groups, 3 * len(self.values) // 2)
+            more = np.zeros((room, *cells), dtype=np.int64 if self.integers else np.float64)
+            if self.groups:
+                more[: self.groups] = self.values[: self.groups]
+            self.values = more
+        self.groups = max(groups, self.groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar
@@ -28,7 +29,6 @@ class Thresholded(Summed):
     kind: ClassVar[Kind | None] = "binary"
     keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
-    again: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __post_init__(self) -> None:
         try:
@@ -72,7 +72,7 @@ class Thresholded(Summed):
             },
         )
 
-    def valid(self) -> pl.Expr:
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
-        return super().valid() & thresholds
+        return super().valid(labels) & thresholds

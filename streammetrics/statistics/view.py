@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 GROUP = "group"
+PAIR = "pair"  # number of a pair of models
 
 
 def nothing_wide(table: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from strategies import estimates_by_group, stacked
 import streammetrics as sm
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import digest_cdf, digest_median, digest_quantile
-from streammetrics.statistics.counters.tdigest import SCHEMA, cluster, observe
+from streammetrics.statistics.tdigest import SCHEMA, cluster, observe
 from streammetrics.testing.rows import merged_as_a_tree
 
 COMPRESSION = 16

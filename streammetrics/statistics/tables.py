@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Self
 
 import polars as pl
 
 from streammetrics.core import Codes
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counter import Counter
 
 LOOSE = 131_072  # minimum number of unmerged table rows that triggers a merge
 FACTOR = 2  # minimum ratio of unmerged to merged table rows that triggers a merge
-
-
-class Observing(Protocol):
-    """A statistic that reduces a block of rows to a small table."""
-
-    def observe(self, rows: Rows) -> pl.DataFrame:
-        """Return the table of the rows, with the group numbers of the block."""
-
-    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the merged table."""
 
 
 @dataclass
 class Tables(Counter):
     """The tables since the last merge, and the merged table."""
 
-    statistic: Observing
+    observe: Callable[[Rows], pl.DataFrame]  # returns the table of a block, with the group numbers of the block
+    merge: Callable[[pl.DataFrame], pl.DataFrame]
     merged: pl.DataFrame | None = None
     loose: list[pl.DataFrame] = field(default_factory=list)
 
     def add(self, rows: Rows, groups: int) -> None:
         """Append the table of more rows."""
-        self._put(self.statistic.observe(rows), rows.numbers)
+        self._put(self.observe(rows), rows.numbers)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Append the table of another counter."""
@@ -51,4 +43,4 @@ class Tables(Counter):
         self.loose = [*self.loose, renumbered]
         merged = 0 if self.merged is None else self.merged.height
         if sum(t.height for t in self.loose) >= max(FACTOR * merged, LOOSE):
-            self.merged, self.loose = self.statistic.merge(self.table()), []
+            self.merged, self.loose = self.merge(self.table()), []

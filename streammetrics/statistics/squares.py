@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.counter import Counter
-
-
-class Squaring(Protocol):
-    """A statistic with sums of squared weights."""
-
-    @property
-    def keys(self) -> Mapping[str, Any]:
-        """The key columns of a cell."""
-
-    @property
-    def twins(self) -> Mapping[str, str]:
-        """Names of the columns with squared weights, by the column with weights."""
-
-    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the merged table."""
+from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.statistic import Statistic
 
 
 @dataclass
 class WithSquares(Counter):
     """Two counters of the same rows: one uses their weights, the other the squares of their weights."""
 
-    statistic: Squaring
+    statistic: Statistic
     weights: Counter
     squares: Counter
 

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes, Floats
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.counter import Counter
-from streammetrics.statistics.counters.tables import FACTOR, LOOSE
-
-
-class Moving(Protocol):
-    """A statistic whose values of two parts of the rows merge by its own rules."""
-
-    def reduce(self, rows: Rows) -> Floats:
-        """Return the values of each group of a block of rows: shape (columns, groups)."""
-
-    def tabulate(self, groups: Codes, values: Floats) -> pl.DataFrame:
-        """Return values as a table."""
-
-    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the merged table."""
+from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.tables import FACTOR, LOOSE
 
 
 @dataclass
 class Moments(Counter):
     """The values of blocks of rows, and the numbers of their groups. The first block can be a merged one."""
 
-    statistic: Moving
+    reduce: Callable[[Rows], Floats]  # returns the values of each group of a block: shape (columns, groups)
+    tabulate: Callable[[Codes, Floats], pl.DataFrame]
+    merge: Callable[[pl.DataFrame], pl.DataFrame]
     groups: list[Codes] = field(default_factory=list)
     values: list[Floats] = field(default_factory=list)
     merged: int = 0
@@ -39,7 +29,7 @@ class Moments(Counter):
 
     def add(self, rows: Rows, groups: int) -> None:
         """Append the values of more rows."""
-        self._put(rows.numbers, self.statistic.reduce(rows))
+        self._put(rows.numbers, self.reduce(rows))
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Append the values of another counter."""
@@ -48,13 +38,13 @@ class Moments(Counter):
 
     def table(self) -> pl.DataFrame:
         """Return all values. A group can have several rows."""
-        return self.statistic.tabulate(np.concatenate(self.groups), np.hstack(self.values))
+        return self.tabulate(np.concatenate(self.groups), np.hstack(self.values))
 
     def _put(self, groups: Codes, values: Floats) -> None:
         self.groups, self.values = [*self.groups, groups], [*self.values, values]
         self.loose += len(groups)
         if self.loose >= max(FACTOR * self.merged, LOOSE):
-            table = self.statistic.merge(self.table())
+            table = self.merge(self.table())
             columns = table.drop("group").cast(pl.Float64).iter_columns()
             self.groups = [table["group"].to_numpy().astype(np.intp)]
             self.values = [np.stack([column.to_numpy() for column in columns])]

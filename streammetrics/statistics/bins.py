@@ -16,7 +16,7 @@ from streammetrics import core
 from streammetrics.core import Codes
 from streammetrics.core.lattice import Lattice
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.counters.counter import Counter
+from streammetrics.statistics.counter import Counter
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 

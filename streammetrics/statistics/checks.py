@@ -1,0 +1,64 @@
+"""What tables that are read from a file, which is not trusted, are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from streammetrics.rows.codes import ascending, summed
+from streammetrics.statistics.view import GROUP
+
+ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What the cells of a statistic satisfy, besides their types and keys.
+
+    - ``rows``: the counts whose sum over all cells of a group is its number of rows, or their weight;
+    - ``per``: the keys, such as the threshold, for each value of which all rows are counted again;
+    - ``some``: whether only some rows of a group are counted, as for pairs of models;
+    - ``most``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
+    - ``later``: the columns that states of earlier versions lack, with the values used instead;
+    - ``signed``: the columns that can be negative;
+    - ``unbounded``: the columns to which a row adds any number. Their sum can exceed the largest float, so that metrics
+      of the group are undefined.
+    """
+
+    rows: tuple[str, ...] = ()
+    per: tuple[str, ...] = ()
+    some: bool = False
+    most: Mapping[str, float] = field(default_factory=dict)
+    later: Mapping[str, float] = field(default_factory=dict)
+    signed: tuple[str, ...] = ()
+    unbounded: tuple[str, ...] = ()
+
+    def valid(self, counts: Sequence[str], sums: Sequence[str]) -> pl.Expr:
+        """Whether the values of a cell are possible."""
+        rows = pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64))
+        return pl.all_horizontal(
+            pl.lit(True),
+            *(pl.col(c) >= 0 for c in counts),
+            *(pl.col(c).is_finite() for c in (*counts, *sums) if c not in {*self.later, *self.unbounded}),
+            *((pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.most.items()),
+        )
+
+    def rows_of_groups(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Columns group, fewest, and most: the range of the number of rows of a group over the values of ``per``.
+
+        Numbers are floats, since the sum of integers of a file could overflow.
+        """
+        if table.is_empty():
+            return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
+        rows = table.select(GROUP, *self.per, rows=pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64)))
+        parts = summed(rows, [GROUP, *self.per])
+        if ascending(parts.select(GROUP)):
+            return parts.select(GROUP, fewest="rows", most="rows")
+        return parts.group_by(GROUP).agg(fewest=pl.min("rows"), most=pl.max("rows"))
+
+
+def at_most(value: str, limit: pl.Expr) -> pl.Expr:
+    """Whether a sum is at most a limit, up to rounding. True for NaN."""
+    return (pl.col(value) <= limit + ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()

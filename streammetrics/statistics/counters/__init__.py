@@ -1,1 +1,0 @@
-"""Counters of rows by group: sums in fixed cells, histogram bins, and small merged tables."""

@@ -1,0 +1,143 @@
+"""Differences between the losses of two models on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import core
+from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.class_loss import ClassLoss
+from streammetrics.statistics.error_moments import ErrorMoments
+from streammetrics.statistics.paired import PairedSums
+from streammetrics.statistics.probability_loss import ProbabilityLoss
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.summed import Summed
+from streammetrics.statistics.view import PAIR
+
+
+class PairedDifferences(PairedSums):
+    """Sums of squared differences between losses of pairs of models, in the cells of the losses of one model.
+
+    A subclass names the statistic of one model, and its losses.
+    """
+
+    single: ClassVar[type[Statistic]]
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+
+    def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
+        cls.single, cls.kind, cls.roles = of, of.kind, of.roles
+        cls.keys = {PAIR: pl.UInt32(), **of.keys}
+        cls.sums = tuple(f"{loss}_difference_square_sum" for loss in losses)
+        cls.decimals = () if of.checks.unbounded else cls.sums
+        limits = {} if of.checks.unbounded else {loss: of.checks.most[f"{loss}_square_sum"] for loss in losses}
+        cls.checks = Checks(
+            cls.counts,
+            per=(PAIR,),
+            some=True,
+            most={f"{loss}_difference_square_sum": most for loss, most in limits.items()},
+            unbounded=cls.sums if of.checks.unbounded else (),
+        )
+        super().__init_subclass__(**keywords)
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return self.single().needs_probabilities()
+
+    def axes(self, labels: int) -> tuple[int, ...]:
+        """Those of the losses of one model."""
+        one = self.single()
+        return one.axes(labels) if isinstance(one, Summed) else ()
+
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Whether a row of a table read from a file is valid. Sums without a limit can be NaN."""
+        return super().valid(labels) & pl.all_horizontal(pl.col(c) >= 0 for c in self.sums)
+
+
+class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "brier")):
+    """Sums of squared differences between the probability losses of pairs of models on the same rows.
+
+    Keys: ``pair`` (number of the pair), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of
+    their weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
+    `ProbabilityLoss`, which has their sums. Rows without a prediction of both models are skipped. Counts and sums
+    merge bit for bit, weighted ones within 1e-12.
+
+    `Report.compare` computes confidence intervals for differences of log loss, Brier score, and their skill scores from
+    it. `binary` includes it for several models without weights and units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: If a pair does not have two different models.
+
+    >>> PairedLosses([("new", "old")])
+    PairedLosses(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_losses"
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, 2, width)."""
+        one, other = rows.score
+        core.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+
+
+class PairedClassLosses(PairedLosses, of=ClassLoss, losses=("log_loss", "brier")):
+    """`PairedLosses` for multiclass probabilities, with the losses of `ClassLoss`.
+
+    Keys: ``pair`` (number of the pair), ``actual`` (number of the true label). Values are those of `PairedLosses`.
+    `multiclass` includes it for several models with probabilities, without weights and units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: If a pair does not have two different models.
+
+    >>> PairedClassLosses([("new", "old")])
+    PairedClassLosses(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_class_losses"
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, classes, width)."""
+        classes = len(rows.score) // 2
+        one, other = rows.score[:classes], rows.score[classes:]
+        core.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+
+
+class PairedErrors(PairedDifferences, of=ErrorMoments, losses=("error", "absolute", "square", "percentage")):
+    """Sums of squared differences between the regression losses of pairs of models on the same rows.
+
+    Keys: ``pair`` (number of the pair). Values: ``weight`` (the number of rows, or the sum of their weights), and sums
+    of squared differences of four losses. With e = p - y, these are ``error_difference_square_sum`` of e,
+    ``absolute_difference_square_sum`` of ``|e|``, ``square_difference_square_sum`` of ``e**2``, and
+    ``percentage_difference_square_sum`` of ``|e / y|``. `ErrorMoments` has the sums of the losses. Rows without a
+    prediction of both models are skipped. Counts merge bit for bit, sums within 1e-12. Infinite and too large values
+    follow floating-point arithmetic.
+
+    `Report.compare` computes confidence intervals for differences of MAE, MSE, RMSE, bias, and MAPE from it.
+    `regression` includes it for several models without weights and units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: If a pair does not have two different models.
+
+    >>> PairedErrors([("new", "old")])
+    PairedErrors(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_errors"
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over rows: shape (groups, 5)."""
+        one, other = rows.predicted
+        core.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
