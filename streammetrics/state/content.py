@@ -21,9 +21,9 @@ from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, co
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.counter import Counter
-from streammetrics.statistics.squares import WithSquares
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.squares import WithSquares
 from streammetrics.statistics.summed import Summed
 from streammetrics.system.forks import require_threads
 from streammetrics.system.threads import uninterrupted

@@ -14,7 +14,7 @@ from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.tables import Tables
+from streammetrics.statistics.tables import Tables, concatenated
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few
 
@@ -69,9 +69,9 @@ class ConfusionMatrix(Statistic):
             return f"orders the labels {few(self.order)}, but the declared labels are {few(roles.labels) or 'none'}"
         return super().misfit(roles)
 
-    def counter(self, weighted: bool) -> Tables:
+    def counter(self, weighted: bool) -> Tables[pl.DataFrame]:
         """Counts of cells."""
-        return Tables(self.observe, self.merge)
+        return Tables(self.observe, concatenated, self.merge)
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """Counts of the cells that occur."""

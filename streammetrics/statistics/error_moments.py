@@ -31,8 +31,8 @@ from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.checks import ROUNDING, Checks, at_most
-from streammetrics.statistics.moments import Moments
 from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.tables import Tables
 from streammetrics.statistics.view import GROUP, exact
 
 Starts = NDArray[np.integer[Any]]
@@ -148,25 +148,26 @@ class ErrorMoments(Statistic):
         columns = (*self.columns, *(self.twins.values() if weighted else ()))
         return {GROUP: pl.UInt32()} | dict.fromkeys(columns, pl.Float64()) | {"weight": count}
 
-    def counter(self, weighted: bool) -> Moments:
+    def counter(self, weighted: bool) -> Tables[Floats]:
         """Moments of blocks."""
-        return Moments(self.reduce, self.tabulate, self.merge)
+        return Tables(self.reduce, self.tabulate, self.merge)
 
     def reduce(self, rows: Rows) -> Floats:
-        """The value columns of a block of rows, and their twins if rows are weighted: shape (columns, groups)."""
+        """The value columns of a block of rows, and their twins if rows are weighted: shape (groups, columns)."""
         (actual,), (predicted,) = rows.truth, rows.predicted
         runs, groups = Runs(rows.starts, rows.local), len(rows.dropped)
         found = self.summed(actual, predicted, rows.weight, runs, groups)
         if rows.weight is None:
-            return found
+            return found.T
         squared = self.summed(actual, predicted, rows.with_squared_weights.weight, runs, groups)
-        return np.vstack([found, squared[[self.columns.index(name) for name in self.twins]]])
+        return np.vstack([found, squared[[self.columns.index(name) for name in self.twins]]]).T
 
-    def tabulate(self, groups: NDArray[np.intp], values: Floats) -> pl.DataFrame:
-        """The table of the value columns of groups."""
+    def tabulate(self, groups: Sequence[NDArray[np.intp]], blocks: Sequence[Floats]) -> pl.DataFrame:
+        """The table of the value columns of groups, of several blocks."""
+        values = np.hstack([block.T for block in blocks])
         weighted = len(values) > len(self.columns)
         names = (*self.columns, *(self.twins.values() if weighted else ()))
-        return self.table(weighted, group=groups, **dict(zip(names, values, strict=True)))
+        return self.table(weighted, group=np.concatenate(groups), **dict(zip(names, values, strict=True)))
 
     def summed(self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int) -> Floats:
         """The value columns of rows: shape (columns, groups). Moments are computed about the means of the groups."""
