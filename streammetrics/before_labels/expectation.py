@@ -19,8 +19,9 @@ from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.keys import matching, require_free
-from streammetrics.present.estimates import render
-from streammetrics.present.terminal import filled, terminal_width
+from streammetrics.present.estimates import report_tables, with_notes
+from streammetrics.present.table import Table
+from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.reading.distributions import PAIRED
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
@@ -239,20 +240,20 @@ class Expectation:
         return self.get(metric)
 
     def __str__(self) -> str:
-        return expectation_text(self, terminal_width())
+        width = terminal_width()
+        return as_text(*expectation_tables(self, width), width=width)
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def expectation_text(found: Expectation, width: int | None) -> str:
-    """Return estimates as text. Without intervals, the values of groups are followed by the bounds of the odds."""
+def expectation_tables(found: Expectation, width: int | None) -> list[Table]:
+    """Return estimates as tables. Without intervals, the values of groups are followed by the bounds of the odds."""
     by = found.scores.by
     if not by or found.confidence is not None or found.odds == 1:
-        return render(found.frame, by, width)
-    shown = render(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
-    said = f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}."
-    return f"{shown}\n{filled(said, width)}"
+        return report_tables(found.frame, by, width)
+    shown = report_tables(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
+    return with_notes(shown, f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}.")
 
 
 def _known(metrics: Sequence[str]) -> tuple[str, ...]:

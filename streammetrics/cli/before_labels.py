@@ -13,7 +13,8 @@ from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.present.terminal import as_text, of_frame
+from streammetrics.present.estimates import metrics_table, only_threshold, with_notes
+from streammetrics.present.table import of_frame
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
@@ -55,11 +56,12 @@ def expect_command(
     found = sm.expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
     if needed:
         frame = found.needed_odds(report)
-        write(frame, as_text(of_frame(frame.with_columns(cs.float().round(4))), width()), form, output)
+        write(frame, [of_frame(frame.with_columns(cs.float().round(4)))], form, output)
     else:
-        from streammetrics.before_labels.expectation import expectation_text  # when it is needed
+        from streammetrics.before_labels.expectation import expectation_tables  # when it is needed
 
-        write(found.frame, expectation_text(found, width()), form, output)
+        every = with_notes([metrics_table(found.frame, report.by)], *only_threshold(found.frame))
+        write(found.frame, every if form == "markdown" else expectation_tables(found, width()), form, output)
 
 
 def _at_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:

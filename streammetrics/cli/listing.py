@@ -9,10 +9,10 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import width, write
+from streammetrics.cli.output import write
 from streammetrics.cli.root import command
 from streammetrics.metrics.words import better
-from streammetrics.present.terminal import as_text, of_frame
+from streammetrics.present.table import of_frame
 
 
 @command("metrics", "streammetrics metrics clicks.state")
@@ -26,7 +26,7 @@ def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
         found = [report.find(metric.name) for metric in found if metric.name in report]
     listed = {_with_options(metric): f"{metric.summary} {better(metric)}".replace("`", "").strip() for metric in found}
     frame = pl.DataFrame(sorted(listed.items()), schema=["metric", "meaning"], orient="row")
-    write(frame, as_text(of_frame(frame), width()), form, output)
+    write(frame, [of_frame(frame)], form, output)
 
 
 def _with_options(metric: sm.Metric) -> str:

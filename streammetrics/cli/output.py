@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -15,10 +16,11 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics.cli.root import with_options
 from streammetrics.metrics.words import with_defaults
-from streammetrics.present.estimates import render
+from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
 from streammetrics.present.github import add_to_summary, inert
-from streammetrics.present.markdown import markdown
-from streammetrics.present.terminal import PIPED, terminal_width
+from streammetrics.present.markdown import as_markdown
+from streammetrics.present.table import Table
+from streammetrics.present.terminal import PIPED, as_text, terminal_width
 from streammetrics.reading.parts import sorted_by
 from streammetrics.report.nested import as_json
 from streammetrics.system.writing import write_file
@@ -55,12 +57,16 @@ def show(
         save_data(as_json(report.frame, report.by).rstrip("\n"), output)
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
-    text = render(report.frame, report.by, width(), with_defaults(report.metrics), more)
+    tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
     if form == GITHUB:
-        print_or_save(inert(text), output)
-        add_to_summary(markdown(report.frame))
+        print_or_save(inert(as_lines(tables)), output)
+        add_to_summary(as_markdown(*_every(report)))
     else:
-        write(report.frame, text, form, output)
+        write(report.frame, _every(report) if form == "markdown" else tables, form, output)
+
+
+def _every(report: sm.Report) -> list[Table]:
+    return with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
 
 
 def width() -> int:
@@ -75,8 +81,13 @@ def with_colours(findings: str) -> str:
     return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), findings)
 
 
-def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> None:
-    """Write a frame in one of the formats, or its text as a table, to a file if one is given."""
+def as_lines(tables: Iterable[Table]) -> str:
+    """Return tables in lines of the width of the terminal."""
+    return as_text(*tables, width=width())
+
+
+def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path | None) -> None:
+    """Write a frame in one of the formats, as data or as tables, to a file if one is given."""
     if form == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("--format parquet requires --output.")
@@ -84,16 +95,14 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         frame.write_parquet(content)
         write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
-    if form == "table":
-        print_or_save(text, output)
+    if form in ("table", "markdown"):
+        print_or_save(as_lines(tables) if form == "table" else as_markdown(*tables), output)
         return
     frame = without_awkward(frame)
     if "note" in frame.columns:
         frame = frame.with_columns(pl.col("note").cast(pl.String).map_elements(with_options, return_dtype=pl.String))
     if form == "json":
         data = frame.write_json()
-    elif form == "markdown":
-        data = markdown(frame)
     else:
         data = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     save_data(data, output)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from streammetrics.cli import options
-from streammetrics.cli.output import width, write
+from streammetrics.cli.output import write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.present.slices import slices_table
-from streammetrics.present.terminal import as_text, filled
+from streammetrics.present.table import Table
 from streammetrics.slices import explained
 from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
 
@@ -50,15 +51,16 @@ def slices_command(
     report = report_of(state, by, model=model, metrics=(metric,), threshold=threshold, confidence=confidence)
     found = report.slices(metric, **{name: value for name, value in given.items() if value is not None})
     if found.height:
-        meaning = (
+        shown = slices_table(found, found.height if form == "markdown" else None)
+        notes = [
+            *shown.notes,
             f"Intervals have a {100 * (confidence or CONFIDENCE):g}% confidence level. "
-            f"On average, at most {100 * given['fdr']:g}% of the slices found are false findings (--fdr)."
-        )
-        shown = "\n".join(
-            [as_text(slices_table(found), width()), *(filled(s, width()) for s in (meaning, explained(metric)))]
-        )
+            f"On average, at most {100 * given['fdr']:g}% of the slices found are false findings (--fdr).",
+            explained(metric),
+        ]
+        shown = replace(shown, notes=notes)
     else:
         least = f"at least {given['min_rows']:,} rows"
         none = f"No slices of {least} in which {metric} is significantly worse than in the rest."
-        shown = filled(f"{none} For smaller slices, pass --min-rows.", width())
-    write(found, shown, form, output)
+        shown = Table([], [], notes=[f"{none} For smaller slices, pass --min-rows."])
+    write(found, [shown], form, output)

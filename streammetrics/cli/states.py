@@ -11,17 +11,17 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import show, width, with_colours, write
+from streammetrics.cli.output import show, width, write
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.present.drift import drift_table
-from streammetrics.present.terminal import as_text
-from streammetrics.present.verdicts import findings
+from streammetrics.present.differences import differences_table
+from streammetrics.present.drift import drift_table, measures_table
+from streammetrics.present.estimates import only_threshold, with_notes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.parts import at_only, of_model
-from streammetrics.report.comparisons import comparison_text, with_names
+from streammetrics.report.comparisons import comparison_tables
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import few
@@ -108,15 +108,13 @@ def check_command(
     metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
     report = report_of(state, metrics=metrics, **read)
     level = None if bounds_only else LEVEL if confidence is None else confidence
-    found = report.check(requirements, confidence=level, open=open, min_rows=min_rows).frame
+    found = report.check(requirements, confidence=level, open=open, min_rows=min_rows)
     if (model := read["model"]) is not None:
-        found = found.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))
-    shown = with_colours(findings(found, width(), report.by))
-    failing = not found["passes"].all()
-    if failing and found.height > 1 and not (read["by"] or read["total"]) and set(report.by) - {MODEL}:
-        shown += "\nTo check all groups together, add --total."
-    write_verdicts(found, shown, form, output, f"streammetrics check {state}")
-    if failing:
+        found = replace(found, frame=found.frame.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model))))
+    is_by_group = found.frame.height > 1 and not (read["by"] or read["total"]) and bool(set(report.by) - {MODEL})
+    advice = "To check all groups together, add --total." if is_by_group and not found.hold else ""
+    write_verdicts(found, form, output, f"streammetrics check {state}", advice)
+    if not found.hold:
         ctx.exit(1)
 
 
@@ -158,7 +156,13 @@ def compare_command(
     if html is not None:
         found.save_html(html)
     more = "Choose them with --metric, or read all of them with --format csv."
-    write(with_names(found) if form == "markdown" else found.frame, comparison_text(found, width(), more), form, output)
+    if form == "markdown":
+        tables = with_notes(
+            [differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame), found.note or ""
+        )
+    else:
+        tables = comparison_tables(found, width(), more)
+    write(found.frame, tables, form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -188,7 +192,8 @@ def drift_command(
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
-    write(found.frame, as_text(drift_table(found.frame, found.metrics.note), width()), form, output)
+    shown = measures_table(found.frame) if form == "markdown" else drift_table(found.frame, found.metrics.note)
+    write(found.frame, [shown], form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:

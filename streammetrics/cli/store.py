@@ -14,13 +14,12 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import show, width, with_colours, write
+from streammetrics.cli.output import show, write
 from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.present.terminal import as_text, of_frame
-from streammetrics.present.verdicts import findings
+from streammetrics.present.table import of_frame
 from streammetrics.reading.parts import of_model
 from streammetrics.times import ends
 
@@ -204,8 +203,7 @@ def store_check(
     unlabeled = None if scores is None else sm.MetricStore(scores)
     store = sm.MetricStore(uri)
     found = sm.check(store, sm.read_rules(rules), until=until, scores=unlabeled)
-    shown = with_colours(findings(found.frame, width(), found.by))
-    write_verdicts(found.frame, shown, form, output, f"streammetrics store check {uri}")
+    write_verdicts(found, form, output, f"streammetrics store check {uri}")
     if on_breach:
         from streammetrics.history.told import tell  # when it is needed
 
@@ -272,7 +270,7 @@ def store_describe(uri: str, form: str, output: Path | None) -> None:
 def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     """Print a frame, as a table with times to the second, and "none" instead of no changes."""
     shown = frame.with_columns(cs.datetime().dt.truncate("1s"), cs.string().replace("", "none"))
-    write(frame, as_text(of_frame(shown), width()), form, output)
+    write(frame, [of_frame(shown)], form, output)
 
 
 @command("compact", "streammetrics store compact history", of=store_commands)

@@ -5,31 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import polars as pl
 
-from streammetrics.cli.output import print_or_save, save_data, write
+import streammetrics as sm
+from streammetrics.cli.output import as_lines, print_or_save, save_data, with_colours, write
+from streammetrics.present.estimates import with_notes
 from streammetrics.present.github import add_to_summary, commands, inert
 from streammetrics.present.junit import junit
 from streammetrics.present.markdown import as_markdown
-from streammetrics.present.verdicts import verdicts_table
+from streammetrics.present.verdicts import findings_table, outcomes, verdicts_table
 
 FORMATS = ("github", "junit")
 
 
-def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
-    """Write the verdicts of a check in one of the formats, or as text for a terminal, to a file if one is given.
+def write_verdicts(found: sm.Findings, form: str, output: Path | None, suite: str, advice: str = "") -> None:
+    """Write the verdicts of a check in one of the formats, to a file if one is given.
 
-    The frame has at least the columns of `report.findings.SCHEMA`. The suite is the name of a JUnit report. With a
-    file, the number of failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
+    The suite is the name of a JUnit report. Advice is a note below a table for a terminal. With a file, the number of
+    failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
+    frame = found.frame
+    shown = with_notes([findings_table(frame, found.by)], advice)
+    every = verdicts_table(frame)
     if form == "github":
-        print_or_save("\n".join([inert(shown), *commands(frame)]), output)
-        add_to_summary(as_markdown(verdicts_table(frame)))
+        print_or_save("\n".join([inert(as_lines(shown)), *commands(outcomes(frame))]), output)
+        add_to_summary(as_markdown(every))
     elif form == "junit":
-        save_data(junit(frame, suite), output)
-    elif form == "markdown":
-        save_data(as_markdown(verdicts_table(frame)), output)
+        save_data(junit(outcomes(frame), suite), output)
+    elif form == "table":
+        print_or_save(with_colours(as_lines(shown)), output)
     else:
-        write(frame, shown, form, output)
+        write(frame, [every], form, output)
     if output is not None and (failing := int((~frame["passes"]).sum())):
         click.echo(f"Failing: {failing:,} of {frame.height:,} verdicts, see {output}", err=True)

@@ -14,7 +14,8 @@ import click
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli.root import with_options
 from streammetrics.pipeline import BATCH, accumulate
-from streammetrics.present.estimates import render
+from streammetrics.present.estimates import report_tables
+from streammetrics.present.terminal import as_text
 from streammetrics.report.report import Report
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_stream
@@ -66,7 +67,8 @@ class View:
         width, height = shutil.get_terminal_size()
         elapsed = time.monotonic() - self._start
         meter = self._meter(rows, self._total, elapsed, ncols=width - 1, unit=" rows", unit_scale=True)
-        lines = [meter, "", *with_options(render(report.frame, report.by, width)).split("\n")]
+        text = as_text(*report_tables(report.frame, report.by, width), width=width)
+        lines = [meter, "", *with_options(text).split("\n")]
         if self.is_terminal:
             self.close()
             lines = lines[: height - 1]

@@ -274,7 +274,7 @@ class Drift:
         write_file(path, comparison_page(self.metrics, names, title, interactive, (total, self.frame)).encode())
 
     def __str__(self) -> str:
-        return as_text(drift_table(self.frame, self.metrics.note), terminal_width())
+        return as_text(drift_table(self.frame, self.metrics.note), width=terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -14,15 +14,13 @@ from streammetrics.html.cards import VOLUME
 from streammetrics.html.differences import sides
 from streammetrics.html.evaluated import rows_of, weight_of
 from streammetrics.present.differences import differences_table
+from streammetrics.present.drift import measures_table
 from streammetrics.present.estimates import only_threshold
 from streammetrics.present.html import filtered, scrolled
 from streammetrics.present.page import Section, lead, page_of
-from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.differences import Differences
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
-from streammetrics.text import rows
-from streammetrics.text.decimals import bound, interval, said
 from streammetrics.text.markup import markup
 
 GROUPS = 1000  # rows of the tables of groups
@@ -146,28 +144,10 @@ def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> s
     made = (
         ""
         if total is None
-        else scrolled(_measures(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
+        else scrolled(measures_table(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
     )
     if total is not None and total.height == groups.height:
         return f"{told}{made}"
     largest = groups.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
-    listed = filtered(_measures(largest, by, "Drift of each group"), "drift")
+    listed = filtered(measures_table(largest, by, "Drift of each group"), "drift")
     return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'
-
-
-def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> Table:
-    measure = ["measure"] if frame["measure"].n_unique() > 1 else []
-    first, *others = by or ["distribution"]
-    named = columns(*others, *(["distribution"] if by else []), *measure, "value", "bounds")
-    cells = [
-        [
-            *(key_cell(row[k]) for k in by),
-            *(Cell(row[c]) for c in ("of", *measure)),
-            Cell(said(row), row["value"]),
-            Cell(bound(row["value"], row["lower"], row["upper"], said(row))),
-            Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
-            Cell(row["note"] or ""),
-        ]
-        for row in rows(frame)
-    ]
-    return Table([Column(first, "head"), *named, *columns("interval", "note", optional=True)], cells, caption)

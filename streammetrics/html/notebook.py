@@ -17,7 +17,7 @@ def report_html(report: Readings) -> str:
     frame = report.frame
     if not report.by:
         rest = frame.height - LONGEST
-        return as_html(metrics_table(frame.head(LONGEST), {}, "Evaluation"), styled=False) + _more(rest, "rows")
+        return as_html(metrics_table(frame.head(LONGEST), (), "Evaluation"), styled=False) + _more(rest, "rows")
     frame = of_all_labels(frame)
     groups = frame.select(report.by).unique(maintain_order=True)
     shown = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")

@@ -17,7 +17,7 @@ GROUPS = 1000  # rows of the table of groups
 def numbers(total: Readings) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
-    made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows")
+    made = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 
 

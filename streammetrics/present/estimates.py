@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
-from streammetrics.present.terminal import PIPED, as_text, columns_within, filled
-from streammetrics.text import FEW, escaped, named, rows, shown_of
+from streammetrics.present.terminal import PIPED, columns_within
+from streammetrics.text import FEW, named, rows, shown_of
 from streammetrics.text.decimals import Row, alike, bound, bounds, centered, interval, said, typical_of
 
-Shown: TypeAlias = tuple[str, list[str]]  # a text, and the notes of undefined values in its tables
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
+ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
 BESIDE = 4  # groups that can be columns
 
 
-def render(
+def report_tables(
     frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = (), more: str = ""
-) -> str:
-    """Return a report's frame as text: one metric per line, or one row per group, threshold, or label.
+) -> list[Table]:
+    """Return a report's frame as tables: one metric per row, or one row per group, threshold, or label.
 
     Args:
         frame: The frame of a report.
@@ -30,55 +29,56 @@ def render(
         width: Maximum line length. If metrics do not fit, few groups become columns. Otherwise, metrics follow in
             further tables, or with groups are only named. Defaults to no limit, as in files.
         defaults: Names of metrics with default options that their names in the frame do not mention.
-        more: How to see the groups that the text omits.
+        more: How to see the groups that the tables omit.
     """
     frame = of_labels_once(frame)
-    several = [c for c in told_apart(frame) if c not in by]
-    shown, notes = _segments(frame, by, several, width, more) if by else _by_key(frame, several, width)
-    options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
-    return "\n".join([shown, *_undefined(notes, width), *only_threshold(frame, width), *options])
+    keys = [c for c in told_apart(frame) if c not in by]
+    tables = _of_segments(frame, by, keys, width, more) if by else _by_key(frame, keys, width)
+    options = [f"Default options: {', '.join(defaults)}."] if defaults else []
+    return with_notes(tables, *only_threshold(frame), *options)
 
 
-def _undefined(notes: Sequence[str], width: int | None) -> Iterator[str]:
-    """A sentence on why values of tables without notes are undefined."""
-    reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
-    if reasons:
-        most = shown_of(len(reasons), FEW)
-        more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
-        told = "; ".join([*reasons[:most], *more])
-        yield filled(escaped(f"Undefined values (–): {told}."), width)
+def with_notes(tables: Sequence[Table], *notes: str) -> list[Table]:
+    """Return tables with notes below the last."""
+    *others, last = tables
+    return [*others, replace(last, notes=[*last.notes, *filter(None, notes)])]
 
 
-def only_threshold(frame: pl.DataFrame, width: int | None = None) -> list[str]:
+def only_threshold(frame: pl.DataFrame) -> list[str]:
     """Return a sentence that names the threshold of a frame, if there is only one."""
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
-    return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
+    return [f"Scores of at least {t:g} count as positive." for t in thresholds if len(thresholds) == 1]
 
 
-def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Shown:
+def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> list[Table]:
     """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
     if not keys:
-        return _list(frame, width), []
-    parts: list[Shown] = []
+        return [_list(frame)]
+    tables: list[Table] = []
     for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
         of_part = [key for key, own in zip(keys, known, strict=True) if own]
-        parts.append(_segments(part, of_part, [], width) if of_part else (_list(part, width), []))
-    return "\n\n".join(text for text, _ in parts), [note for _, notes in parts for note in notes]
+        tables += _of_segments(part, of_part, [], width) if of_part else [_list(part)]
+    return tables
 
 
-def _list(frame: pl.DataFrame, width: int | None) -> str:
-    sampled = columns("interval") if "ci_lower" in frame.columns else []
-    named = [Column("metric", "head"), Column("value", "number"), *columns("bound"), *sampled, *columns("note")]
-    cells = []
-    for r in rows(frame):
-        value, ends = said(r), [Cell(interval(r["ci_lower"], r["ci_upper"]))] if sampled else []
-        certain = Cell(bound(r["value"], r["lower"], r["upper"], value))
-        cells.append([Cell(r["metric"]), Cell(value), certain, *ends, Cell(r["note"] or "")])
-    return as_text(Table(named, cells), width)
+def _list(frame: pl.DataFrame) -> Table:
+    value, certain, sampled = ESTIMATE
+    named = [Column("metric", "head"), value, certain, *([replace(sampled, optional=False)] * ("ci_lower" in frame))]
+    cells = [[Cell(r["metric"]), *estimate(r)[: len(named) - 1], Cell(r["note"] or "")] for r in rows(frame)]
+    return Table([*named, Column("note")], cells)
 
 
-def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None) -> Shown:
-    """The frame as a table of groups, or of thresholds or labels if ``more`` is None."""
+def estimate(row: Row) -> list[Cell]:
+    """Return a value with its bounds and its interval, for the columns `ESTIMATE`."""
+    value = said(row)
+    certain = bound(row["value"], row["lower"], row["upper"], value)
+    return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper")))]
+
+
+def _of_segments(
+    frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None
+) -> list[Table]:
+    """The frame as tables of groups, or of thresholds or labels if ``more`` is None."""
     groups = more is not None
     every = frame.select(by).unique(maintain_order=True)
     whole = every.head(shown_of(every.height))
@@ -86,21 +86,31 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     found = _by_name(frame, keys)
     table = _of_groups(found, frame, by, listed, "")
     if groups and (turned := _turned(table, len(by), width)):
-        return as_text(turned, width), _notes(found.values())
-    tables, start = list[str](), len(by)
+        return with_notes([turned], *_undefined(found.values()))
+    tables, start = list[Table](), len(by)
     while not tables or (start < len(table.columns) and (width is None or not groups)):
         rest = _part(table, len(by), start)
         fitting = max(len(by) + 1, columns_within(width or PIPED, rest))
-        tables.append(as_text(_part(rest, fitting), width))
+        tables.append(_part(rest, fitting))
         start += fitting - len(by)
-    lines = ["\n\n".join(tables)]
+    notes = []
     if every.height > whole.height:
         omitted = f"… and {every.height - whole.height:,} more {'groups' if groups else 'rows'}"
-        lines.append(filled(f"{omitted}. {more}" if more else omitted, width))
+        notes.append(f"{omitted}. {more}" if more else omitted)
     if left_out := list(found)[start - len(by) :]:
         what = "metrics" if len(left_out) > 1 else "metric"
-        lines.append(filled(escaped(f"… and {len(left_out)} more {what}: {', '.join(left_out)}"), width))
-    return "\n".join(lines), _notes(list(found.values())[: start - len(by)])
+        notes.append(f"… and {len(left_out)} more {what}: {', '.join(left_out)}")
+    return with_notes(tables, *notes, *_undefined(list(found.values())[: start - len(by)]))
+
+
+def _undefined(found: Iterable[Sequence[Row]]) -> Iterator[str]:
+    """A sentence on why values in the columns of a table are undefined."""
+    notes = [r["note"] for own in found for r in own if r["value"] is None and r["note"]]
+    reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
+    if reasons:
+        most = shown_of(len(reasons), FEW)
+        more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
+        yield f"Undefined values (–): {'; '.join([*reasons[:most], *more])}."
 
 
 def _by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
@@ -142,25 +152,29 @@ def listed(found: Sequence[Row]) -> list[Cell]:
     return [Cell(said(row), row["value"], sampled) for row, sampled in zip(found, ends, strict=True)]
 
 
-def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str) -> Table:
-    """Return one row per metric, with its keys, bounds, and description, if it has a meaning."""
+def metrics_table(
+    frame: pl.DataFrame, by: Sequence[str] = (), caption: str = "", meaning: Mapping[str, str] | None = None
+) -> Table:
+    """Return one row per group and metric, with its keys, bounds, and description, if it has a meaning."""
     frame = of_labels_once(frame)
-    keys, typical = told_apart(frame), typical_of(rows(frame))
+    keys, typical = [c for c in told_apart(frame) if c not in by], typical_of(rows(frame))
     values = {name: iter(alike(own, typical)) for name, own in _by_name(frame, ()).items()}
     cells = []
     for row in rows(frame):
         value = next(values[row["metric"]])
         cells.append(
             [
+                *(key_cell(row[c]) for c in by),
                 Cell(row["metric"]),
                 *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
                 *(Cell(value, row["value"]), Cell(bounds(row["lower"], row["upper"], value))),
                 Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
-                *(Cell(row["note"] or ""), Cell(meaning.get(row["metric"], ""))),
+                *(Cell(row["note"] or ""), Cell((meaning or {}).get(row["metric"], ""))),
             ]
         )
     more = columns("interval", "note", "what it is", optional=True)
-    named = [*columns("metric", kind="head"), *columns(*keys, "value", "certified bounds"), *more]
+    named = [*columns(*by), *columns("metric", kind="head"), *columns(*keys)]
+    named += [Column("value", "number"), Column("certified bounds"), *more]
     return Table(named, cells, caption)
 
 
@@ -199,11 +213,6 @@ def _part(table: Table, first: int, start: int | None = None) -> Table:
     cells = [table.columns, *table.rows]
     named, *rest = ([*row[:first], *(row[start:] if start is not None else ())] for row in cells)
     return Table(named, rest)  # type: ignore[arg-type]
-
-
-def _notes(found: Iterable[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """The notes of the undefined values of some columns."""
-    return [r["note"] for own in found for r in own if r["value"] is None and r["note"]]
 
 
 def _turned(table: Table, by: int, width: int | None) -> Table | None:

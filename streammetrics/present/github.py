@@ -1,16 +1,14 @@
-"""Text and verdicts for GitHub Actions."""
+"""Text and outcomes of a check for GitHub Actions."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
-import polars as pl
-
-from streammetrics.present.verdicts import OPEN, rule, sentence
-from streammetrics.text import escaped, rows, shown_of
+from streammetrics.present.table import Outcome
+from streammetrics.text import escaped, shown_of
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # path of the summary file
 ANNOTATIONS = 10  # of a level that GitHub shows for each step
@@ -33,16 +31,16 @@ def inert(shown: str) -> str:
     return f"::stop-commands::{token}\n{shown}\n::{token}::"
 
 
-def commands(frame: pl.DataFrame) -> Iterator[str]:
-    """Return GitHub Actions workflow commands for the verdicts that do not hold: an error if it fails the check.
+def commands(found: Iterable[Outcome]) -> Iterator[str]:
+    """Return GitHub Actions workflow commands for outcomes with a level.
 
     Errors come first. GitHub shows only the first annotations of each level, so the last of these counts the others.
     """
     levels: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
-    for row in rows(frame.filter(pl.col("verdict") != "holds")):
-        level = "error" if not row["passes"] else "notice" if row["verdict"] in OPEN else "warning"
-        title, message = _escaped(rule(row), ESCAPES | IN_PROPERTIES), _escaped(sentence(row), ESCAPES)
-        levels[level].append(f"::{level} title={title}::{message}")
+    for one in found:
+        if one.level:
+            title, message = _escaped(one.title, ESCAPES | IN_PROPERTIES), _escaped(one.sentence, ESCAPES)
+            levels[one.level].append(f"::{one.level} title={title}::{message}")
     for level, told in levels.items():
         shown = shown_of(len(told), ANNOTATIONS - 1)
         yield from told[:shown]

@@ -1,29 +1,25 @@
-"""Verdicts as a JUnit report."""
+"""Outcomes of a check as a JUnit report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.etree import ElementTree
 
-import polars as pl
-
-from streammetrics.present.verdicts import rule, sentence
-from streammetrics.text import escaped, rows
+from streammetrics.present.table import Outcome
+from streammetrics.text import escaped
 
 NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 
 
-def junit(frame: pl.DataFrame, suite: str) -> str:
-    """Return a JUnit report: one test case per verdict, a failure if it fails the check, skipped if inconclusive."""
+def junit(found: Iterable[Outcome], suite: str) -> str:
+    """Return a JUnit report with a test case per outcome: a failure if an error, skipped if it has another level."""
     cases = []
-    for row in rows(frame):
-        names = {"classname": rule(row), "name": row["where"] or "all rows"}
-        case = ElementTree.Element("testcase", {key: _in_xml(name) for key, name in names.items()})
-        if row["verdict"] != "holds":
-            told = {"message": _in_xml(sentence(row))}
-            if not row["passes"]:
-                ElementTree.SubElement(case, "failure", told | {"type": row["verdict"]})
-            else:
-                ElementTree.SubElement(case, "skipped", told)
+    for one in found:
+        case = ElementTree.Element("testcase", classname=_in_xml(one.title), name=_in_xml(one.where or "all rows"))
+        if one.level == "error":
+            ElementTree.SubElement(case, "failure", message=_in_xml(one.sentence), type=one.kind)
+        elif one.level:
+            ElementTree.SubElement(case, "skipped", message=_in_xml(one.sentence))
         cases.append(case)
     failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
     counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from streammetrics.frame import BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS
-from streammetrics.present.table import Cell, Table, columns
-from streammetrics.present.terminal import as_text
+from streammetrics.present.estimates import ESTIMATE, estimate
+from streammetrics.present.table import Cell, Column, Level, Outcome, Table, columns
 from streammetrics.text import rows, shown_of
-from streammetrics.text.decimals import beside, bound, bounds, interval, said
+from streammetrics.text.decimals import beside, bounds, interval, said
 
 OPEN = ("open", "too few rows")  # undecided verdicts
 REMARKS = {  # below verdicts, by the note of one of them
@@ -21,8 +21,8 @@ REMARKS = {  # below verdicts, by the note of one of them
 }
 
 
-def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] = ()) -> str:
-    """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
+def findings_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+    """Return verdicts as a table with counts below; of many, only those that do not hold, failures first.
 
     The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
     """
@@ -33,15 +33,15 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
     parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
     shown = pl.concat(parts)
     if shown.is_empty():
-        return f"All {frame.height:,} hold."
+        return Table([], [], notes=[f"All {frame.height:,} hold."])
     left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
     more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
     remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
-    return as_text(replace(verdicts_table(shown, by), notes=[*more, *remarks, *_counts(frame)]), width)
+    return replace(verdicts_table(shown, by), notes=[*more, *remarks, *_counts(frame)])
 
 
 def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
-    """Return verdicts as a table.
+    """Return all verdicts as a table: one row per requirement and group.
 
     If all rows have the same single group column of ``by``, its name is the header of their places.
     """
@@ -49,21 +49,24 @@ def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     named = [
         *columns("rule", kind="head"),
         *columns("windows", column or "where", optional=True),
-        *columns("value", kind="number"),
-        *columns("bound"),
-        *columns("interval", optional=True),
-        *columns("verdict"),
+        *(*ESTIMATE, Column("verdict")),
     ]
     cells = [
         [
             *(Cell(rule(row)), Cell(row.get("windows") or "")),
             Cell(row["where"].removeprefix(f"{column} ") if column else row["where"]),
-            *(Cell(said(row), row["value"]), Cell(bound(row["value"], row["lower"], row["upper"], said(row)))),
-            *(Cell(interval(row.get("ci_lower"), row.get("ci_upper"))), Cell(verdict(row))),
+            *(*estimate(row), Cell(verdict(row))),
         ]
         for row in rows(frame)
     ]
     return Table(named, cells)
+
+
+def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
+    """Return the outcome of each verdict: an error if it fails the check, a notice if it is undecided."""
+    for row in rows(frame):
+        level: Level | None = "notice" if row["verdict"] in OPEN else None if row["verdict"] == "holds" else "warning"
+        yield Outcome(rule(row), row["where"], level if row["passes"] else "error", row["verdict"], sentence(row))
 
 
 def _counts(frame: pl.DataFrame) -> Iterator[str]:

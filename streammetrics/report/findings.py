@@ -11,9 +11,8 @@ from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.present.terminal import terminal_width
-from streammetrics.present.verdicts import OPEN
-from streammetrics.present.verdicts import findings as shown
+from streammetrics.present.terminal import as_text, terminal_width
+from streammetrics.present.verdicts import OPEN, findings_table
 from streammetrics.reading.looks import ROWS
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
@@ -69,7 +68,7 @@ class Findings:
         raise SpecificationError("Findings are neither true nor false. Use .hold, which is whether the check passes.")
 
     def __str__(self) -> str:
-        return shown(self.frame, terminal_width(), self.by)
+        return as_text(findings_table(self.frame, self.by), width=terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -15,15 +15,15 @@ from streammetrics.errors import ReportError
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import with_defaults
-from streammetrics.present.estimates import render
-from streammetrics.present.terminal import terminal_width
+from streammetrics.present.estimates import report_tables
+from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.reading import fairness, segments
 from streammetrics.reading.crossings import crossings
 from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.reading.readings import Readings
 from streammetrics.report.check import check, sentences
-from streammetrics.report.comparisons import comparison_text
+from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.findings import Findings
 from streammetrics.report.nested import as_json
@@ -373,7 +373,8 @@ class Report(Readings):
 
     def __str__(self) -> str:
         more = "Read all of them in the frame, or the worst with worst()."
-        return render(self.frame, self.by, terminal_width(), with_defaults(self.metrics), more)
+        width = terminal_width()
+        return as_text(*report_tables(self.frame, self.by, width, with_defaults(self.metrics), more), width=width)
 
     def __repr__(self) -> str:
         return str(self)
@@ -474,7 +475,8 @@ class Comparison(Differences):
         write_file(path, comparison_page(self, self.names if names is None else names, title, interactive).encode())
 
     def __str__(self) -> str:
-        return comparison_text(self, terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
+        more, width = "Choose them with metrics=, or read all of them in the frame.", terminal_width()
+        return as_text(*comparison_tables(self, width, more), width=width)
 
     def __repr__(self) -> str:
         return str(self)

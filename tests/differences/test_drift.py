@@ -286,7 +286,7 @@ def test_intervals_are_not_broken_at_the_end_of_a_line():
         sm.predictions(y_score="p", by="region").update({**by_region, "p": p}) for p in rng.random((2, 40_000))
     )
     found = sm.drift(one, other, confidence=0.95)
-    lines = as_text(drift_table(found.frame), 100).splitlines()
+    lines = as_text(drift_table(found.frame), width=100).splitlines()
     assert len(lines) == 6
     assert all(line.count("(") == line.count(" to ") == line.count(")") for line in lines)
 

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from streammetrics.present.aligned import aligned
-from streammetrics.present.estimates import render
+from streammetrics.present.estimates import report_tables
+from streammetrics.present.terminal import as_text
 from streammetrics.text.decimals import bound, bounds, interval
 
 HEADER = ("rule", "windows", "value", "verdict")
@@ -14,6 +15,10 @@ ROWS = [
     ("enough: roc_auc >= 0.7", "2026-01-30", "0.8901", "too few rows (severity warn)"),
     ("roc_auc >= 0.7", "", "–", "undefined: no negatives"),
 ]
+
+
+def render(frame, by, width=None):
+    return as_text(*report_tables(frame, by, width), width=width)
 
 
 def words(lines):

@@ -10,7 +10,14 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.report.comparisons import comparison_text, with_names
+from streammetrics.present.differences import differences_table
+from streammetrics.present.markdown import as_markdown
+from streammetrics.present.terminal import as_text
+from streammetrics.report.comparisons import comparison_tables
+
+
+def shown(found, width=None):
+    return as_text(*comparison_tables(found, width, ""), width=width)
 
 
 def of_shops(shops, worse=(), rows=200, seed=0, **columns):
@@ -66,16 +73,16 @@ def test_the_names_of_models_are_headers_if_they_fit():
     data = of_shops(3, old=1.0, new=1.2)
     acc = sm.binary(y_true="clicked", y_score={"old": "old", "gradient boosting": "new"}).update(data)
     found = sm.compare(acc, models=("old", "gradient boosting"), metrics=["roc_auc", "ece"])
-    header, _, auc, ece, *_ = comparison_text(found, None, "").splitlines()
+    header, _, auc, ece, *_ = shown(found).splitlines()
     assert re.split(" {2,}", header)[:4] == ["metric", "old", "gradient boosting", "gradient boosting - old"]
     assert auc.endswith("gradient boosting")
     assert "on these rows; no confidence interval" in ece
     assert "old on" in ece or "gradient boosting on" in ece
     every = sm.compare(acc, models=("old", "gradient boosting"), confidence=0.95)
-    narrow = comparison_text(replace(every, names=("model_2026_01_v1", "model_2026_02_v2")), 100, "")
+    narrow = shown(replace(every, names=("model_2026_01_v1", "model_2026_02_v2")), 100)
     assert narrow.splitlines()[0].split()[:6] == ["metric", "a", "b", "b", "-", "a"]
     assert narrow.splitlines()[-1].startswith("a is model_2026_01_v1, b is model_2026_02_v2.")
-    long = comparison_text(replace(found, names=("old", "a name of more than twenty characters")), None, "")
+    long = shown(replace(found, names=("old", "a name of more than twenty characters")))
     assert long.endswith("\na is old, b is a name of more than twenty characters.")
 
 
@@ -84,19 +91,18 @@ def test_the_names_of_models_are_headers_of_all_metrics_too():
     names = ("champion", "challenger")
     acc = sm.binary(y_true="clicked", y_score={name: name for name in names}).update(data)
     for width in (100, 120, 160):
-        header = comparison_text(sm.compare(acc, models=names), width, "").splitlines()[0]
+        header = shown(sm.compare(acc, models=names), width).splitlines()[0]
         assert header.split()[:3] == ["metric", *names]
 
 
-def test_the_frame_for_markdown_has_the_names_of_both_sides():
-    acc = sm.binary(y_true="clicked", y_score={"old": "old", "new": "new"}).update(of_shops(3, old=1.0, new=1.2))
+def test_markdown_has_the_names_of_both_sides_and_all_groups():
+    acc = sm.binary(y_true="clicked", y_score={"old": "old", "new": "new"}, by="shop")
+    acc = acc.update(of_shops(50, old=1.0, new=1.2))
     found = sm.compare(acc, models=("old", "new"), metrics=["roc_auc", "ece"], confidence=0.95)
-    named = with_names(found)
-    assert [c for c in named.columns if c not in found.frame.columns] == ["old", "new", "new - old"]
-    assert {*named["better"].drop_nulls()} <= {"old", "new", "equal"}
-    assert not named["note"].str.contains("^[ab] ").any()
-    other = replace(found, names=("metric", "new"))
-    assert with_names(other).equals(other.frame)  # which is another column
+    header, _, *lines = as_markdown(differences_table(found.frame, found.names, found.b.by)).splitlines()
+    assert header == "| shop | metric | old | new | new - old | bound | interval | better | note |"
+    assert len(lines) == 2 * 50
+    assert not any(re.search(r"\| [ab] ", line) for line in lines)
 
 
 def decimals(number):

@@ -144,9 +144,8 @@ def test_charts_have_the_same_width(opened, media, size):
 def test_long_texts_are_wrapped_in_any_row(opened):
     note = "a note that is longer than a column should be"
     rows = [[Cell(f"{i}"), Cell(note)] for i in range(400)]
-    window = opened(
-        text=page_of("Long", "", [Section("long", "Long", filtered(Table(columns("n", "note"), rows), "n"))])
-    )
+    made = filtered(Table([Column("n", "head"), Column("note")], rows), "n")
+    window = opened(text=page_of("Long", "", [Section("long", "Long", made)]))
     for scrolled in (0, 1e6):
         window.evaluate(f"document.querySelector('.scroll').scrollTop = {scrolled}")
         until(window, f"document.querySelector('.scroll').innerText.includes('{399 if scrolled else 0}')")

@@ -13,7 +13,8 @@ from streammetrics.cli import main
 from streammetrics.cli.output import write
 from streammetrics.html import page
 from streammetrics.html.cards import cards
-from streammetrics.present.estimates import render
+from streammetrics.present.estimates import report_tables
+from streammetrics.present.terminal import as_text
 from streammetrics.text import UNSAFE, cell, escaped
 from streammetrics.text.markup import markup
 from streammetrics.text.values import written
@@ -22,6 +23,10 @@ ACTING = "a\x1b]0;title\x07\x1b[2J\r\b\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\
 SHOWN = r"a\x1b]0;title\x07\x1b[2J\r\x08\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\nc\td"
 FOREIGN = [4_000_000, -4_000_000, 2**31 - 1, 0, None]  # days since 1970: the years 12921, -8982, none, 1970, none
 NAME = ACTING.replace("\0", "")  # no column can have a null in its name
+
+
+def render(frame, by, width=None):
+    return as_text(*report_tables(frame, by, width), width=width)
 
 
 def clean(text):

@@ -11,8 +11,9 @@ from commands import run
 import streammetrics as sm
 from streammetrics.present.github import commands
 from streammetrics.present.junit import junit
-from streammetrics.present.markdown import as_markdown, markdown
-from streammetrics.present.verdicts import verdicts_table
+from streammetrics.present.markdown import as_markdown
+from streammetrics.present.table import of_frame
+from streammetrics.present.verdicts import outcomes, verdicts_table
 
 ROW = {"name": None, "severity": "page", "windows": "2026-01-05", "where": "", "value": 0.5, "lower": 0.5, "upper": 0.5}
 ROW |= {"ci_lower": None, "ci_upper": None, "since": None, "e_value": None, "note": None, "description": None}
@@ -40,7 +41,7 @@ def state(tmp_path):
 
 
 def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing():
-    suites = ElementTree.fromstring(junit(FINDINGS, "a\x00b\uffff").encode())
+    suites = ElementTree.fromstring(junit(outcomes(FINDINGS), "a\x00b\uffff").encode())
     (suite,) = suites
     assert suite.get("name") == r"a\x00b\uffff"
     for counted in (suites, suite):
@@ -61,8 +62,12 @@ def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing()
     assert suite.find("testcase/failure").get("type") == "breached"
 
 
+def annotations(found):
+    return list(commands(outcomes(found)))
+
+
 def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
-    found = list(commands(FINDINGS))
+    found = annotations(FINDINGS)
     assert [re.match("::([a-z]+) ", line).group(1) for line in found] == [
         *("error", "error", "error", "warning", "notice", "notice")
     ]
@@ -72,11 +77,11 @@ def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
 
 def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_others():
     failing, warning = FINDINGS[1], FINDINGS[2]
-    assert len(list(commands(pl.concat([failing] * 10 + [warning] * 10)))) == 20
-    *errors, last_error = list(commands(pl.concat([warning, *[failing] * 12])))[:10]
+    assert len(annotations(pl.concat([failing] * 10 + [warning] * 10))) == 20
+    *errors, last_error = annotations(pl.concat([warning, *[failing] * 12]))[:10]
     assert all(line.startswith("::error title=") for line in errors)
     assert last_error == "::error::… and 3 more that do not hold"
-    assert list(commands(pl.concat([failing, *[warning] * 11])))[-1] == "::warning::… and 2 more that do not hold"
+    assert annotations(pl.concat([failing, *[warning] * 11]))[-1] == "::warning::… and 2 more that do not hold"
 
 
 def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called():
@@ -88,7 +93,7 @@ def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called(
 
 
 def test_markdown_escapes_what_is_not_meant_as_markup():
-    found = markdown(pl.DataFrame({"a_b": ["_x_", "y_z", "[l](u)", "a\nb"], "n": [1, 2, 3, 10**18]}))
+    found = as_markdown(of_frame(pl.DataFrame({"a_b": ["_x_", "y_z", "[l](u)", "a\nb"], "n": [1, 2, 3, 10**18]})))
     assert found.splitlines()[0] == "| a_b | n |"
     assert [line.split(" | ")[0] for line in found.splitlines()[2:]] == [r"| \_x\_", "| y_z", r"| \[l\](u)", r"| a\\nb"]
 
@@ -159,8 +164,8 @@ def test_reports_are_added_to_the_summary_of_a_step(state, tmp_path):
 
 def test_reports_as_markdown(state):
     lines = run("show", state, "--format", "markdown", "--metric", "roc_auc").splitlines()
-    assert lines[0] == "| g | metric | value | lower | upper | note |"
-    assert "| b | roc_auc | 0.5 | 0.5 | 0.5 |  |" in lines
+    assert lines[0] == "| g | metric | value | certified bounds | note |"
+    assert "| b | roc_auc | 0.5 | exact |  |" in lines
 
 
 def test_markdown_is_whole_at_every_width(state, tmp_path):

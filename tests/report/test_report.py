@@ -13,6 +13,8 @@ from polars.testing import assert_frame_equal
 from sklearn.metrics import roc_auc_score
 
 import streammetrics as sm
+from streammetrics.present.estimates import report_tables
+from streammetrics.present.terminal import as_text
 
 SIZE = 3_000
 rng = np.random.default_rng(0)
@@ -20,6 +22,10 @@ P = rng.beta(0.5, 2, SIZE)
 Y = rng.random(SIZE) < P
 G = rng.choice(["DE", "FR"], SIZE)
 DATA = pl.DataFrame({"y": Y, "p": P, "g": G})
+
+
+def render(frame, by, width=None):
+    return as_text(*report_tables(frame, by, width), width=width)
 
 
 def evaluated(data=DATA, **options):
@@ -234,8 +240,6 @@ def test_groups_have_the_same_decimals():
 
 
 def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
-    from streammetrics.present.estimates import render
-
     scores = {"old": "p", "new": "p"}
     frame = evaluated(DATA.with_columns(day=1), by=["g", "day"], y_score=scores).with_confidence(0.95).frame
     lines = render(frame, ["g", "day", "model"], width=120).splitlines()
@@ -252,8 +256,6 @@ def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
 
 
 def test_long_and_wide_reports_are_cut_with_a_count():
-    from streammetrics.present.estimates import render
-
     many = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 100), by="g")
     assert "… and 60 more groups. Read all of them in the frame, or the worst with worst()." in str(many)
     narrow = render(many.frame, ["g"], width=60).splitlines()
@@ -264,9 +266,7 @@ def test_long_and_wide_reports_are_cut_with_a_count():
 def test_no_line_says_that_one_more_row_follows():
     from streammetrics.present.differences import decided
     from streammetrics.present.drift import drift_table
-    from streammetrics.present.estimates import render
-    from streammetrics.present.terminal import as_text
-    from streammetrics.present.verdicts import findings
+    from streammetrics.present.verdicts import findings_table
     from streammetrics.text import shown_of
 
     groups = pl.DataFrame(
@@ -281,11 +281,11 @@ def test_no_line_says_that_one_more_row_follows():
     for shown in (
         render(groups, ["g"]),
         as_text(drift_table(drift)),
-        findings(checked).removesuffix("\nFailing: 41 of 41"),
+        as_text(findings_table(checked)).removesuffix("\nFailing: 41 of 41"),
     ):
         assert len(shown.splitlines()) == 2 + 41
     assert decided(sides, ("a", "b"), ["g"], shown_of(41))[1] == 0
-    *_, held, more, count = findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
+    *_, held, more, count = as_text(findings_table(pl.concat([checked, *[checked.tail(1)] * 9]))).splitlines()
     assert held.endswith("holds")
     assert (more, count) == ("… and 9 more that do not hold", "Failing: 50 of 50")
     wide = pl.concat([groups.with_columns(metric=pl.lit(name)) for name in ("a" * 40, "b")])
