@@ -62,7 +62,8 @@ class Axis:
         if self.scale == "root":
             return np.sqrt(np.maximum(values, 0.0))
         if self.scale == "probit":
-            return np.array([normal_quantile(share) for share in np.clip(values, 1e-12, 1 - 1e-12).tolist()])
+            shares, place = np.unique(np.clip(values, 1e-12, 1 - 1e-12), return_inverse=True)  # many are equal
+            return np.array([normal_quantile(share) for share in shares.tolist()])[place]
         return values
 
 

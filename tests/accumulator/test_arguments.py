@@ -31,7 +31,7 @@ SOURCES = {
 }
 LEVELS = {
     "report.check": lambda level: REPORT.check("roc_auc >= 0.4", confidence=level),
-    "finalize": lambda level: ACC.finalize(confidence=level),
+    "finalize": lambda level: ACC.finalize("accuracy", confidence=level),
     "compare": lambda level: sm.compare(ACC, ACC, confidence=level),
     "drift": lambda level: sm.drift(ACC, ACC, confidence=level),
     "fdr": lambda level: REPORT.slices("log_loss", fdr=level),
@@ -75,7 +75,9 @@ def test_names_of_both_sides(given, tmp_path):
 
 
 def test_the_highest_confidence_level_has_an_interval():
-    widest, usual = (ACC.rollup().finalize(confidence=level)["accuracy"] for level in (np.nextafter(1, 0), 0.95))
+    widest, usual = (
+        ACC.rollup().finalize("accuracy", confidence=level)["accuracy"] for level in (np.nextafter(1, 0), 0.95)
+    )
     assert widest.ci_lower < usual.ci_lower < usual.ci_upper < widest.ci_upper
 
 

@@ -111,7 +111,8 @@ def test_labels_that_come_later_are_joined_and_evaluated():
 def test_intervals_hold_the_rate_and_the_mean():
     """Wilson's and the normal interval, by their formulas."""
     p = scores()["q"].to_numpy()
-    report = sm.predictions(y_score="q").update({"q": p}).finalize(confidence=0.95)
+    report = sm.predictions(y_score="q").update({"q": p})
+    report = report.finalize(["mean", "predicted_positive_rate"], confidence=0.95)
     mean, error = p.mean(), p.std(ddof=1) / math.sqrt(len(p))
     found = report["mean"]
     assert (found.ci_lower, found.ci_upper) == pytest.approx((mean - 1.959964 * error, mean + 1.959964 * error))
@@ -123,7 +124,11 @@ def test_intervals_hold_the_rate_and_the_mean():
 
 
 def test_the_share_of_dropped_rows_has_the_interval_of_a_share():
-    found = sm.predictions(y_score="p").update({"p": [0.5] * 36 + [None] * 4}).finalize(confidence=0.9)["dropped_rate"]
+    found = (
+        sm.predictions(y_score="p")
+        .update({"p": [0.5] * 36 + [None] * 4})
+        .finalize("dropped_rate", confidence=0.9)["dropped_rate"]
+    )
     expected = stats.binomtest(4, 40).proportion_ci(0.9, "wilson")
     assert (found.ci_lower, found.ci_upper) == pytest.approx(expected)
 

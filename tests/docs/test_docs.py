@@ -123,7 +123,11 @@ def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
         assert block in printed
 
 
-PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if "```python" in page.read_text(encoding="utf-8")]
+PAGES = [
+    page
+    for page in sorted((ROOT / "docs").glob("*.md"), reverse=True)
+    if "```python" in page.read_text(encoding="utf-8")
+]
 OUTPUTS = (
     "monitoring",
     "histories",

@@ -178,7 +178,7 @@ def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monk
         store.append(spec.empty().update(day | {"day": [date(2026, 1, 1)] * 100}), batch_id="0")
     store.append(spec.empty().update(day | {"day": [date(2026, 1, 2)] * 100}), batch_id="1")
     for _ in range(2):
-        found = store.query().finalize(confidence=0.95)
+        found = store.query().finalize("roc_auc", confidence=0.95)
         assert found["roc_auc"].ci_lower is None
         assert "the state lacks required sums" in found["roc_auc"].note
         store.compact()

@@ -1,6 +1,7 @@
 """Verdicts of rules: bounds and intervals together, too few rows, and what fails a check."""
 
 from datetime import date, timedelta
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -92,7 +93,8 @@ def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, weight, verd
     random, y = np.random.default_rng(1), np.arange(1_000) < positives
     p = 1 / (1 + np.exp(-random.normal(2 * y - 1, 1)))
     columns = {"y": y, "p": p, "w": np.where(y, float(weight), 1.0)}
-    report = sm.binary(y_true="y", y_score="p", sample_weight="w").update(columns).finalize(confidence=0.95)
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update(columns)
+    report = acc.finalize(rule.split()[0], confidence=0.95)
     row = report.check(rule).frame.row(0, named=True)
     assert row["verdict"] == verdict
     assert (row["note"] == "no interval: too few rows of a class") == (verdict == "open")
@@ -104,7 +106,8 @@ def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label(weight):
     y = np.repeat([0, 1, 2], [200, 95, 5])
     z = np.where(random.random(300) < 0.8, y, random.integers(0, 2, 300))
     columns = {"y": y, "z": z, "w": np.where(y == 2, float(weight), 1.0)}
-    report = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(columns).finalize(confidence=0.95)
+    acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(columns)
+    report = acc.finalize(names, confidence=0.95)
     found = report.check([f"{name} >= 0.05" for name in names]).frame
     few = (295 + 5 * weight) / weight < 50
     assert found["verdict"].to_list() == ["open" if few else "holds"] * len(names)
@@ -236,11 +239,16 @@ def test_coarse_bins_widen_the_interval_of_a_verdict():
     assert all(s.check(f"roc_auc >= {estimate.lower - 0.1}", open="fail").hold for s in samples)
 
 
+@cache
+def wide_bins():
+    """The lowest and the highest scores of a histogram of few bins."""
+    wide = sm.predictions(y_score="p", capacity=32).update({"p": np.linspace(0.3, 0.7, 10_000)}).finalize(["rows"])
+    return wide.curve("scores").select("lowest", "highest").to_numpy().T
+
+
 def adverse(rows, seed, capacity=32):
     """Positives at the lower ends of the bins of a histogram, and negatives at their upper ends."""
-    rng = np.random.default_rng(seed)
-    wide = sm.predictions(y_score="p", capacity=32).update({"p": np.linspace(0.3, 0.7, 10_000)}).finalize()
-    low, high = wide.curve("scores").select("lowest", "highest").to_numpy().T
+    rng, (low, high) = np.random.default_rng(seed), wide_bins()
     cell = rng.integers(0, len(low), rows)
     y = rng.random(rows) < 0.3 + 0.4 * cell / len(low)
     inside = (high - low)[cell] * rng.uniform(0.01, 0.1, rows)

@@ -103,14 +103,16 @@ def test_what_has_no_interval():
         rows = report.rows(metric)
         assert rows.height
         assert rows.select(LIMITS).null_count().row(0) == ((0, 0) if metric == "recall" else (rows.height,) * 2), metric
-    errors = sm.regression(**ERRORS).update(data()).finalize(confidence=0.9)
-    for metric in ("max_error", "ss_res", "ss_tot", "rows", "dropped"):
+    nothing = ["max_error", "ss_res", "ss_tot", "rows", "dropped"]
+    errors = sm.regression(**ERRORS).update(data()).finalize(nothing, confidence=0.9)
+    for metric in nothing:
         assert limits(errors, metric) == (None, None)
     values = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="y").update(data())
     for metric in ("minimum", "maximum"):
-        assert limits(values.finalize(confidence=0.9), metric) == (None, None)
-    by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(confidence=0.9)
-    for metric in ("median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"):
+        assert limits(values.finalize(metric, confidence=0.9), metric) == (None, None)
+    nothing = ["median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"]
+    by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(nothing, confidence=0.9)
+    for metric in nothing:
         assert limits(by_unit, metric) == (None, None)
 
 
@@ -130,7 +132,7 @@ def of_mean(losses, **options):
 
 def test_they_are_those_of_the_pure_functions():
     rows = data(1)
-    report = sm.binary(**LABELS).update(rows).finalize(confidence=0.9)
+    report = sm.binary(**LABELS).update(rows).finalize(["recall", "accuracy", "f1", "roc_auc", "gini"], confidence=0.9)
     hit, score, label = rows["score"].to_numpy() >= 0.5, rows["score"].to_numpy(), rows["label"].to_numpy()
     tp, fp, fn, tn = (int((hit == h).__and__(label == y).sum()) for h, y in ((1, 1), (1, 0), (0, 1), (0, 0)))
     assert limits(report, "recall", threshold=0.5) == pytest.approx(
@@ -146,11 +148,13 @@ def test_they_are_those_of_the_pure_functions():
     assert limits(report, "roc_auc") == pytest.approx(delong, rel=1e-12)
     assert limits(report, "gini") == pytest.approx([2 * x - 1 for x in delong], rel=1e-12)
     few = bins.head(200)  # so that no bins are joined
-    ranked = sm.binary(y_true="pos", y_score="score").update(few).finalize(confidence=0.9)
+    ranked = sm.binary(y_true="pos", y_score="score").update(few).finalize("average_precision", confidence=0.9)
     slices = sliced(few, ["neg", "pos"])
     assert limits(ranked, "average_precision") == by_influence(few, average_precision, ["neg", "pos"], cells=slices)
 
-    report = sm.regression(**ERRORS).update(rows).finalize(confidence=0.9)
+    metrics = ["bias", "mae", "mse", "rmse", "median_error", "within(x=0.5)", "mad", "mad(scaled=True)"]
+    metrics += ["absolute_error_quantile(q=0.9)", "rec_auc(limit=2)"]
+    report = sm.regression(**ERRORS).update(rows).finalize(metrics, confidence=0.9)
     e = (rows["p"] - rows["y"]).to_numpy()
     step = stats.t.ppf(0.95, len(e) - 1) * stats.sem(e)
     assert limits(report, "bias") == pytest.approx((e.mean() - step, e.mean() + step), rel=1e-6)
@@ -234,7 +238,7 @@ def test_the_jackknife_by_hand():
     k, squares = len(without), (without - without.mean()) ** 2
     degrees = (3.16 - 2.77 / math.sqrt(k)) * squares.sum() ** 2 / (squares**2).sum()
     step = stats.t.ppf(0.95, min(k - 1, int(degrees))) * math.sqrt((k - 1) / k * squares.sum())
-    report = TASKS["regression"](unit="u").update(rows).finalize(confidence=0.9)
+    report = TASKS["regression"](unit="u").update(rows).finalize("bias", confidence=0.9)
     assert limits(report, "bias") == pytest.approx((e.mean() - step, e.mean() + step), rel=1e-9)
 
 
@@ -345,7 +349,7 @@ def test_macro_precision_accounts_for_a_label_that_is_seldom_predicted():
     predicted = ["a"] * 60 + ["b"] * 38 + ["c"] * 2
     actual = ["a"] * 40 + ["b"] * 20 + ["b"] * 28 + ["a"] * 10 + ["c"] * 2
     acc = sm.multiclass(y_true="y", y_pred="z").update({"y": actual, "z": predicted})
-    lower, upper = limits(acc.finalize(confidence=0.95), "precision(average=macro)")
+    lower, upper = limits(acc.finalize("precision(average=macro)", confidence=0.95), "precision(average=macro)")
     right, rows = np.array([40, 28, 2]), np.array([60, 38, 2])
     ends = pl.DataFrame({"right": right, "rows": rows}).select(wilson_interval(pl.col("right"), pl.col("rows")))
     below, above = (np.sqrt(((right / rows - end) ** 2).sum()) / 3 for end in ends.to_numpy().T)
@@ -394,13 +398,18 @@ def test_accumulators_of_other_units_do_not_merge():
 
 def test_the_reason_for_no_interval_of_a_perfect_model():
     score = np.linspace(0, 1, 1000)
-    perfect = sm.binary(y_true="y", y_score="p").update({"y": score > 0.5, "p": score}).finalize(confidence=0.95)
+    perfect = sm.binary(y_true="y", y_score="p").update({"y": score > 0.5, "p": score})
+    perfect = perfect.finalize(["average_precision", "pr_auc", "ks", "recall"], confidence=0.95)
     for metric in ("average_precision", "pr_auc", "ks"):
         assert perfect[metric].note == "no interval: the metric does not vary at the end of its range"
     assert perfect["recall"].note is None
     few = sm.binary(y_true="y", y_score="p").update({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]})
-    assert few.finalize(confidence=0.95)["average_precision"].note == "no interval: too few rows of a class"
-    exact = sm.regression(y_true="y", y_pred="y").update({"y": score + 1}).finalize(confidence=0.95)
+    assert (
+        few.finalize("average_precision", confidence=0.95)["average_precision"].note
+        == "no interval: too few rows of a class"
+    )
+    exact = sm.regression(y_true="y", y_pred="y").update({"y": score + 1})
+    exact = exact.finalize(["mae", "r2", "bias", "ss_res"], confidence=0.95)
     assert exact["mae"].note == exact["r2"].note == perfect["ks"].note
     assert exact["bias"].note == "no interval: too few rows, or they do not vary"
     assert exact.rows("ss_res")["note"].item() == "no interval: a sum"
@@ -438,7 +447,7 @@ def test_few_units():
         assert (found.ci_lower is not None) is has
         assert found.note == (None if has else "no interval: too few units or rows of a class, or they do not vary")
     unknown = data(8, n=50).with_columns(u=pl.lit(None, pl.Int64))
-    assert sm.regression(**ERRORS, unit="u").update(unknown).finalize(confidence=0.9)["mae"].ci_lower is None
+    assert sm.regression(**ERRORS, unit="u").update(unknown).finalize("mae", confidence=0.9)["mae"].ci_lower is None
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, math.nan])
@@ -534,7 +543,7 @@ def test_independent_rows():
     step = stats.t.ppf(0.95, len(e) - 1) * math.sqrt(e.var() / (len(e) - 1) + f.var() / (len(f) - 1))
     middle = f.mean() - e.mean()
     assert ends(found, "bias") == pytest.approx((middle - step, middle + step), rel=1e-6)
-    x, y = (acc.finalize(confidence=0.9)["median_error"] for acc in (one, other))
+    x, y = (acc.finalize("median_error", confidence=0.9)["median_error"] for acc in (one, other))
     lower = y.value - x.value - math.hypot(y.value - y.ci_lower, x.ci_upper - x.value)
     upper = y.value - x.value + math.hypot(y.ci_upper - y.value, x.value - x.ci_lower)
     assert ends(found, "median_error") == pytest.approx((lower, upper), rel=1e-12)
@@ -577,7 +586,8 @@ def test_quantiles_of_digests():
 @pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
 def test_losses_of_one_class_have_the_intervals_of_its_rows(metric):
     rows = data(3)
-    report = sm.binary(**LABELS).update(rows).finalize(confidence=0.9)
+    names = [f"{metric}({option})" for option in ("label=positive", "positive_weight=3")]
+    report = sm.binary(**LABELS).update(rows).finalize(names, confidence=0.9)
     score = rows.filter("label")["score"].to_numpy()
     losses = -np.log(score) if metric == "log_loss" else (1 - score) ** 2
     mean, t = losses.mean(), stats.t.ppf(0.95, len(losses) - 1)

@@ -58,7 +58,8 @@ def test_each_group_and_each_rollup_is_a_stream():
 def test_a_threshold_that_is_not_kept_has_the_intervals_of_one_that_is():
     frame = rows(np.random.default_rng(5), streams=2)
     kept, other = (
-        binary(by="stream", thresholds=(t,)).update(frame).finalize(confidence=0.95, always=1_000) for t in (0.37, 0.5)
+        binary(by="stream", thresholds=(t,)).update(frame).finalize(METRICS, confidence=0.95, always=1_000)
+        for t in (0.37, 0.5)
     )
     for metric, stream in product(("accuracy", "recall", "f1"), (0, 1)):
         assert other.get(metric, stream=stream, threshold=0.37) == kept.get(metric, stream=stream)
@@ -89,7 +90,7 @@ def test_a_threshold_inside_a_bin():
 
 
 def test_metrics_without_an_interval_say_why():
-    found = binary().update(rows(np.random.default_rng(3))).finalize(confidence=0.95, always=1_000)["ece"]
+    found = binary().update(rows(np.random.default_rng(3))).finalize("ece", confidence=0.95, always=1_000)["ece"]
     assert found.ci_lower is None
     assert found.note.startswith("no interval: upward bias")
 

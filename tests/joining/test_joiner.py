@@ -173,15 +173,15 @@ def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monk
 
 def test_days_without_expired_rows_rewrite_nothing(tmp_path):
     joiner = made(tmp_path, expires="9d")
-    for number in range(6):
+    for number in range(3):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number]))
     log = joiner._log.waiting.table.find()
-    assert len(log.file_uris()) == 12
+    assert len(log.file_uris()) == 6
     modes = [commit.get("operationParameters", {}).get("mode") for commit in log.history()]
     assert "Append" in modes
     assert "Overwrite" not in modes
-    assert joiner.add_scores(scores([7], -5)).late == 1
+    assert joiner.add_scores(scores([7], -8)).late == 1
 
 
 @pytest.mark.thorough

@@ -110,10 +110,10 @@ def test_groups_models_labels_intervals_and_folds(rows):
         {"y": label, "a": score, "b": score[::-1], "day": np.arange(2000) % 2, "u": np.arange(2000) // 3}
     )
     acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5, 0.3], unit="u")
-    report = acc.update(batch).finalize(confidence=0.9)
+    report = acc.update(batch).finalize("precision", confidence=0.9)
     again = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5], unit="u").update(batch)
     for keys in ({"model": "a", "day": 0}, {"model": "b", "day": 1}):
-        found = again.finalize(confidence=0.9).get("precision", threshold=0.3, **keys)
+        found = again.finalize("precision", confidence=0.9).get("precision", threshold=0.3, **keys)
         kept = report.get("precision", threshold=0.3, **keys)
         assert found.lower <= kept.value <= found.upper
         if found.exact:

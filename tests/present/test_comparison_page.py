@@ -16,10 +16,7 @@ pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 rng = np.random.default_rng(8)
 
 
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch):
-    """Charts without marks, which other tests draw."""
-    monkeypatch.setattr("streammetrics.html.pictures.as_svg", lambda picture, identity: "<svg></svg>")
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def scored(rows=1_000, shift=0.0, **options):
@@ -86,6 +83,7 @@ def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
     found = sm.drift(scored(by="g"), scored(shift=1, by="g"), confidence=0.9)
     found.save_html(tmp_path / "drift.html", interactive=True)
     text = (tmp_path / "drift.html").read_text()
+    assert "// draws charts" in text
     assert headings(text)[:2] == ["differences", "drift"]
     assert "current - reference" in text
     assert "Each group, psi" in text

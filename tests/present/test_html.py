@@ -16,6 +16,8 @@ from streammetrics.html.decision import at_thresholds, best_thresholds, highest_
 from streammetrics.html.numbers import groups
 from streammetrics.text.decimals import percentage
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 class Elements(html.parser.HTMLParser):
     """The elements of a page: how often each occurs, which are left open, what they refer to, and all text."""

@@ -10,6 +10,7 @@ from commands import run
 
 import streammetrics as sm
 from streammetrics.html import page
+from streammetrics.html.failures import failures
 
 COLUMNS = ("a", "b", "c")
 
@@ -434,13 +435,18 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     )
 
 
+def section(report):
+    """The section of the page on slices in which the model fails."""
+    return failures(report, [c for c in report.by if c == "model"])
+
+
 @pytest.mark.parametrize(
     ("metrics", "expected"),
     [(["roc_auc"], "roc_auc"), (["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")],
 )
 def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, metrics, expected):
     report = sm.Accumulator.load(saved).finalize().showing(metrics)
-    text = page(report).split('id="failures"')[1].split("</section>")[0]
+    text = section(report)
     assert f"in which {expected} is significantly worse" in text
     assert ("because slices cannot be ranked by the metrics shown" in text) == (expected not in metrics)
 
@@ -449,7 +455,7 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     place = pl.int_range(pl.len()) % 12
     data = rows_of(failing=place.is_in([3, 5])).with_columns(q=pl.col("p").sqrt(), place=place)
     report = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by="place").update(data).finalize()
-    text = page(report).split('id="failures"')[1].split("</section>")[0]
+    text = section(report)
     assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
@@ -464,7 +470,7 @@ def test_the_page_finds_noise_scores_and_not_many_positives():
     y = rng.random(24_000) < p
     p[place == 3] = rng.permutation(p[place == 3])
     acc = sm.binary(y_true="y", y_score="p", by="place").update({"y": y, "p": p, "place": place})
-    text = page(acc.finalize()).split('id="failures"')[1].split("</section>")[0]
+    text = section(acc.finalize())
     assert re.findall('<th scope="row">(.*?)</th>', text)[0] == "3"
     assert '<th scope="row">7</th>' not in text
     assert "log_loss_skill is also lower in slices whose probabilities differ little, even if they are correct." in text

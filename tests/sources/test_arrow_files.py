@@ -1,14 +1,13 @@
 """Files that Polars does not read: IPC streams, Feather V1, and columns of types that Polars refuses."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import run
 
 import streammetrics as sm
 
@@ -93,14 +92,13 @@ def test_zones_of_files_are_joined_in_utc():
     assert found.get("rows", g=TIMES[0]).value == 3
 
 
-def test_nothing_of_polars_is_printed():
+def test_nothing_of_polars_is_printed(capfd):
     put("a.arrow", rows(UNUSABLE["union"]))
     pq.write_table(rows(VALUES["Z"][0]), "b.parquet")
     for path, wanted in (("a.arrow", "g"), ("b.parquet", "y"), ("a.arrow", "y")):
-        command = [sys.executable, "-m", "streammetrics", "evaluate", path, "--y-true", "y", "--y-score", "p"]
-        done = subprocess.run([*command, "--by", wanted], capture_output=True, text=True, check=False)
-        assert "panicked" not in done.stderr
-        assert done.stderr.startswith("Error: Column 'g' of 'a.arrow'") if wanted == "g" else done.returncode == 0
+        found = run("evaluate", path, "--y-true", "y", "--y-score", "p", "--by", wanted, code=2 * (wanted == "g"))
+        assert found.startswith("Error: Column 'g' of 'a.arrow'") == (wanted == "g")
+    assert capfd.readouterr().err == ""
 
 
 def test_columns_that_are_not_in_use_can_share_a_name(capfd):
@@ -141,11 +139,8 @@ def test_streams_in_folders_have_the_columns_of_the_folders(folder):
 
 def test_streams_with_a_filter(folder):
     put("a.arrow", rows(["a", "b"]), pa.ipc.new_stream)
-    command = [sys.executable, "-m", "streammetrics", "evaluate", "a.arrow", "--y-true", "y", "--y-score", "p"]
-    done = subprocess.run(
-        [*command, "--where", "g = 'a'", "--format", "json"], capture_output=True, text=True, check=False
-    )
-    assert {"metric": "rows", "value": 1.0}.items() <= json.loads(done.stdout)[0].items()
+    found = run("evaluate", "a.arrow", "--y-true", "y", "--y-score", "p", "--where", "g = 'a'", "--format", "json")
+    assert {"metric": "rows", "value": 1.0}.items() <= json.loads(found.splitlines()[-1])[0].items()
 
 
 def test_a_truncated_stream(folder):
