@@ -24,6 +24,7 @@ from streammetrics.errors import SpecificationError as SpecificationError
 from streammetrics.errors import StateError as StateError
 from streammetrics.errors import StateWarning as StateWarning
 from streammetrics.errors import StreamMetricsError as StreamMetricsError
+from streammetrics.findings.finding import Finding as Finding
 from streammetrics.gauges.opentelemetry import to_opentelemetry as to_opentelemetry
 from streammetrics.gauges.prometheus import PrometheusCollector as PrometheusCollector
 from streammetrics.gauges.prometheus import to_prometheus as to_prometheus

@@ -19,7 +19,7 @@ from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
-from streammetrics.cli.output import show
+from streammetrics.cli.output import FINDINGS, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command, told
 from streammetrics.cli.watching import watch
@@ -172,7 +172,7 @@ def evaluate_command(
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()
         click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
-    show(report, form, output, html, source=", ".join(paths), sort=sort)
+    show(report, form, output, html, source=", ".join(paths), sort=sort, first=0 if metrics else FINDINGS)
 
 
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:
@@ -203,7 +203,7 @@ def demo(folder: Path, rows: int) -> None:
     acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
     report = acc.finalize()
     click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n")
-    show(report, "table", None)
+    show(report, "table", None, first=FINDINGS)
     click.echo("\nAll countries together, from the same state:\n")
     show(report.rollup(), "table", None)
     click.echo("\nTo run this evaluation yourself:")

@@ -15,6 +15,7 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.root import with_options
+from streammetrics.findings.table import findings_table
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
 from streammetrics.present.github import add_to_summary, inert
@@ -30,6 +31,7 @@ from streammetrics.text.values import without_awkward
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
 GITHUB = "github"  # a table, which is also added to the summary of the step
+FINDINGS = 3  # above a report
 METRICS = "metrics"  # nested, for experiment trackers
 SAFE_CSV = "safe csv"  # without formulas
 WIDTH = "streammetrics.width"  # of the context of a command
@@ -45,8 +47,12 @@ def show(
     html: Path | None = None,
     source: str | None = None,
     sort: str | None = None,
+    first: int = 0,
 ) -> None:
-    """Print a report, sorted by a metric if requested, and write it as a page if requested, with the source."""
+    """Print a report, sorted by a metric if requested, and write it as a page if requested, with the source.
+
+    If ``first`` is not 0, tables begin with so many findings.
+    """
     report = report if sort is None else sorted_by(report, sort)
     if html is not None:
         report.save_html(html, source=source)
@@ -58,11 +64,13 @@ def show(
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
+    found = report.findings() if first and form in ("table", "markdown", GITHUB) else []
+    begin = [findings_table(found, first)] if found else []
     if form == GITHUB:
-        print_or_save(inert(as_lines(tables)), output)
-        add_to_summary(as_markdown(*_every(report)))
+        print_or_save(inert(as_lines([*begin, *tables])), output)
+        add_to_summary(as_markdown(*begin, *_every(report)))
     else:
-        write(report.frame, _every(report) if form == "markdown" else tables, form, output)
+        write(report.frame, [*begin, *(_every(report) if form == "markdown" else tables)], form, output)
 
 
 def _every(report: sm.Report) -> list[Table]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from streammetrics.findings.findings import findings
 from streammetrics.frame import of_all_labels
+from streammetrics.html.findings import findings_list
 from streammetrics.present.estimates import groups_table, metrics_table
 from streammetrics.present.html import as_html
 from streammetrics.present.table import Cell, Column, Table
@@ -13,7 +15,11 @@ LONGEST = 40  # groups, or rows
 
 
 def report_html(report: Readings) -> str:
-    """Return the report as a table: one row per metric, or one row per group."""
+    """Return what stands out in the report, and a table: one row per metric, or one row per group."""
+    return findings_list(findings(report)) + _numbers(report)
+
+
+def _numbers(report: Readings) -> str:
     frame = report.frame
     if not report.by:
         rest = frame.height - LONGEST

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from streammetrics import charts
+from streammetrics.findings.findings import findings
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
+from streammetrics.html.findings import findings_list
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
 from streammetrics.present.page import Section, page_of
@@ -47,6 +49,7 @@ def of_all_rows(report: Readings) -> Readings:
 def _sections(report: Readings, total: Readings, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
     draw: Draw = partial(pictures.figures, interactive=interactive)
+    yield Section("findings", "What stands out", findings_list(findings(report)))
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Results of all rows", cards(total))
     yield Section("labels", "Labels", labels(total))

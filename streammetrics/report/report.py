@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import ReportError
+from streammetrics.findings import findings
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import with_defaults
@@ -117,6 +118,7 @@ class Report(Readings):
     gaps: Final = fairness.gaps
     fairness: Final = fairness.fairness
     slices: Final = slices.slices
+    findings: Final = findings.findings
 
     def check(
         self,

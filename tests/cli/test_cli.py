@@ -137,7 +137,7 @@ def test_merge_and_show(folder, tmp_path):
     assert "its rows would be counted 2 times" in run(*merge, tmp_path / "." / "other", "-o", tmp_path / "c", code=2)
     rows = json.loads(run("show", tmp_path / "both", "--total", "--metric", "rows", "--format", "json"))
     assert rows[0]["value"] == 40_000
-    assert run("show", tmp_path / "both", "--by", "country").startswith("country")
+    assert "\n\ncountry  " in run("show", tmp_path / "both", "--by", "country")
     assert "Unknown group column" in run("show", tmp_path / "both", "--by", "day", code=2)
     assert "not both" in run("show", tmp_path / "both", "--by", "country", "--total", code=2)
 
@@ -174,7 +174,8 @@ def test_as_a_program(folder):
         "--total",
     ]
     found = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
-    assert found.stdout.startswith("metric")
+    assert found.stdout.startswith("severity  code   finding\n")
+    assert "\n\nmetric  " in found.stdout
     assert found.stderr == ""
 
 

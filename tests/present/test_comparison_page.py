@@ -14,9 +14,15 @@ from streammetrics.text.markup import markup
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 
 rng = np.random.default_rng(8)
+START = rng.bit_generator.state
 
 
 pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+@pytest.fixture(autouse=True)
+def _same_rows_whatever_ran_before():
+    rng.bit_generator.state = START
 
 
 def scored(rows=1_000, shift=0.0, **options):

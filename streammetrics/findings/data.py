@@ -1,0 +1,69 @@
+"""Findings about the rows: dropped ones, classes with few rows, ties, and coarse bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from streammetrics.findings.finding import PLACE, WHERE, Finding, Searched, beside, found, placed
+from streammetrics.reading.one_class import of_one_class
+from streammetrics.rows.roles import LABEL
+from streammetrics.statistics import ScoreHistogram
+from streammetrics.text.decimals import percentage
+
+DROPPED = 0.1  # share of the rows above which the others can be a biased sample
+FEWEST = 20  # rows of a class
+TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
+WIDE = 0.01  # width of bounds
+
+
+def dropped(searched: Searched) -> Iterator[Finding]:
+    """SM501: rows were dropped."""
+    for row in placed(searched.total.rows("rows"), searched.total):
+        out = searched.total.rows("dropped", **row[WHERE])["value"].sum()
+        if out:
+            rows = out + row["value"]
+            sentence = (
+                f"{percentage(out / rows)} of the rows have missing values and were dropped: {out:,.0f} of {rows:,.0f}."
+            )
+            yield found("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
+
+
+def classes(searched: Searched) -> Iterator[Finding]:
+    """SM502 and SM503: all rows are of one class, or few are of one."""
+    total = searched.total
+    if alone := of_one_class(total):
+        sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
+        yield found("SM502", "bad", sentence, {PLACE: "", WHERE: {}})
+        return
+    for name in ("positives", "negatives"):
+        if searched.has(name):
+            rows = total.rows(name).filter(pl.col("value") < FEWEST)
+            kept = [c for c in (*total.by, LABEL) if c in rows.columns]
+            for row in placed(rows.unique(kept, maintain_order=True) if kept else rows.head(1), total):
+                sentence = f"Only {row['value']:g} {name}: most metrics are uncertain, and some have no interval."
+                yield found("SM503", "warn", sentence, row, name)
+
+
+def scores(searched: Searched) -> Iterator[Finding]:
+    """SM504 and SM505: many rows share a score, or a bin of different scores that makes bounds wide."""
+    if not searched.statistic(ScoreHistogram):
+        return
+    total = searched.total
+    bins = total.curve("scores").with_columns(count=pl.col("negatives") + pl.col("positives"))
+    keys = [c for c in (*total.by, LABEL) if c in bins.columns]
+    rows = pl.sum("count").over(keys) if keys else pl.sum("count")
+    bins = bins.with_columns(share=pl.col("count") / rows, rows=rows).sort("share", descending=True)
+    tied = bins.filter(pl.col("lowest") == pl.col("highest"), pl.col("share") >= TIED, pl.col("rows") >= ENOUGH)
+    for row in placed(tied.unique(keys, keep="first", maintain_order=True) if keys else tied.head(1), total):
+        share = percentage(row["share"])
+        yield found("SM504", "info", f"{share} of the rows have the same score, {row['lowest']:g}: they are ties.", row)
+    mixed = bins.filter(pl.col("lowest") < pl.col("highest"))
+    for row in placed(total.rows("roc_auc").filter(pl.col("upper") - pl.col("lower") > WIDE), total):
+        own = beside(mixed, row, *keys).head(1)
+        for share, low, high in own.select("share", "lowest", "highest").iter_rows():
+            known = f"ROC AUC is known only to ± {(row['upper'] - row['lower']) / 2:.2g}"
+            bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
+            sentence = f"{known}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
+            yield found("SM505", "warn", sentence, row, "roc_auc")

@@ -1,0 +1,142 @@
+"""A finding, and how the estimates of a metric decide that there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
+
+import polars as pl
+
+from streammetrics.frame import LIMITS, VALUE, hidden
+from streammetrics.reading.readings import Readings
+from streammetrics.rows.roles import LABEL, MODEL
+from streammetrics.system.public import publish
+from streammetrics.text import escaped
+from streammetrics.text.values import readable
+
+Severity: TypeAlias = Literal["bad", "warn", "info"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "info")
+
+MIN_ROWS = 100  # of a group
+MANY = 2_000  # groups of a column, above which groups are not searched
+NAMED = 3  # groups in a sentence
+LOW, HIGH, WHERE, PLACE = map(hidden, ("low", "high", "where", "place"))
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What stands out in a report. ``str(finding)`` is its sentence.
+
+    Args:
+        code: Code, such as ``"SM101"``, under which the documentation has the reason and what to do.
+        severity: ``"bad"`` if decisions based on the predictions are likely wrong, ``"warn"`` if they can be, or
+            ``"info"``.
+        sentence: The finding in words.
+        where: Values of group columns, ``model``, ``label``, and ``threshold``; empty for all rows.
+        metric: Name of the metric that decides it. None if counts do.
+        value: The metric, with certified bounds ``lower`` and ``upper``, and the confidence interval ``ci_lower`` and
+            ``ci_upper`` at the level of the decision. Of a slice, its difference from all other rows.
+
+    >>> Finding("SM501", "warn", "4% of the rows were dropped.")
+    SM501 (warn): 4% of the rows were dropped.
+    """
+
+    code: str
+    severity: Severity
+    sentence: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    metric: str | None = None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    ci_lower: float | None = None
+    ci_upper: float | None = None
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"{self.code} ({self.severity}): {self.sentence}"
+
+
+def found(code: str, severity: Severity, sentence: str, row: Row, metric: str | None = None) -> Finding:
+    """Return a finding about a row of `placed`, whose sentence begins with its place."""
+    numbers = {name: row.get(name) for name in (*VALUE, *LIMITS)} if metric else {}
+    start = f"{row[PLACE]}: {sentence[0].lower()}{sentence[1:]}" if row[PLACE] else sentence
+    return Finding(code, severity, start, row[WHERE], metric, **numbers)
+
+
+def listed(groups: Sequence[str]) -> str:
+    """Return the first of some groups, and the number of further ones.
+
+    >>> listed(["IN", "JP"]), listed(list("abcde"))
+    ('IN, JP', 'a, b, c and 2 more')
+    """
+    more = len(groups) - NAMED
+    return ", ".join(groups[:NAMED]) + f" and {more:,} more" * (more > 0)
+
+
+def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> Iterator[Row]:
+    """Yield the estimates of a metric that have an interval, with its ends, widened by the bounds, and their place.
+
+    The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Intervals
+    take time, so there are none if no value makes a finding ``possible``.
+    """
+    values = report.with_confidence(None).rows(metric)
+    if values.filter(possible).is_empty():
+        return
+    rows = report.with_confidence(1 - error / values.height).rows(metric)
+    ends = {LOW: pl.col(LIMITS[0]) - (pl.col("value") - pl.col("lower"))}
+    ends |= {HIGH: pl.col(LIMITS[1]) + (pl.col("upper") - pl.col("value"))}
+    yield from placed(rows.filter(possible).with_columns(**ends).drop_nulls([LOW, HIGH]), report)
+
+
+def placed(rows: pl.DataFrame, report: Readings) -> Iterator[Row]:
+    """Yield rows with the keys of their place and the same in words: their group, model, and label."""
+    names = [k for k in rows.columns if k in report.by or k == LABEL]
+    texts = [readable(rows[k]).fill_null("null") if k in report.by else readable(rows[k]) for k in names]
+    place = pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
+    for row in rows.with_columns(place.alias(PLACE)).iter_rows(named=True):
+        keys = {k: row[k] for k in (*names, "threshold") if row.get(k) is not None}
+        yield {**row, WHERE: keys, PLACE: escaped(row[PLACE])}
+
+
+def beside(frame: pl.DataFrame, row: Row, *keys: str) -> pl.DataFrame:
+    """Return the rows of a frame with the same values of those keys that it has."""
+    for key in keys:
+        if key in frame.columns:
+            frame = frame.filter(pl.col(key).eq_missing(row[key]))
+    return frame
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A report that is searched, with its roll-ups, which all checks use."""
+
+    report: Readings
+
+    @cached_property
+    def total(self) -> Readings:
+        """All rows, per model."""
+        return self.report.rollup()
+
+    @cached_property
+    def columns(self) -> dict[str, Readings]:
+        """The rows by each group column with few enough values."""
+        keys = self.report.state.keys
+        return {c: self.report.rollup(c) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
+
+    def has(self, *metrics: str) -> bool:
+        """Whether metrics are available."""
+        return all(map(self.total.readable, metrics))
+
+    def statistic(self, kind: type) -> bool:
+        """Whether there is a statistic of a kind."""
+        return any(isinstance(statistic, kind) for statistic in self.report.state.statistics)
+
+
+publish("streammetrics", Finding)

@@ -1,0 +1,48 @@
+"""All findings of a report, the most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from streammetrics.findings import calibration, data, decisions, groups, ranking
+from streammetrics.findings.finding import SEVERITIES, Finding, Searched
+from streammetrics.reading.readings import Readings
+
+ERROR = 0.05  # probability that a report has a false finding
+BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] = (
+    ranking.direction,
+    ranking.direction_of_groups,
+    ranking.skill,
+    ranking.majority,
+    calibration.shares,
+    calibration.shares_of_groups,
+    calibration.errors,
+    calibration.errors_of_groups,
+    groups.worse,
+)
+BY_COUNTS: Final = (decisions.thresholds, decisions.labels, groups.twins, data.classes, data.scores, data.dropped)
+
+
+def findings(report: Readings) -> list[Finding]:
+    """Return what stands out, the most important first: by severity, then by code.
+
+    Findings about metrics are decided by confidence intervals, widened by the certified bounds. Their levels allow for
+    all groups: if a model has no faults, at most 5% of its reports have such a finding. Other findings are counts, such
+    as those of dropped rows. The documentation has the reason for each code, and what to do.
+
+    Returns:
+        A list of `Finding`, empty if nothing stands out.
+
+    >>> import streammetrics as sm
+    >>> batch = {"y": [0, 0, 0, 1] * 250, "p": [0.1, 0.2, 0.3, 0.4] * 250}
+    >>> found = sm.binary(y_true="y", y_score="p").update(batch).finalize().findings()
+    >>> found[0].code, str(found[0])[:57]
+    ('SM301', 'At threshold 0.5, none of the rows are predicted positive')
+    """
+    searched, error = Searched(report), ERROR / len(BY_INTERVALS)
+    if not searched.total.rows("rows")["value"].sum():
+        return []
+    every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
+    every += [finding for check in BY_COUNTS for finding in check(searched)]
+    return sorted(every, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))

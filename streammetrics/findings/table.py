@@ -1,0 +1,45 @@
+"""Findings as a table to show, and as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from streammetrics.findings.finding import Finding
+from streammetrics.frame import LIMITS, VALUE
+from streammetrics.present.table import Cell, Table, columns
+from streammetrics.text import shown_of
+from streammetrics.text.values import where
+
+TEXTS = ("code", "severity", "sentence", "where", "metric")
+SCHEMA = pl.Schema(dict.fromkeys(TEXTS, pl.String()) | dict.fromkeys((*VALUE, *LIMITS), pl.Float64()))
+
+
+def findings_table(findings: Sequence[Finding], most: int | None = None) -> Table:
+    """Return findings as a table: the first of them if ``most`` is given, and a note that there are more.
+
+    >>> findings_table([Finding("SM501", "info", "4% of the rows were dropped.")]).rows[0][2].text
+    '4% of the rows were dropped.'
+    """
+    shown = findings[: len(findings) if most is None else shown_of(len(findings), most)]
+    cells = [[Cell(finding.severity), Cell(finding.code), Cell(finding.sentence)] for finding in shown]
+    more = len(findings) - len(shown)
+    notes = [f"… and {more:,} more findings"] if more else [] if cells else ["Nothing stands out."]
+    return Table(columns("severity", "code", "finding"), cells, notes=notes)
+
+
+def as_frame(findings: Sequence[Finding]) -> pl.DataFrame:
+    """Return findings as a frame with one row each.
+
+    >>> as_frame([Finding("SM501", "info", "4% of the rows were dropped.")]).select("code", "where").rows()
+    [('SM501', '')]
+    """
+    numbers = [{name: getattr(finding, name) for name in SCHEMA} for finding in findings]
+    places = [{"where": _words(finding)} for finding in findings]
+    return pl.DataFrame([row | place for row, place in zip(numbers, places, strict=True)], schema=SCHEMA)
+
+
+def _words(finding: Finding) -> str:
+    keys = pl.DataFrame([dict(finding.where)] if finding.where else [])
+    return str(keys.select(where(keys, keys.columns)).item()) if finding.where else ""

@@ -1,0 +1,173 @@
+"""Findings: each code occurs for the fault that it names, and not without one."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.findings.table import as_frame, findings_table
+from streammetrics.present.terminal import as_text
+
+DOCS = Path(__file__).parents[2] / "docs" / "findings.md"
+ROWS = 4_000
+
+
+def scored(seed=0, rows=ROWS, rate=0.2, groups=3):
+    """Labels, their true probabilities, and groups that tell nothing of them."""
+    generator = np.random.default_rng(seed)
+    odds = generator.normal(np.log(rate / (1 - rate)), 1.3, rows)
+    p = 1 / (1 + np.exp(-odds))
+    return pl.DataFrame({"y": generator.random(rows) < p, "p": p, "g": generator.integers(0, groups, rows).astype(str)})
+
+
+def errors(seed=0, rows=ROWS):
+    generator = np.random.default_rng(seed)
+    z = generator.normal(0, 5, rows)
+    y = z + generator.standard_t(4, rows)
+    return pl.DataFrame({"y": y, "z": z, "g": generator.integers(0, 3, rows).astype(str)})
+
+
+def binary(frame, **others):
+    return sm.binary(**{"y_true": "y", "y_score": "p", "by": "g"} | others).update(frame).finalize()
+
+
+def regression(frame, **others):
+    return sm.regression(**{"y_true": "y", "y_pred": "z", "by": "g"} | others).update(frame).finalize()
+
+
+def codes(report):
+    return [finding.code for finding in report.findings()]
+
+
+def the(report, code):
+    [finding] = [finding for finding in report.findings() if finding.code == code]
+    return finding
+
+
+IN_B = pl.col("g") == "1"
+P = pl.col("p")
+FAULTS = {
+    "SM101": lambda: binary(scored().with_columns(P * 0.6)),
+    "SM102": lambda: binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P))),
+    "SM103": lambda: regression(errors().with_columns(pl.col("z") + 1)),
+    "SM104": lambda: regression(errors().with_columns(pl.col("z") + 2 * IN_B)),
+    "SM201": lambda: binary(scored().with_columns(p=1 - P)),
+    "SM202": lambda: binary(scored().with_columns(pl.col("p").shuffle(1))),
+    "SM203": lambda: binary(scored().with_columns(p=1 - P)),
+    "SM204": lambda: binary(scored().with_columns(p=1 - P)),
+    "SM205": lambda: regression(errors().with_columns(pl.col("z") * -1)),
+    "SM301": lambda: binary(scored(), thresholds=[0.99]),
+    "SM302": lambda: binary(scored(), thresholds=[0.001]),
+    "SM303": lambda: (
+        sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b", "c"] * 50, "z": ["a", "b", "b"] * 50}).finalize()
+    ),
+    "SM401": lambda: binary(scored().with_columns(pl.when(IN_B).then(P.shuffle(1)).otherwise(P))),
+    "SM501": lambda: binary(scored().with_columns(pl.when(pl.int_range(pl.len()) > 100).then(P)), nulls="drop"),
+    "SM502": lambda: binary(scored().with_columns(y=False)),
+    "SM503": lambda: binary(scored(rate=0.002, rows=1_000)),
+    "SM504": lambda: binary(scored().with_columns(P.round(1))),
+    "SM505": lambda: binary(scored(), capacity=8, by=()),
+    "SM601": lambda: binary(scored(), y_score={"a": "p", "b": "p"}),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_a_fault_is_found(code):
+    found = the(FAULTS[code](), code)
+    assert found.severity in ("bad", "warn", "info")
+    assert re.fullmatch(r"[^\n]{10,220}[.?]", str(found))
+
+
+def test_every_code_is_tested_and_documented():
+    written = {
+        code
+        for path in Path(sm.__file__).parent.glob("findings/*.py")
+        for code in re.findall(r'"(SM\d{3})"', path.read_text())
+    }
+    assert written == set(FAULTS) | {"SM501"}
+    assert set(re.findall(r"^### (SM\d{3}):", DOCS.read_text(encoding="utf-8"), re.MULTILINE)) == written
+
+
+def test_a_model_without_faults_has_no_findings():
+    assert codes(binary(scored())) == []
+    assert codes(regression(errors())) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("start", range(0, 200, 50))
+def test_few_reports_of_models_without_faults_have_findings(start):
+    false = 0
+    for seed in range(start, start + 50):
+        rows, rate, groups = ((300, 0.1, 2), (2_000, 0.02, 6), (5_000, 0.3, 40))[seed % 3]
+        found = codes(binary(scored(seed, rows, rate, groups)))
+        false += any(code < "SM300" and code != "SM202" for code in found) or "SM401" in found
+    assert false <= 4  # at most 5% on average
+
+
+def test_the_worst_groups_are_named_with_numbers():
+    frame = scored(rows=40_000, groups=6).with_columns(pl.when(pl.col("g") < "5").then(P * 0.7).otherwise(P * 0.2))
+    assert re.search(r"off: 5 \(\d\d% too few\)\.$", the(binary(frame), "SM102").sentence)
+    found = the(FAULTS["SM102"](), "SM102")
+    assert found.sentence.startswith("Groups of g are further off: 1 (6")
+    assert found.where == {"g": "1"}
+    assert found.ci_lower < found.value < found.ci_upper < 0.95
+    assert found.metric == "calibration_ratio"
+
+
+def test_models_and_labels_are_named():
+    found = the(binary(scored().with_columns(q=1 - P), y_score={"old": "q", "new": "p"}), "SM201")
+    assert found.sentence.startswith("old: ranks the wrong way round: ROC AUC is 0.")
+    assert found.where == {"model": "old"}
+    frame = scored().with_columns(q=P * 0.5, x="y")
+    report = sm.multilabel(y_true={"cat": "x", "dog": "y"}, y_score={"cat": "q", "dog": "p"}).update(frame).finalize()
+    assert the(report, "SM101").where == {"label": "cat"}
+
+
+def test_a_better_threshold_is_named():
+    report = binary(scored(), thresholds=[0.99])
+    best = report.rollup().operating_point(maximize="f1")["threshold"][0]
+    assert the(report, "SM301").sentence.endswith(f"F1 is largest at {best:.3g}.")
+
+
+def test_groups_are_ranked_the_wrong_way_round():
+    report = binary(scored().with_columns(p=pl.when(IN_B).then(1 - P).otherwise(P)))
+    assert the(report, "SM201").sentence.startswith("Groups of g are ranked the wrong way round: 1 (ROC AUC 0.")
+
+
+def test_findings_are_sorted_by_severity():
+    found = binary(scored().with_columns(p=1 - P), y_score={"a": "p", "b": "p"}).findings()
+    severities = [finding.severity for finding in found]
+    assert severities == sorted(severities, key=["bad", "warn", "info"].index)
+    assert len(set(severities)) > 1
+
+
+def test_hostile_names_are_escaped():
+    frame = scored().with_columns(
+        pl.when(IN_B).then(P * 0.4).otherwise(P), g=pl.when(IN_B).then(pl.lit("a\x1b[2J\nb")).otherwise("g")
+    )
+    for finding in binary(frame).findings():
+        assert not re.search(r"[\x00-\x1f]", finding.sentence)
+
+
+def test_nothing_is_found_without_rows():
+    assert sm.binary(y_true="y", y_score="p").finalize().findings() == []
+
+
+def test_weights_units_and_margins():
+    frame = scored().with_columns(P * 0.6, w=pl.lit(2.0), u=pl.int_range(pl.len()) % 500, m=P.log())
+    assert "SM101" in codes(binary(frame, sample_weight="w"))
+    assert "SM101" in codes(binary(frame, unit="u"))
+    assert codes(binary(frame, y_score="m", domain="real", thresholds=[np.log(0.5)])) == []
+    assert codes(sm.predictions(y_score="p").update(frame).finalize()) == []
+
+
+def test_findings_as_text_and_frame():
+    found = FAULTS["SM201"]().findings()
+    assert all(len(line) <= 60 for line in as_text(findings_table(found), width=60).splitlines())
+    assert as_text(findings_table(found, 1)).endswith(f"… and {len(found) - 1} more findings")
+    frame = as_frame(found)
+    assert frame["code"].to_list() == [finding.code for finding in found]
+    assert as_frame(FAULTS["SM102"]().findings()).filter(code="SM102")["where"].item() == "g 1"
