@@ -66,10 +66,7 @@ STATES = {
         lambda: sm.Accumulator(sm.TDigest(compression=50), sm.Histogram(16, of="y_pred"), y_true="y", y_pred="y_hat"),
         ["rows"],
     ),
-    "predictions": (
-        lambda: sm.predictions(y_score="p", by="day"),
-        ["rows", "predicted_positive_rate"],
-    ),
+    "predictions": (lambda: sm.predictions(y_score="p", by="day"), ["rows", "predicted_positive_rate"]),
     "models": (
         lambda: sm.binary(y_true="clicked", y_score={"new": "p", "old": "q"}, capacity=16),
         ["rows", "roc_auc", "f1", "log_loss"],

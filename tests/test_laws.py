@@ -51,11 +51,7 @@ TASKS = {
     ),
     "pairs of predictions": lambda: sm.binary(by="g", y_true="y", y_pred={"a": "z", "b": "y"}, sample_weight="w"),
     "five models": lambda: sm.binary(
-        capacity=16,
-        by="g",
-        nulls="drop",
-        y_true="y",
-        y_score={"a": "holes", "b": "p", "c": "q", "d": "a", "e": "b"},
+        capacity=16, by="g", nulls="drop", y_true="y", y_score={"a": "holes", "b": "p", "c": "q", "d": "a", "e": "b"}
     ),
     "pairs of errors": lambda: sm.regression(
         capacity=16, by="g", nulls="drop", y_true="amount", y_pred={"a": "guess", "b": "q", "c": "holes"}

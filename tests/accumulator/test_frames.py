@@ -1,5 +1,6 @@
 """The door: every way in gives the same state, and bad input gets a clear error and loses nothing."""
 
+import math
 import pickle
 from datetime import date, datetime, timedelta
 
@@ -120,153 +121,104 @@ def test_group_types_of_shards_are_brought_together():
     assert acc.to_bytes() == before
 
 
-BAD = {
-    "missing column": (
-        {"y": [1], "q": [0.5]},
-        {},
-        sm.ColumnError,
-        "Column 'p' not found. Available columns: 'y', 'q'",
-    ),
-    "null label": (
-        {"y": [1, None], "p": [0.1, 0.2]},
-        {},
-        sm.DataError,
-        "'y' contains null or NaN in 1 of 2 rows .*row 1",
-    ),
-    "null score": ({"y": [1, 0], "p": [None, 0.2]}, {}, sm.DataError, "'p' contains null or NaN .* nulls='drop'"),
-    "NaN score": ({"y": [1, 0], "p": [0.1, float("nan")]}, {}, sm.DataError, "'p' contains null or NaN in 1 of 2"),
-    "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, {}, sm.DataError, r"scores outside \[0, 1\] .*1.5 at row 1"),
-    "score below 0": ({"y": [1, 0], "p": [-0.1, 0.5]}, {}, sm.DataError, "domain='real'"),
-    "infinite score": ({"y": [1, 0], "p": [0.1, float("inf")]}, {}, sm.DataError, r"outside \[0, 1\]"),
-    "a list for a score": ({"y": [1], "p": [[0.5]]}, {}, sm.ColumnError, "'p' must be numeric, got List"),
-    "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, {}, sm.DataError, "other than 0 and 1 .*first: 2 .*positive="),
+TWO, OF_COLUMN, OF_ROWS = [0.1, 0.2], sm.ColumnError, sm.DataError
+A, A_OR_B, ONE = {"positive": "a"}, {"positive": "a", "negative": "b"}, {"positive": 1}
+WEIGHTED, GROUPED = {"sample_weight": "w"}, {"by": "g"}
+DAY = {"y": [date(2026, 1, 1)], "p": [0.1]}
+FAR_TIME = pl.Series([0, 2**62]).cast(pl.Datetime("ms"))
+FAR_DATE = pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)
+NO_TABLE = pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"])
+BAD = {  # a batch, its error and message, and options
+    "missing column": ({"y": [1], "q": [0.5]}, OF_COLUMN, "Column 'p' not found. Available columns: 'y', 'q'"),
+    "null label": ({"y": [1, None], "p": TWO}, OF_ROWS, "'y' contains null or NaN in 1 of 2 rows .*row 1"),
+    "null score": ({"y": [1, 0], "p": [None, 0.2]}, OF_ROWS, "'p' contains null or NaN .* nulls='drop'"),
+    "NaN score": ({"y": [1, 0], "p": [0.1, float("nan")]}, OF_ROWS, "'p' contains null or NaN in 1 of 2"),
+    "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, OF_ROWS, r"scores outside \[0, 1\] .*1.5 at row 1"),
+    "score below 0": ({"y": [1, 0], "p": [-0.1, 0.5]}, OF_ROWS, "domain='real'"),
+    "infinite score": ({"y": [1, 0], "p": [0.1, float("inf")]}, OF_ROWS, r"outside \[0, 1\]"),
+    "a list for a score": ({"y": [1], "p": [[0.5]]}, OF_COLUMN, "'p' must be numeric, got List"),
+    "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, OF_ROWS, "other than 0 and 1 .*first: 2 .*positive="),
     "text labels": (
-        {"y": ["a", "b"], "p": [0.1] * 2},
-        {},
-        sm.ColumnError,
-        r"'y' must be Boolean or 0/1, got String \(first: 'a'\).*positive=",
+        {"y": ["a", "b"], "p": TWO},
+        OF_COLUMN,
+        r"must be Boolean or 0/1, got String \(first: 'a'\).*positive=",
     ),
-    "third label": (
-        {"y": ["a", "b", "c"], "p": [0.1] * 3},
-        {"positive": "a", "negative": "b"},
-        sm.DataError,
-        "other than 'a' and 'b' in 1 of 3 rows .*'c'",
-    ),
-    "wrong label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": "a"}, sm.ColumnError, "cannot contain the label 'a'"),
-    "text score": ({"y": [1, 0], "p": ["0.1", "0.2"]}, {}, sm.ColumnError, "'p' must be numeric, got String"),
+    "third label": ({"y": [*"abc"], "p": [0.1] * 3}, OF_ROWS, "other than 'a' and 'b' in 1 of 3 rows .*'c'", A_OR_B),
+    "wrong label": ({"y": [1, 0], "p": TWO}, OF_COLUMN, "cannot contain the label 'a'", A),
+    "text score": ({"y": [1, 0], "p": ["0.1", "0.2"]}, OF_COLUMN, "'p' must be numeric, got String"),
     "negative weight": (
-        {"y": [1, 0], "p": [0.1] * 2, "w": [1, -1]},
-        {"sample_weight": "w"},
-        sm.DataError,
+        {"y": [1, 0], "p": TWO, "w": [1, -1]},
+        OF_ROWS,
         "negative or infinite weights in 1 of 2",
+        WEIGHTED,
     ),
-    "nested group": ({"y": [1], "p": [0.1], "g": [[1]]}, {"by": "g"}, sm.ColumnError, "Group by plain values"),
-    "failing expression": (
-        {"y": [1], "p": ["x"]},
-        {"y_score": pl.col("p").cast(pl.Float64)},
-        sm.ColumnError,
-        "'p' fails",
-    ),
-    "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "Pass it to evaluate"),
-    "no table": (17, {}, sm.ColumnError, "type int"),
-    "huge label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 2**64}, sm.ColumnError, "cannot contain the label 1844"),
-    "list labels": ({"y": [[1], [0]], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "cannot contain the label 1"),
-    "true and a text": (
-        {"y": [True, False], "p": [0.1] * 2},
-        {"positive": "x"},
-        sm.ColumnError,
-        "because it is Boolean",
-    ),
-    "column twice": (
-        pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"]),
-        {},
-        sm.ColumnError,
-        "Cannot read the batch as a table",
-    ),
-    "intervals": (
-        pd.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pd.cut([1, 2], 2)}),
-        {"by": "g"},
-        sm.ColumnError,
-        r"Convert the intervals to text: \.astype\(str\)",
-    ),
-    "weights that are no numbers": (
-        {"y": [1, 0], "p": [0.1] * 2, "w": [1, None]},
-        {"sample_weight": "w"},
-        sm.DataError,
+    "infinite weight": ({"y": [1, 0], "p": TWO, "w": [1, math.inf]}, OF_ROWS, "negative or infinite weights", WEIGHTED),
+    "unknown weight": (
+        {"y": [1, 0], "p": TWO, "w": [1, None]},
+        OF_ROWS,
         "'w' contains null or NaN in 1 of 2",
+        WEIGHTED,
     ),
-    "true on text": (
-        {"y": ["True", "x"], "p": [0.1] * 2},
-        {"positive": True},
-        sm.ColumnError,
-        "contain the label True",
+    "nested group": ({"y": [1], "p": [0.1], "g": [[1]]}, OF_COLUMN, "Group by plain values", GROUPED),
+    "failing expression": ({"y": [1], "p": ["x"]}, OF_COLUMN, "'p' fails", {"y_score": pl.col("p").cast(pl.Float64)}),
+    "lazy frame": (pl.LazyFrame({"y": [1]}), OF_COLUMN, "Pass it to evaluate"),
+    "no table": (17, OF_COLUMN, "type int"),
+    "huge label": ({"y": [1, 0], "p": TWO}, OF_COLUMN, "cannot contain the label 1844", {"positive": 2**64}),
+    "list labels": ({"y": [[1], [0]], "p": TWO}, OF_COLUMN, "cannot contain the label 1", ONE),
+    "true and a text": ({"y": [True, False], "p": TWO}, OF_COLUMN, "because it is Boolean", A),
+    "column twice": (NO_TABLE, OF_COLUMN, "Cannot read the batch as a table"),
+    "intervals": (
+        *(pd.DataFrame({"y": [1, 0], "p": TWO, "g": pd.cut([1, 2], 2)}), OF_COLUMN),
+        *(r"Convert the intervals to text: \.astype\(str\)", GROUPED),
     ),
-    "one on text": (
-        {"y": ["1", "0"], "p": [0.1] * 2},
-        {"positive": 1},
-        sm.ColumnError,
-        "contain the label 1, because it is String. Pass",
-    ),
-    "one on booleans": ({"y": [True, False], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "contain the label 1"),
-    "a half on integers": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 0.5}, sm.ColumnError, "contain the label 0.5"),
-    "text on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": "2026"}, sm.ColumnError, "label '2026'"),
-    "a number on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": 1}, sm.ColumnError, "label 1"),
-    "no float": ({"y": [1.0, 0.0], "p": [0.1] * 2}, {"positive": 2**53 + 1}, sm.ColumnError, "label 9007199254740993"),
-    "negative of another type": (
-        {"y": ["a", "b"], "p": [0.1] * 2},
-        {"positive": "a", "negative": 0},
-        sm.ColumnError,
-        "contain the label 0",
-    ),
+    "true on text": ({"y": ["True", "x"], "p": TWO}, OF_COLUMN, "contain the label True", {"positive": True}),
+    "one on text": ({"y": ["1", "0"], "p": TWO}, OF_COLUMN, "contain the label 1, because it is String. Pass", ONE),
+    "one on booleans": ({"y": [True, False], "p": TWO}, OF_COLUMN, "contain the label 1", ONE),
+    "a half on integers": ({"y": [1, 0], "p": TWO}, OF_COLUMN, "contain the label 0.5", {"positive": 0.5}),
+    "text on a date": (DAY, OF_COLUMN, "label '2026'", {"positive": "2026"}),
+    "a number on a date": (DAY, OF_COLUMN, "label 1", ONE),
+    "no float": ({"y": [1.0, 0.0], "p": TWO}, OF_COLUMN, "label 9007199254740993", {"positive": 2**53 + 1}),
+    "negative of another type": ({"y": [*"ab"], "p": TWO}, OF_COLUMN, "contain the label 0", A | {"negative": 0}),
     "far timestamps": (
-        {"y": [1, 0], "p": [0.1] * 2, "g": pl.Series([0, 2**62]).cast(pl.Datetime("ms"))},
-        {"by": "g"},
-        sm.DataError,
-        "'g' contains values out of the range of Datetime .*4611686018427387904 at row 1 .*Years must be 1 to",
+        *({"y": [1, 0], "p": TWO, "g": FAR_TIME}, OF_ROWS),
+        *(
+            "'g' contains values out of the range of Datetime .*4611686018427387904 at row 1 .*Years must be 1 to",
+            GROUPED,
+        ),
     ),
-    "far dates": (
-        {"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)},
-        {"by": "g"},
-        sm.DataError,
-        "out of the range of Date in 1 of 1",
-    ),
+    "far dates": ({"y": [1], "p": [0.1], "g": FAR_DATE}, OF_ROWS, "out of the range of Date in 1 of 1", GROUPED),
     "far durations": (
-        {"y": [1], "p": [0.1], "g": pl.Series([-(2**62)]).cast(pl.Duration("ms"))},
-        {"by": "g"},
-        sm.DataError,
-        "out of the range of Duration",
+        *({"y": [1], "p": [0.1], "g": pl.Series([-(2**62)]).cast(pl.Duration("ms"))}, OF_ROWS),
+        *("out of the range of Duration", GROUPED),
     ),
-    "rows without a column": ([{"y": 1}, {"y": 0}], {}, sm.ColumnError, "Column 'p' not found"),
-    "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], {}, sm.DataError, "'p' contains null or NaN in 1 of 2"),
-    "rows and other things": ([{"y": 1, "p": 0.5}, 7], {}, sm.ColumnError, "type list"),
+    "rows without a column": ([{"y": 1}, {"y": 0}], OF_COLUMN, "Column 'p' not found"),
+    "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], OF_ROWS, "'p' contains null or NaN in 1 of 2"),
+    "rows and other things": ([{"y": 1, "p": 0.5}, 7], OF_COLUMN, "type list"),
     "text among numbers": (
-        {"y": [1, 0], "p": [0, "0.5"]},
-        {},
-        sm.ColumnError,
+        *({"y": [1, 0], "p": [0, "0.5"]}, OF_COLUMN),
         r"Cannot read column 'p': unexpected value .* type String: \"0.5\". Pass numbers, .* of one type.$",
     ),
     "text among objects": (
-        pd.DataFrame({"y": [1, 0], "p": [0, "0.5"]}),
-        {},
-        sm.ColumnError,
+        *(pd.DataFrame({"y": [1, 0], "p": [0, "0.5"]}), OF_COLUMN),
         r"as a table: Could not convert '0.5' .* \(column 'p'\). Pass values of one type.$",
     ),
     "an integer among floats": (
         {"y": [1, 0], "p": [0.5, 2**53 + 1]},
-        {},
-        sm.ColumnError,
-        "integer 9007199254740993, which is beyond 2\\^53",
+        OF_COLUMN,
+        r"9007199254740993, which is beyond 2\^53",
     ),
-    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read column 'p'"),
-    "an empty text": ("", {}, sm.ColumnError, "type str"),
-    "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
+    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, OF_COLUMN, "Cannot read column 'p'"),
+    "an empty text": ("", OF_COLUMN, "type str"),
+    "ragged": ({"y": [1, 0], "p": [0.1]}, OF_COLUMN, "Cannot read the batch as a table"),
 }
 
 
 @pytest.mark.parametrize("held", [10**6, 2, 0])
-@pytest.mark.parametrize(("data", "options", "error", "message"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_refused_and_loses_nothing(data, options, error, message, held, monkeypatch):
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_and_loses_nothing(name, held, monkeypatch):
     monkeypatch.setattr(content, "BUFFER", held)
+    data, error, message, *rest = BAD[name]
+    options = dict(*rest)
     acc = task(**options)
     good = {"y": [1, 0], "p": [0.3, 0.4], "w": [1.0, 2.0], "g": [1, 2]}
     if "positive" in options:

@@ -74,10 +74,7 @@ def test_against_limits_the_reference(histories):
     expected = sm.expect(new, reference.rollup(), metrics="accuracy")["accuracy"].value
     assert sm.check(labels, rule, scores=scores).frame["value"].item() == expected
     unknown = sm.check(labels, rule, scores=scores, until="2026-01-01T12:00").frame
-    assert unknown.select("verdict", "note").row(0) == (
-        "undefined",
-        "undefined: no rows in the reference",
-    )
+    assert unknown.select("verdict", "note").row(0) == ("undefined", "undefined: no rows in the reference")
 
 
 def test_rules_of_a_file_on_the_command_line(histories, tmp_path):

@@ -88,10 +88,7 @@ def regression_out_of_core(path: Path) -> Iterator[Figure]:
         return sm.accumulate(scan, sm.regression(y_true="actual", y_pred="predicted")).compact()
 
     times = side_by_side(
-        {
-            "scan": lambda: scan.select(pl.sum("actual", "predicted")).collect(engine="streaming"),
-            "ours": ours,
-        }
+        {"scan": lambda: scan.select(pl.sum("actual", "predicted")).collect(engine="streaming"), "ours": ours}
     )
     sums, bare = times["scan"].result, times["scan"].wall
     median = scan.select((pl.col("predicted") - pl.col("actual")).median()).collect().item()

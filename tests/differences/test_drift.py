@@ -390,11 +390,7 @@ def test_windows_that_are_null_or_few():
     rows = {"p": [0.1, 0.2, 0.9], "day": [date(2026, 1, 1), None, date(2026, 1, 2)]}
     acc = sm.predictions(y_score="p", by="day").update(rows)
     found = sm.drift_over(acc, "day", reference="3d").frame.filter(measure="ks")
-    assert dict(found.select("day", "value").iter_rows()) == {
-        date(2026, 1, 1): None,
-        None: None,
-        date(2026, 1, 2): 1.0,
-    }
+    assert dict(found.select("day", "value").iter_rows()) == {date(2026, 1, 1): None, None: None, date(2026, 1, 2): 1.0}
     single = acc.filter(pl.col("day") == date(2026, 1, 1))
     assert sm.drift_over(single, "day", reference="3d").frame["value"].is_null().all()
 

@@ -35,19 +35,12 @@ CASES = {  # the old specification, the new one, and what they have in common
     "all": (
         lambda: acc(),
         lambda: acc(
-            sm.ConfusionCounts((0.2, 0.5)),
-            sm.ScoreHistogram(capacity=16),
-            sm.ProbabilityLoss(),
-            by=["region", "day"],
+            sm.ConfusionCounts((0.2, 0.5)), sm.ScoreHistogram(capacity=16), sm.ProbabilityLoss(), by=["region", "day"]
         ),
         lambda: acc(sm.ConfusionCounts(), sm.ScoreHistogram(capacity=16)),
     ),
     "segment": (lambda: acc(), lambda: acc(by=["region", "day"]), lambda: acc()),
-    "threshold": (
-        lambda: acc(),
-        lambda: acc(*instead(sm.ConfusionCounts((0.2, 0.5)))),
-        lambda: acc(),
-    ),
+    "threshold": (lambda: acc(), lambda: acc(*instead(sm.ConfusionCounts((0.2, 0.5)))), lambda: acc()),
     "other thresholds": (
         lambda: acc(*instead(sm.ConfusionCounts((0.2, 0.5)))),
         lambda: acc(*instead(sm.ConfusionCounts((0.5, 0.7)))),

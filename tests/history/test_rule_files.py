@@ -197,10 +197,7 @@ def test_forms_of_a_file(tmp_path):
             "has an unknown rule field 'required'. Fields: require, over, against, by",
         ),
         ("[[rule]]\nrequire = 'rows >= 1'\nmetric = 'rows'", "has an unknown rule field 'metric'"),
-        (
-            "[[rule]]\nrequire = 'rows >= 1'\nover = 7",
-            r"rules\.toml: Rule field 'over' must be a string",
-        ),
+        ("[[rule]]\nrequire = 'rows >= 1'\nover = 7", r"rules\.toml: Rule field 'over' must be a string"),
         ("[[rule]]\nrequire = 'rows >= 1'\nover = 2026-01-01", "'over' must be a string"),
         ("[[rule]]\nrequire = 5", "'require' must be a string"),
         ("[[rule]]\nrequire = 'rows >= 1'\nby = 1", "'by' must be a string"),

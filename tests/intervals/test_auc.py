@@ -118,9 +118,7 @@ def test_of_classes_apart(size):
 
 
 @pytest.mark.parametrize(
-    ("neg", "pos"),
-    [([], []), ([3, 2], [0, 0]), ([1, 0], [0, 5]), ([1, 2, 0], [1, 0, 0]), ([0, 1], [0, 50])],
-    ids=str,
+    ("neg", "pos"), [([], []), ([3, 2], [0, 0]), ([1, 0], [0, 5]), ([1, 2, 0], [1, 0, 0]), ([0, 1], [0, 50])], ids=str
 )
 def test_where_there_is_no_interval(neg, pos):
     table = pl.DataFrame({"neg": neg, "pos": pos}, schema={"neg": pl.Int64, "pos": pl.Int64})

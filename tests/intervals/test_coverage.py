@@ -9,9 +9,7 @@ from simulation import LEAST, MOST, NONE, SAMPLES, SELDOM, SETTINGS, coverage, d
 
 OF_RATES = {"accuracy", "npv"}  # of nearly all rows
 AT_THRESHOLD = {*simulation.BINARY[: simulation.BINARY.index("roc_auc")]} - OF_RATES
-TAILS = {
-    *("mse", "rmse", "error_sd", "r2", "adjusted_r2", "pearson_r", "rmspe", "msle", "rmsle", "poisson_deviance"),
-}
+TAILS = {*("mse", "rmse", "error_sd", "r2", "adjusted_r2", "pearson_r", "rmspe", "msle", "rmsle", "poisson_deviance")}
 AREAS = {"average_precision", "pr_auc"}
 QUICK = {
     "200 rows": ["accuracy", "recall", "f1", "mcc", "roc_auc", "log_loss", "log_loss_skill", "calibration_ratio"],

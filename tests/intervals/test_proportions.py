@@ -30,12 +30,7 @@ def wilson(count, total, confidence=0.95):
 
 @pytest.mark.parametrize(
     ("count", "total", "published"),
-    [
-        (81, 263, (0.2553, 0.3662)),
-        (15, 148, (0.0624, 0.1605)),
-        (0, 20, (0.0, 0.1611)),
-        (1, 29, (0.0061, 0.1718)),
-    ],
+    [(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605)), (0, 20, (0.0, 0.1611)), (1, 29, (0.0061, 0.1718))],
 )
 def test_wilson_as_published_by_newcombe_1998(count, total, published):
     assert tuple(round(x, 4) for x in wilson(count, total)) == published

@@ -39,13 +39,7 @@ def limits(found, metric, **keys):
 
 
 @pytest.mark.parametrize(
-    ("metric", "loss"),
-    [
-        ("bias", lambda e: e),
-        ("mae", np.abs),
-        ("mse", np.square),
-        ("mape", None),
-    ],
+    ("metric", "loss"), [("bias", lambda e: e), ("mae", np.abs), ("mse", np.square), ("mape", None)]
 )
 def test_means_of_errors(metric, loss):
     rows = data()

@@ -120,8 +120,7 @@ def test_two_classes(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"],
+    "name", ["log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"]
 )
 def test_probabilities_of_several_classes(name):
     truth, shares = rng.integers(0, 4, 300), rng.dirichlet(np.ones(4), 300)

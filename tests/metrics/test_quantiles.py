@@ -75,11 +75,7 @@ def area(values, limit):
     return sum(max(0.0, 1 - v / limit) for v in size(values)) / len(values)
 
 
-MEDIANS = {
-    median_error: middle_of,
-    median: middle_of,
-    median_absolute_error: lambda v: middle_of(size(v)),
-}
+MEDIANS = {median_error: middle_of, median: middle_of, median_absolute_error: lambda v: middle_of(size(v))}
 QUANTILES = {
     error_quantile(q=0.9): lambda v: linear(v, 0.9),
     **{quantile(q=q): lambda v, q=q: linear(v, q) for q in LEVELS},

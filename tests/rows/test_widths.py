@@ -125,10 +125,7 @@ def test_large_integers_do_not_mix_with_floats(order, large, monkeypatch):
     if large:
         use_small_chunks(monkeypatch)
     frames = [pl.DataFrame({"y": [1, 0] * 200, "k": values * 200}) for values in ([ODD, ODD - 1], [1.0, 2.5], [1, 2])]
-    for make in (
-        lambda: sm.binary(y_true="y", y_pred="y", by="k"),
-        lambda: sm.multiclass(y_true="k", y_pred="k"),
-    ):
+    for make in (lambda: sm.binary(y_true="y", y_pred="y", by="k"), lambda: sm.multiclass(y_true="k", y_pred="k")):
         first, second = frames[:2][::order]
         acc = make().update(first)
         before = acc.to_bytes()
