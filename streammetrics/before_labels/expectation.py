@@ -76,7 +76,7 @@ def expect(
     >>> sm.expect(february, reference, odds=1.5, metrics=["expected_positives", "accuracy", "recall"])
     metric              value  bound    note
     ──────────────────  ─────  ───────  ────
-    expected_positives     15  ± 3.2
+    expected_positives   15.0  ± 3.2
     accuracy             0.75  ± 0.084
     recall               0.50  ± 0.1
     Scores of at least 0.5 count as positive.

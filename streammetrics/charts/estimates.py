@@ -10,7 +10,7 @@ from streammetrics.charts.picture import MOST, extent
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.frame import ESTIMATE
 from streammetrics.metrics import Metric
-from streammetrics.text.decimals import beside, interval
+from streammetrics.text.decimals import interval, said
 
 
 def key_columns(rows: pl.DataFrame) -> list[str]:
@@ -48,11 +48,11 @@ def axis_title(metric: Metric) -> str:
     return metric.name
 
 
-def said(low: str, high: str) -> pl.Expr:
+def said_with(low: str, high: str) -> pl.Expr:
     """The value with its interval."""
 
     def told(row: dict[str, Any]) -> str:
-        value = beside(row["value"], row[low], row[high])
+        value = said({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
         ends = interval(row[low], row[high]) if row[low] != row[high] else ""
         return f"{value} ({ends})" if ends else value
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said
+from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.charts.picture import Axis, Layer, Picture, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, shared
 from streammetrics.errors import ReportError
@@ -41,7 +41,7 @@ def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **ke
     x = Axis(axis_title(found), *reach(found.range, frame["value"], frame[low], frame[high]))
     from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
     intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
-    dots = frame.select("series", x="value", y=PLACE, text=said(low, high))
+    dots = frame.select("series", x="value", y=PLACE, text=said_with(low, high))
     which = "worst" if found.better else "lowest"
     cut = f"the {MOST_GROUPS} {which} of {len(order) + undefined:,}" if len(order) > MOST_GROUPS else ""
     legend = places.legend or "group"
@@ -73,7 +73,7 @@ def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, *
     y = Axis(axis_title(found), *reach(found.range, frame["value"], frame[low], frame[high]))
     from_low, to_high = (pl.col(c).clip(y.low, y.high) for c in (low, high))
     intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
-    dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said(low, high)))
+    dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said_with(low, high)))
     most = float(len(places.names))
     total = report.rollup(*colours.keys).showing([found.name]).rows(found, **keys)["value"]
     lines = [line((0, most + 1), (v, v)) for v in total.drop_nulls()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said
+from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.charts.picture import Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series
 from streammetrics.errors import ReportError
@@ -135,7 +135,7 @@ def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> li
     lines, breached = frame.filter(pl.col("series") != BREACH), frame.filter(series=BREACH)
     ends = (lines.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
     layers = [between(*ends), Layer("line", lines.select("series", "x", y="value").sort("series"))]
-    told = pl.format("{}: {}", TIME, said(low, high))
+    told = pl.format("{}: {}", TIME, said_with(low, high))
     marked = frame if dots else breached
     return [*layers, Layer("dot", marked.select("series", "x", y="value", text=told))] if marked.height else layers
 

@@ -16,7 +16,7 @@ from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import amount, padded, percentage
+from streammetrics.text.decimals import alike, amount, percentage
 
 COUNTS = ("tp", "fp", "fn", "tn")
 CALLED = ("true positives", "false positives", "false negatives", "true negatives")
@@ -128,7 +128,8 @@ def _best(threshold: Cell) -> Cell:
 
 def _column(found: list[dict[str, Any]], name: str) -> list[Cell]:
     numbers = [row[name] for row in found]
-    return [Cell(text, number) for text, number in zip(padded(numbers), numbers, strict=True)]
+    texts = alike([{"value": number} for number in numbers])
+    return [Cell(text, number) for text, number in zip(texts, numbers, strict=True)]
 
 
 def _costs(points: list[dict[str, Any]]) -> list[Cell]:

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any
 
 from streammetrics import charts
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, VALUE
 from streammetrics.html.pictures import Maker
 from streammetrics.metrics.words import words
-from streammetrics.present.estimates import CERTIFIED, certified
+from streammetrics.present.estimates import CERTIFIED, below
 from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.fairness import fairness
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import beside, interval, number
+from streammetrics.text.decimals import said
 from streammetrics.text.markup import markup
 
 ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
@@ -60,8 +60,5 @@ def metrics_of(report: Readings, over: str) -> Iterator[Maker]:
 
 
 def _measure(row: dict[str, Any], name: str) -> Cell:
-    ends = tuple(row.get(f"{name}_{limit}") for limit in LIMITS)
-    if None not in ends:
-        return Cell(beside(row[name], *ends), row[name], interval(*ends))
-    bounds = row[f"{name}_lower"], row[f"{name}_upper"]
-    return Cell(number(row[name], *bounds), row[name], certified(row[name], *bounds))
+    found = {"value": row[name]} | {end: row.get(f"{name}_{end}") for end in (*VALUE[1:], *LIMITS)}
+    return Cell(said(found), row[name], below(found))

@@ -11,7 +11,7 @@ from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED, columns_within
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import Row, alike, bound, bounds, centered, interval, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, bounds, interval, said, typical_of
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
@@ -148,7 +148,7 @@ def listed(found: Sequence[Row]) -> list[Cell]:
     """
     ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in found]
     if not any(ends):
-        return [Cell(value) for value in alike([centered(row) for row in found])]
+        return [Cell(value) for value in alike(found)]
     return [Cell(said(row), row["value"], sampled) for row, sampled in zip(found, ends, strict=True)]
 
 
@@ -185,13 +185,13 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str) -> Table:
 
     def shown(own: Sequence[Row]) -> list[Cell]:
         values = alike(own, typical)
-        return [Cell(value, row["value"], uncertainty(row)) for row, value in zip(own, values, strict=True)]
+        return [Cell(value, row["value"], below(row)) for row, value in zip(own, values, strict=True)]
 
     found = _by_name(frame, [k for k in told_apart(frame) if k not in by])
     return replace(_of_groups(found, frame, by, shown, "–"), caption=caption)
 
 
-def uncertainty(row: Row) -> str:
+def below(row: Row) -> str:
     """Return the confidence interval, else the certified bounds."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
         return interval(row["ci_lower"], row["ci_upper"])

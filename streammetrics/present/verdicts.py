@@ -12,7 +12,7 @@ from streammetrics.frame import BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_TH
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Column, Level, Outcome, Table, columns
 from streammetrics.text import rows, shown_of
-from streammetrics.text.decimals import beside, bounds, interval, said
+from streammetrics.text.decimals import bounds, interval, said
 
 OPEN = ("open", "too few rows")  # undecided verdicts
 REMARKS = {  # below verdicts, by the note of one of them
@@ -121,8 +121,8 @@ def verdict(row: Mapping[str, Any]) -> str:
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note."""
     if row.get("reference") is not None and row["value"] is not None:
-        ends = row.get("ci_lower"), row.get("ci_upper")
-        yield "from " + " to ".join(beside(x, *ends) for x in (row["reference"], row["reference"] + row["value"]))
+        ends = (row["reference"], row["reference"] + row["value"])
+        yield "from " + " to ".join(said({**row, "value": end}) for end in ends)
     if row.get("since") is not None:
         yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):

@@ -1,4 +1,4 @@
-"""Numbers as text, with as many decimals as their bounds and intervals justify, equal in a column."""
+"""Numbers as text: two digits of their uncertainty, with the same decimals in a column."""
 
 from __future__ import annotations
 
@@ -6,82 +6,152 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from statistics import median_high
+from statistics import median_low
 from typing import Any, TypeAlias
 
-Row: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Any]  # a value, and its bounds and interval, if it has any
 
 MODEST = 6  # digits of an exact value
 OFF_CENTER = 1.25  # distance to the farther bound, in half widths, from which a value is off center
 NEARLY_0 = 1e-3  # distance from 0, in widths of the interval, within which an endpoint is shown as 0
 ROUNDING = 1e-9
+SMALL = 1e-4  # largest exact value that is shown with an exponent
+LARGE = 1e15  # smallest value that is shown with an exponent
 SMALLEST = 1e-6  # smallest difference that is shown
 
 
-def number(value: float | None, lower: float | None, upper: float | None) -> str:
-    """Return a value as text, with as many digits as its bounds justify.
+def said(row: Row) -> str:
+    """Return a value as text, with two digits of its uncertainty: the wider of its interval and its bounds.
 
-    >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
-    ('0.8541', '0.5', '12,000', '–')
-    >>> number(1792.3, 1530.0, 2050.0), number(3712.552517, None, None)
-    ('1,792', '3,712.553')
+    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452, "ci_lower": 0.84, "ci_upper": 0.86})
+    '0.854'
+    >>> said({"value": 0.8541234, "lower": 0.854, "upper": 0.8543}), said({"value": 1792.3, "lower": 1e3, "upper": 2e3})
+    ('0.85412', '1,792')
+    >>> [said({"value": value}) for value in (0.5, 12000.0, 3712.552517, 0.8541234567, 0.0000123456, None, math.inf)]
+    ['0.5', '12,000', '3,712.553', '0.854123', '1.23e-05', '–', '∞']
     """
+    return _text(row, decimals(row))
+
+
+def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
+    """Return the values of a column as text, with the decimals that at least half of its uncertain values justify.
+
+    A value that differs from the rounded one by more than its uncertainty has decimals of its own.
+
+    Args:
+        rows: The rows of a metric.
+        typical: Most decimals if no value is uncertain, from `typical_of`. Defaults to as many as needed.
+
+    >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5}])
+    ['0.85412', '0.50000']
+    >>> wide, narrow = {"ci_lower": 0.1, "ci_upper": 0.3}, {"ci_lower": 0.0004, "ci_upper": 0.0008}
+    >>> alike([{"value": 0.54321, "lower": 0.5432, "upper": 0.5433}, {"value": 0.2, **wide}])
+    ['0.54321', '0.20']
+    >>> alike([{"value": 0.2, **wide}] * 2 + [{"value": 0.0006, **narrow}])
+    ['0.20', '0.20', '0.00060']
+    >>> alike([{"value": 0.375}, {"value": 0.349609}, {"value": None}])
+    ['0.375000', '0.349609', '–']
+    >>> alike([{"value": value} for value in (0.474074, 0.003593, -3.2)], typical=2)
+    ['0.47', '0.00359', '-3.20']
+    """
+    uncertain = [decimals(row) for row in rows if row["value"] is not None and uncertainty(row)]
+    needed = max(map(decimals, rows), default=0)
+    usual = median_low(uncertain) if uncertain else needed if typical is None else min(typical, needed)
+    return [_text(row, usual if _fits(row, usual) else decimals(row)) for row in rows]
+
+
+def typical_of(rows: Iterable[Row]) -> int | None:
+    """Return the usual number of decimals of shares with intervals; None if there are none."""
+    sampled = (row for row in rows if row["value"] is not None and width(row.get("ci_lower"), row.get("ci_upper")))
+    shares = [decimals(row) for row in sampled if abs(row["value"]) <= 1]
+    return median_low(shares) if shares else None
+
+
+def decimals(row: Row) -> int:
+    """Return the number of decimals that show two digits of the uncertainty of a value, or six of an exact one.
+
+    >>> decimals({"value": 0.8541234, "ci_lower": 0.84, "ci_upper": 0.86}), decimals({"value": 0.8541234})
+    (3, 6)
+    """
+    value = row["value"]
+    if value is None or not math.isfinite(value):
+        return 0
+    if wide := uncertainty(row):
+        return digits(wide)
+    shown = f"{value:.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
+    return len(shown.partition(".")[2].rstrip("0"))
+
+
+def uncertainty(row: Row) -> float:
+    """Return the width of the interval or of the bounds of a value, whichever is wider; 0 if it is exact."""
+    ends = ((row.get("lower"), row.get("upper")), (row.get("ci_lower"), row.get("ci_upper")))
+    return max(width(*pair) for pair in ends)
+
+
+def width(lower: float | None, upper: float | None) -> float:
+    """Return the distance between two numbers, or 0 if there are none or if they differ by rounding alone.
+
+    >>> width(0.5, 0.75), width(0.1 + 0.2, 0.3), width(None, None)
+    (0.25, 0.0, 0.0)
+    """
+    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=ROUNDING):
+        return 0.0
+    return upper - lower
+
+
+def digits(width: float) -> int:
+    """Return the number of decimals that show two digits of the width of an interval.
+
+    >>> digits(0.014), digits(25.0), digits(0.0)
+    (3, 0, 6)
+    """
+    return max(0, min(12, 1 - math.floor(math.log10(width) + ROUNDING))) if 0 < width < math.inf else MODEST
+
+
+def _text(row: Row, decimals: int) -> str:
+    value = row["value"]
     if value is None:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    if half := half_width(lower, upper):
-        return f"{value:z,.{max(0, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
-    if not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.3g}"
-    shown = f"{value:,.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    is_hidden = value and (abs(value) < SMALL or not round(value, decimals)) and not uncertainty(row)
+    return f"{value:.3g}" if is_hidden or abs(value) >= LARGE else f"{value:z,.{decimals}f}"
 
 
-def said(row: Row) -> str:
-    """A value as text, with the decimals of its interval, or else those that its bounds justify.
+def _fits(row: Row, decimals: int) -> bool:
+    """Whether rounding changes a value by less than its uncertainty."""
+    value, wide = row["value"], uncertainty(row)
+    return value is None or not wide or not math.isfinite(value) or abs(round(value, decimals) - value) <= wide / 2
 
-    Without an interval, decimals are added if the rounded value would be outside its bounds.
 
-    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452, "ci_lower": 0.84, "ci_upper": 0.86})
-    '0.854'
-    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
-    '0.8541'
-    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452})
-    '0.85412'
+def compared(row: Row) -> list[str]:
+    """Return two values and their difference as text, with the decimals of the difference.
+
+    A difference that would be shown as 0 has its first nonzero digit, unless it comes from rounding or is tiny.
+
+    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391})
+    ['0.375000', '0.349609', '-0.025391']
+    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": -0.026, "upper": -0.025})
+    ['0.3750', '0.3496', '-0.0254']
+    >>> compared({"a": 0.82512, "b": 0.82512, "difference": 0.0, "lower": -0.00029, "upper": 0.00029})
+    ['0.82512', '0.82512', '0.00000']
+    >>> interval = {"ci_lower": -0.011, "ci_upper": 0.012}
+    >>> compared({"a": 0.0453, "b": 0.0451, "difference": -2e-4, **interval})
+    ['0.0453', '0.0451', '-0.0002']
+    >>> [compared({"a": 0.5, "b": 0.5 + d, "difference": d, **interval})[2] for d in (2e-4, -3e-8, 1e-17)]
+    ['0.0002', '> -0.000001', '0.000']
     """
-    value, lower, upper, ends = row["value"], row["lower"], row["upper"], (row.get("ci_lower"), row.get("ci_upper"))
-    if value is None or None not in ends:
-        return beside(value, *ends)
-    shown, most = number(value, lower, upper), digits(half_width(lower, upper))
-    if _is_within(value, _decimals(shown), lower, upper):
-        return shown
-    within = (some for some in range(_decimals(shown), most) if _is_within(value, some, lower, upper))
-    return f"{value:z,.{next(within, most)}f}"
-
-
-def beside(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with as many decimals as the interval beside it.
-
-    >>> beside(0.8541234, 0.84, 0.86), beside(0.8541234, None, None), beside(28672.4, 28000.0, 30000.0)
-    ('0.854', '0.854123', '28,672')
-    """
-    if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
-        return number(value, None, None)
-    return f"{value:z,.{digits(high - low)}f}"
-
-
-def half_width(lower: float | None, upper: float | None) -> float:
-    """Return half the distance between two bounds, or 0 if there are none or if they differ by rounding alone.
-
-    >>> half_width(0.5, 0.75), half_width(0.1 + 0.2, 0.3), half_width(None, None)
-    (0.125, 0.0, 0.0)
-    """
-    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=ROUNDING):
-        return 0.0
-    return (upper - lower) / 2
+    values = [{**row, "value": row[column]} for column in ("a", "b", "difference")]
+    if not uncertainty(row):
+        return alike(values)
+    places, size = decimals(values[-1]), abs(row["difference"])
+    is_hidden = not round(size, places) and size > 1e-3 * ROUNDING * max(abs(row["a"]), abs(row["b"]))
+    if is_hidden and size >= SMALLEST:
+        places = -math.floor(math.log10(size))
+    shown = [_text(value, places) for value in values]
+    if is_hidden and size < SMALLEST:
+        shown[2] = f"< {SMALLEST:f}" if row["difference"] > 0 else f"> -{SMALLEST:f}"
+    return shown
 
 
 def bound(value: float | None, lower: float | None, upper: float | None, shown: str = "") -> str:
@@ -96,7 +166,7 @@ def bound(value: float | None, lower: float | None, upper: float | None, shown: 
     """
     if lower is None or upper is None:
         return ""
-    half = half_width(lower, upper)
+    half = width(lower, upper) / 2
     if not half:
         return "exact"
     reach = math.inf if value is None else max(value - lower, upper - value) * (1 - ROUNDING)
@@ -120,13 +190,13 @@ def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
     """
     if lower is None or upper is None:
         return ""
-    if not (half := half_width(lower, upper)):
+    if not (half := width(lower, upper) / 2):
         return "exact"
     if not math.isfinite(half):
-        return f"{number(lower, None, None)} to {number(upper, None, None)}"
+        return f"{said({'value': lower})} to {said({'value': upper})}"
     decimals = digits(half)
     if re.fullmatch(r"-?[\d,]+(\.\d+)?", shown) and not lower <= float(shown.replace(",", "")) <= upper:
-        decimals = min(decimals, _decimals(shown))
+        decimals = min(decimals, len(shown.partition(".")[2]))
     return f"{_rounded(lower, decimals, ROUND_FLOOR)} to {_rounded(upper, decimals, ROUND_CEILING)}"
 
 
@@ -151,20 +221,11 @@ def interval(lower: float | None, upper: float | None) -> str:
 
 def _endpoint(end: float, width: float) -> str:
     if not width:
-        return number(end, None, None)
+        return said({"value": end})
     decimals = digits(width)
     if round(end, decimals) or abs(end) < NEARLY_0 * width:
         return f"{end:z,.{decimals}f}"
     return f"{end:.{-math.floor(math.log10(abs(end)))}f}"  # it is not 0
-
-
-def digits(width: float) -> int:
-    """Return the number of decimals that show two digits of the width of an interval.
-
-    >>> digits(0.014), digits(25.0), digits(0.0)
-    (3, 0, 6)
-    """
-    return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
 def amount(count: float) -> str:
@@ -199,137 +260,3 @@ def whole_percentage(share: float) -> str:
     if percent in (0, 100) and percentage(share) != f"{percent}%":
         return ">99%" if percent else "<1%"
     return f"{percent}%"
-
-
-def padded(values: Sequence[float | None]) -> list[str]:
-    """Return values as text, with the same number of decimals: as many as any of them needs.
-
-    >>> padded([0.375, 0.349609, None])
-    ['0.375000', '0.349609', '–']
-    """
-    shown = [number(value, None, None) for value in values]
-    most = max(map(_decimals, shown), default=0)
-    return [_shown(value, text, most) for value, text in zip(values, shown, strict=True)]
-
-
-def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
-    """Return the values of a metric as text, with the usual number of decimals that their bounds and intervals justify.
-
-    Args:
-        rows: The rows of a metric.
-        typical: Decimals of shares without bounds and intervals, from `typical_of`. Defaults to as many as needed.
-
-    >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5, "lower": 0.5, "upper": 0.5}])
-    ['0.8541', '0.5000']
-    >>> wide, narrow = {"ci_lower": 0.1, "ci_upper": 0.3}, {"ci_lower": 0.0004, "ci_upper": 0.0008}
-    >>> exact = {"lower": 0.2, "upper": 0.2}
-    >>> alike([{"value": 0.54321, "lower": 0.5432, "upper": 0.5433}, {"value": 0.2, **exact, **wide}])
-    ['0.54321', '0.20']
-    >>> none = {"lower": None, "upper": None}
-    >>> alike([{"value": 0.2, **none, **wide}] * 2 + [{"value": 0.0006, **none, **narrow}])
-    ['0.20', '0.20', '0.00060']
-    >>> alike([{"value": value, **none} for value in (0.474074, 0.003593, -3.2)], typical=2)
-    ['0.47', '0.004', '-3.20']
-    """
-    shown, values = [said(row) for row in rows], [row["value"] for row in rows]
-    counts = _is_sampled if any(map(_is_sampled, rows)) else _is_uncertain  # whose decimals count
-    justified = [(row, _decimals(text)) for row, text in zip(rows, shown, strict=True) if counts(row)]
-    if justified:
-        usual = median_high(needed for _, needed in justified)
-        decimals = max([usual, *(needed for row, needed in justified if not _is_bounded(row, usual))])
-    elif typical is None or 2 * sum(map(_is_large, values)) > len(values):
-        return padded(values)
-    else:
-        decimals = min(typical, max(map(_decimals, shown), default=0))
-        shown = [f"{v:.1g}" if v and not round(v, decimals) else s for v, s in zip(values, shown, strict=True)]
-    return [
-        _shown(row["value"], text, decimals)
-        if _is_bounded(row, decimals) and (not _is_sampled(row) or _is_inside(row, decimals))
-        else text
-        for row, text in zip(rows, shown, strict=True)
-    ]
-
-
-def centered(row: Row) -> Row:
-    """A row with hidden bounds whose center is the value."""
-    if row["value"] is None or not (half := half_width(row["lower"], row["upper"])):
-        return row
-    return {**row, "lower": row["value"] - half, "upper": row["value"] + half}
-
-
-def compared(row: Row) -> list[str]:
-    """Return two values and their difference as text, with the decimals of the difference.
-
-    A difference that would be shown as 0 has its first nonzero digit, unless it comes from rounding or is tiny.
-
-    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": None, "upper": None})
-    ['0.375000', '0.349609', '-0.025391']
-    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": -0.026, "upper": -0.025})
-    ['0.3750', '0.3496', '-0.0254']
-    >>> compared({"a": 0.82512, "b": 0.82512, "difference": 0.0, "lower": -0.00029, "upper": 0.00029})
-    ['0.82512', '0.82512', '0.00000']
-    >>> interval = {"lower": None, "upper": None, "ci_lower": -0.011, "ci_upper": 0.012}
-    >>> compared({"a": 0.0453, "b": 0.0451, "difference": -2e-4, **interval})
-    ['0.0453', '0.0451', '-0.0002']
-    >>> [compared({"a": 0.5, "b": 0.5 + d, "difference": d, **interval})[2] for d in (2e-4, -3e-8, 1e-17)]
-    ['0.0002', '> -0.000001', '0.000']
-    """
-    values = [row[column] for column in ("a", "b", "difference")]
-    difference = {**row, "value": row["difference"] or row["upper"] or row["lower"] or 0.0}  # of 0: as its bounds
-    if not _is_uncertain(difference):
-        return padded(values)
-    decimals, size = _decimals(said(difference)), abs(row["difference"])
-    is_hidden = not round(size, decimals) and size > 1e-3 * ROUNDING * max(map(abs, values))
-    if is_hidden and size >= SMALLEST:
-        decimals = -math.floor(math.log10(size))
-    shown = [f"{value:z,.{decimals}f}" if math.isfinite(value) else number(value, None, None) for value in values]
-    if is_hidden and size < SMALLEST:
-        shown[2] = f"< {SMALLEST:f}" if row["difference"] > 0 else f"> -{SMALLEST:f}"
-    return shown
-
-
-def typical_of(rows: Iterable[Row]) -> int | None:
-    """Return the usual number of decimals of shares with intervals; None if there are none."""
-    shares = [_decimals(said(row)) for row in rows if _is_sampled(row) and not _is_large(row["value"])]
-    return median_high(shares) if shares else None
-
-
-def _shown(value: float | None, text: str, decimals: int) -> str:
-    """A value with some decimals, unless it would be 0 or needs an exponent."""
-    if value is None or not math.isfinite(value) or "e" in text or (value and not round(value, decimals)):
-        return text
-    return f"{value:z,.{decimals}f}"
-
-
-def _decimals(text: str) -> int:
-    return 0 if "e" in text else len(text.partition(".")[2])
-
-
-def _is_large(value: float | None) -> bool:
-    return value is not None and abs(value) > 1
-
-
-def _is_uncertain(row: Row) -> bool:
-    """Whether a value has bounds that differ, or an interval."""
-    return (row["value"] is not None and bool(half_width(row["lower"], row["upper"]))) or _is_sampled(row)
-
-
-def _is_inside(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its interval."""
-    return _is_within(row["value"], decimals, row["ci_lower"], row["ci_upper"])
-
-
-def _is_bounded(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its bounds, or has an interval, whose decimals it then has."""
-    return row["value"] is None or _is_sampled(row) or _is_within(row["value"], decimals, row["lower"], row["upper"])
-
-
-def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:
-    """Whether a value with some decimals is between two numbers that differ, if there are any."""
-    if lower is None or upper is None or not half_width(lower, upper):
-        return True
-    return lower <= round(value, decimals) <= upper
-
-
-def _is_sampled(row: Row) -> bool:
-    return row["value"] is not None and bool(half_width(row.get("ci_lower"), row.get("ci_upper")))

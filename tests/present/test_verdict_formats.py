@@ -55,7 +55,7 @@ def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing()
         "source a|b, <c>: 100%\\n, 2026-01-05: breached; value 0.5",
         "2026-01-05: breached (severity warn); value 0.5",
         "2026-01-05: open; value 0.50; interval 0.40 to 0.60",
-        "2026-01-05: open; value 0.5; bounds 0.25 to 0.75",
+        "2026-01-05: open; value 0.50; bounds 0.25 to 0.75",
         "2026-01-05: too few rows; value 0.5",
         "2026-01-05: undefined: no rows",
     ]
