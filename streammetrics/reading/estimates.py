@@ -18,7 +18,7 @@ from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD, too_large
-from streammetrics.state.tables import State
+from streammetrics.state.tables import State, split_label
 from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
 from streammetrics.statistics.view import first_case
@@ -66,6 +66,7 @@ def at_threshold(state: State, threshold: float) -> State | None:
         pl.lit(counts.name).alias(STATISTIC)
     )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
+    table = split_label(table, len(state.labels_of(histogram)))
     tables = {s.name: state.table(s) for s in rows} | {counts.name: table}
     return replace(state, statistics=(*rows, counts), tables=tables, missing=missing)
 
@@ -132,7 +133,7 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
         parts.append(_averaged(of_labels, _support(view, table, labels), averaged, state.groups))
     if micro := [m for m in metrics if m.average == "micro"]:
         if labels:
-            total, summed = statistic.merge(table.with_columns(pl.col(GROUP) // len(labels))), view
+            total, summed = statistic.merge(statistic.with_floats(state.tables[statistic.name].drop(LABEL))), view
         else:
             total = _sum_over_labels(view, table, state.groups)
             summed = replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
@@ -146,8 +147,7 @@ def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metri
         return found
     lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
     if statistic.checks.unbounded:
-        far = too_large(state.table(statistic), statistic, len(state.labels_of(statistic)))
-        lacking = pl.concat([lacking, far])
+        lacking = pl.concat([lacking, too_large(state.tables[statistic.name], statistic)])
     if lacking.is_empty():
         return found
     keys = [GROUP]
@@ -187,8 +187,8 @@ def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     """The number of the group and the label, in place of the number of both."""
     if not labels:
         return found
-    label = pl.Series(LABEL, labels).gather(found[GROUP] % len(labels))
-    return found.with_columns(pl.col(GROUP) // len(labels)).insert_column(1, label)
+    found = split_label(found, len(labels))
+    return found.with_columns(pl.Series(LABEL, labels).gather(found[LABEL]))
 
 
 def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state.tables import State, for_reports, roll_up
+from streammetrics.state.tables import State, for_reports, of_today, roll_up
 from streammetrics.statistics import (
     GROUP,
     CalibrationBins,
@@ -72,7 +72,7 @@ class Readings:
         }
 
     def __setstate__(self, content: dict[str, Any]) -> None:
-        states = {name: content[name] and State(*content[name]) for name in ("_state", "folds")}
+        states = {name: content[name] and of_today(State(*content[name])) for name in ("_state", "folds")}
         vars(self).update(content | states)
 
     def with_confidence(self, confidence: float | None) -> Self:

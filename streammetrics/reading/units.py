@@ -158,10 +158,8 @@ def _copies_without(folds: State, numbers: pl.Series) -> State:
     place = np.cumsum(kept).reshape(kept.shape) - 1
     keys = folds.keys[group].with_columns(numbers.gather(left_out).alias(FOLD))
     tables = {}
-    for statistic in folds.statistics:
-        table, labels = folds.tables[statistic.name], len(folds.labels_of(statistic)) or 1
-        of_row, label = np.divmod(table[GROUP].to_numpy(), labels)
-        row, left_out = np.nonzero(kept[of_row])
-        number = place[of_row[row], left_out] * labels + label[row]
-        tables[statistic.name] = table[row].with_columns(pl.Series(GROUP, number, dtype=table.schema[GROUP]))
+    for name, table in folds.tables.items():
+        group = table[GROUP].to_numpy()
+        row, left_out = np.nonzero(kept[group])
+        tables[name] = table[row].with_columns(pl.Series(GROUP, place[group[row], left_out], pl.UInt32))
     return replace(folds, groups=keys.with_row_index(GROUP), tables=tables)

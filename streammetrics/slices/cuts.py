@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import FOLD
 from streammetrics.slices import SLICE
-from streammetrics.state.tables import State, find_groups
+from streammetrics.state.tables import State, find_groups, split_label
 from streammetrics.statistics import GROUP, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
@@ -137,5 +137,5 @@ class Cut:
         groups = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
         if self.folds:
             groups = groups.join(pl.DataFrame({FOLD: self.folds}), how="cross", maintain_order="left_right")
-        tables = {self.statistic.name: table}
+        tables = {self.statistic.name: split_label(table, len(self.labels))}
         return State((self.statistic,), groups.with_row_index(GROUP), tables, self.labels)

@@ -223,11 +223,10 @@ def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataF
             f"Metric {metric.name!r} is not available for slices: the rest of the rows has no moments or extremes. "
             "Use a mean of losses, such as mse or mae."
         )
-    table, labels = state.table(statistic), state.labels_of(statistic)
+    table, labels = state.tables[statistic.name], state.labels_of(statistic)
     if labels and LABEL in keys:
         if keys[LABEL] not in labels:
             raise ReportError(f"Unknown label {keys[LABEL]!r}. Labels: {text.few(labels)}.")
-        of_label = table.filter(pl.col(GROUP) % len(labels) == labels.index(keys[LABEL]))
-        table, labels = of_label.with_columns(pl.col(GROUP) // len(labels)), ()
+        table, labels = table.filter(pl.col(LABEL) == labels.index(keys[LABEL])).drop(LABEL), ()
     table = matching(table, statistic.kept, {k: v for k, v in keys.items() if k in statistic.kept})
     return Cut.of(replace(state, tables={statistic.name: table}, labels=labels), statistic, groups)

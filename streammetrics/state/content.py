@@ -181,7 +181,7 @@ class Content:
         """Turn the counters into a state, which is merged later. Its cells can be repeated."""
         if self.groups is not None:
             tables = {
-                statistic.name: _of_labels([counter.table() for counter in counters])
+                statistic.name: _table(statistic, counters, bool(self.roles.labels))
                 for statistic, counters in zip(self.statistics, self._counters, strict=True)
             }
             self._parts = (*self._parts, State(self.statistics, self.groups, tables, self.roles.labels))
@@ -304,11 +304,13 @@ def _counter(statistic: Statistic, weighted: bool) -> Counter:
     return made
 
 
-def _of_labels(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The tables of all labels as one, with the groups of each label numbered among those of all labels."""
-    if len(tables) == 1:
+def _table(statistic: Statistic, counters: Sequence[Counter], labels: bool) -> pl.DataFrame:
+    """The table of a statistic, in which the first key is the number of the label if there are labels."""
+    tables = [counter.table() for counter in counters]
+    if not (labels and statistic.of_label):
         return tables[0]
-    return pl.concat(table.with_columns(pl.col(GROUP) * len(tables) + i) for i, table in enumerate(tables))
+    numbers = [pl.lit(i, pl.UInt32).alias(LABEL) for i in range(len(tables))]
+    return pl.concat(t.select(GROUP, i, pl.exclude(GROUP)) for i, t in zip(numbers, tables, strict=True))
 
 
 def _rows_of(state: State) -> int:

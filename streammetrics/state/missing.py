@@ -26,39 +26,34 @@ def together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(found).unique(maintain_order=True) if found else NOTHING
 
 
-def too_large(table: pl.DataFrame, statistic: Statistic, labels: int) -> pl.DataFrame:
+def too_large(table: pl.DataFrame, statistic: Statistic) -> pl.DataFrame:
     """Return the groups in which sums of a statistic exceed the largest float."""
     finite = [pl.col(column).is_finite() for column in statistic.checks.unbounded]
     found = table.filter(~pl.all_horizontal(pl.lit(True), *finite))
     note = "sums exceed the largest float; rescale the column"
     return found.select(
-        (pl.col(GROUP) // max(labels, 1)).cast(pl.UInt32),
+        GROUP,
         pl.lit(statistic.name).alias(STATISTIC),
         pl.lit(None, pl.Float64).alias(THRESHOLD),
         pl.lit(note).alias(NOTE),
     )
 
 
-def renumbered(missing: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
-    """Return the same for renumbered groups, without those whose number is null."""
-    if missing.is_empty():
-        return missing
-    return missing.with_columns(numbers.gather(missing[GROUP]).alias(GROUP)).drop_nulls(GROUP)
+def renumbered(table: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
+    """Return the table with other numbers of its groups, without those whose number is null."""
+    return table.with_columns(numbers.gather(table[GROUP]).alias(GROUP)).drop_nulls(GROUP)
 
 
-def counted(table: pl.DataFrame, statistic: Statistic, missing: pl.DataFrame, labels: int) -> pl.DataFrame:
-    """Return a table without the cells of groups that lack some. ``labels`` is the number of separate labels."""
+def counted(table: pl.DataFrame, statistic: Statistic, missing: pl.DataFrame) -> pl.DataFrame:
+    """Return a table without the cells of groups that lack some."""
     if missing.is_empty():
         return table
     own = missing.filter(pl.col(STATISTIC) == statistic.name)
     if own.is_empty():
         return table
     whole, some = own.filter(pl.col(THRESHOLD).is_null()), own.drop_nulls(THRESHOLD)
-    place = table.select(pl.col(GROUP) // max(labels, 1), *({THRESHOLD} & {*table.columns})).with_row_index("row")
-    place = place.join(whole, on=GROUP, how="anti")
-    if some.height:
-        place = place.join(some, on=[GROUP, THRESHOLD], how="anti")
-    return table[place["row"].sort()]
+    table = table.join(whole, on=GROUP, how="anti", maintain_order="left")
+    return table.join(some, on=[GROUP, THRESHOLD], how="anti", maintain_order="left") if some.height else table
 
 
 def nested(missing: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

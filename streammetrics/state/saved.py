@@ -42,7 +42,7 @@ def to_arrow(saved: Saved) -> pa.Table:
     state = in_order(saved.state)
     frame = state.groups
     for statistic in state.statistics:
-        name, table = statistic.name, _with_label(state, statistic)
+        name, table = statistic.name, state.tables[statistic.name]
         cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
         frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
             pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
@@ -98,15 +98,6 @@ def _group_column(column: pl.Series) -> pl.Series:
         raise StateError(f"The state's groups or labels are invalid: {error}") from error
 
 
-def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
-    """The table of a statistic; with separate labels, the number of the label becomes the first key."""
-    table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
-    if not labels:
-        return table
-    label = (pl.col(GROUP) % labels).alias(LABEL)
-    return table.select(pl.col(GROUP) // labels, label, pl.exclude(GROUP))
-
-
 def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
     """The table of a statistic, unnested and validated."""
     labels = len(roles.labels) if statistic.of_label else 0
@@ -142,8 +133,7 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
         raise StateError(
             f"The state's column {statistic.name!r} contains {wrong.height} invalid cells (first: {wrong.row(0)})."
         )
-    table = statistic.with_decimals(table.with_columns(**exact))
-    return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+    return statistic.with_decimals(table.with_columns(**exact))
 
 
 def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
@@ -194,8 +184,6 @@ def _require_equal_rows(
     for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
         held = statistic.checks.rows_of_groups(tables[statistic.name])
         fewest, most = np.zeros((2, len(total)))
-        if statistic.of_label and roles.labels:
-            held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
         counted = np.ones(len(total), dtype=bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -31,8 +31,8 @@ class State:
 
     ``groups`` has the number of each group (column ``group``, from 0 in row order) and the group columns. ``tables``
     has the table of each statistic by name; its column ``group`` refers to the numbers. If the task has several
-    ``labels``, tables of binary statistics have a separate group for each label of each group: number of the group
-    times number of labels, plus number of the label. ``missing`` contains what was not counted for some groups.
+    ``labels``, the first key of the tables of binary statistics is ``label``, the number of the label. ``missing``
+    contains what was not counted for some groups.
 
     States are merged by these tables. Metrics are computed from those of the method `table`.
     """
@@ -44,15 +44,15 @@ class State:
     missing: pl.DataFrame = field(default_factory=lambda: NOTHING)
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
-        """Return the labels with separate groups in the table of a statistic; none if it has no labels."""
+        """Return the labels of the table of a statistic; none if it has no labels."""
         return self.labels if statistic.of_label else ()
 
     def table(self, statistic: Statistic) -> pl.DataFrame:
-        """Return the table of a statistic for metrics: with floats in place of decimals, converted only here."""
-        return statistic.with_floats(self.tables[statistic.name])
+        """Return the table of a statistic for metrics: of `groups_of`, with floats in place of decimals."""
+        return statistic.with_floats(join_label(self.tables[statistic.name], len(self.labels_of(statistic))))
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:
-        """Return the groups of the table of a statistic, with the column ``label`` if it has separate labels."""
+        """Return the groups of a statistic: each label of each group if it has labels, with the column ``label``."""
         labels = self.labels_of(statistic)
         if not labels:
             return self.groups
@@ -83,8 +83,28 @@ class State:
 
 
 def of_today(state: State) -> State:
-    """Return the state of an earlier version with the types of today."""
-    return replace(state, tables={s.name: s.with_decimals(state.tables[s.name]) for s in state.statistics})
+    """Return the state of an earlier version with the types of today, and with labels as a key."""
+    return replace(state, tables=_changed(state, lambda statistic, table: statistic.with_decimals(table)))
+
+
+def _changed(state: State, change: Callable[[Statistic, pl.DataFrame], pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables, changed while each label of a group is a group."""
+    labels = {s: len(state.labels_of(s)) for s in state.statistics}
+    return {s.name: split_label(change(s, join_label(state.tables[s.name], n)), n) for s, n in labels.items()}
+
+
+def join_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
+    """Return the table whose groups are those of `State.groups_of`: each label of a group."""
+    if not labels or LABEL not in table.columns:
+        return table
+    return table.select(pl.col(GROUP) * labels + pl.col(LABEL), pl.exclude(GROUP, LABEL))
+
+
+def split_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
+    """Return the table with the key ``label``, from one whose groups are those of `State.groups_of`."""
+    if not labels:
+        return table
+    return table.select(pl.col(GROUP) // labels, (pl.col(GROUP) % labels).alias(LABEL), pl.exclude(GROUP))
 
 
 def combine(states: Sequence[State]) -> State:
@@ -109,8 +129,8 @@ def combine(states: Sequence[State]) -> State:
 
 def _merged(state: State) -> State:
     """The state with one row per cell, without cells that groups lack."""
-    kept = {s.name: counted(state.tables[s.name], s, state.missing, len(state.labels_of(s))) for s in state.statistics}
-    return replace(state, tables={s.name: s.merge(kept[s.name]) for s in state.statistics})
+    kept = {s.name: counted(state.tables[s.name], s, state.missing) for s in state.statistics}
+    return replace(state, tables=_changed(replace(state, tables=kept), lambda statistic, table: statistic.merge(table)))
 
 
 def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -214,9 +234,4 @@ def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
     """The tables with renumbered groups, without those whose number is null."""
     if numbers.equals(state.groups[GROUP]):
         return state.tables
-    tables = {}
-    for statistic in state.statistics:
-        table, labels = state.tables[statistic.name], len(state.labels_of(statistic)) or 1
-        group = numbers.gather(table[GROUP] // labels) * labels + table[GROUP] % labels
-        tables[statistic.name] = table.with_columns(group.alias(GROUP)).drop_nulls(GROUP)
-    return tables
+    return {name: renumbered(table, numbers) for name, table in state.tables.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from streammetrics.rows.codes import ascending, summed
+from streammetrics.rows.roles import LABEL
 from streammetrics.statistics.view import GROUP
 
 ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one
@@ -18,7 +19,7 @@ class Checks:
     """What the cells of a statistic satisfy, besides their types and keys.
 
     - ``rows``: the counts whose sum over all cells of a group is its number of rows, or their weight;
-    - ``per``: the keys, such as the threshold, for each value of which all rows are counted again;
+    - ``per``: the keys, such as the threshold, besides ``label``, for each value of which all rows are counted again;
     - ``some``: whether only some rows of a group are counted, as for pairs of models;
     - ``most``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
     - ``later``: the columns that states of earlier versions lack, with the values used instead;
@@ -52,8 +53,9 @@ class Checks:
         """
         if table.is_empty():
             return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
-        rows = table.select(GROUP, *self.per, rows=pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64)))
-        parts = summed(rows, [GROUP, *self.per])
+        per = [GROUP, *({LABEL} & {*table.columns}), *self.per]
+        rows = table.select(*per, rows=pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64)))
+        parts = summed(rows, per)
         if ascending(parts.select(GROUP)):
             return parts.select(GROUP, fewest="rows", most="rows")
         return parts.group_by(GROUP).agg(fewest=pl.min("rows"), most=pl.max("rows"))

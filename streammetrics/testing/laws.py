@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
+from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import in_order
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.testing.check import Check, require
@@ -163,7 +164,7 @@ def tables_have_their_schema(case: Case) -> None:
     weighted = case.acc.roles.sample_weight is not None
     for statistic in case.acc.statistics:
         for acc in (case.acc, case.whole):
-            table = acc.state.tables[statistic.name]
+            table = acc.state.tables[statistic.name].drop(LABEL, strict=False)
             declared = statistic.typed(statistic.schema(weighted), table.schema)
             require(dict(table.schema) == declared, f"{statistic.name} has {table.schema} instead of {declared}")
 

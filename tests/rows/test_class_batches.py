@@ -168,7 +168,7 @@ def test_renormalized_rows_of_the_same_numbers_tie():
 def test_renormalized_rows_of_the_same_sum_tie():
     """0.1 + 0.2 is no 0.3, but here it is."""
     rows = [[0.1, 0.2, 0, 0, 0], [0.1, 0.15, 0.05, 0, 0], [0.1, 0.05, 0.05, 0.05, 0.05], [0.1, 0.1, 0.1, 0, 0]]
-    table = renormalized(rows).state.tables["score_histogram"].filter(pl.col("group") == 0)
+    table = renormalized(rows).state.tables["score_histogram"].filter(label=0)
     assert table["bin"].n_unique() == 1
 
 
