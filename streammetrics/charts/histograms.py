@@ -50,14 +50,14 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
     path = lines_of(bars, _outline)
     layers = [*filled(path, series), Layer("line", path)]
     zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
-    beyond = f"beyond the ends of the axis{zeros}: {percentage(outside)} of the {counted}"
+    beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}"
     notes = [beyond] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
     if coarse > 0.05:
         notes.append(f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}")
     subtitle = "; ".join([*notes, *filter(None, [shown.note])])
     scale = " on the logarithmic axis" if axis.scale == "log" else ""
-    caption = f"Each bar shows a share of the {counted} of its series. The {BARS} bars have equal width{scale}."
+    caption = f"Bars of each series total 100%. The {BARS} bars have equal width{scale}."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 

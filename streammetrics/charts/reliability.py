@@ -88,7 +88,7 @@ def _told(report: Drawn, bins: pl.DataFrame, y: Axis) -> str:
     what = f"{report.confidence * 100:g}% confidence intervals"
     rate, *ends = (y.place(bins[c]) for c in ("y", "lower", "upper"))
     if not any((np.abs(end - rate) > DOT).any() for end in ends):
-        return f" The {what} are shorter than the marks."
+        return f" The {what} are smaller than the dots."
     cut = ", cut off at the end of the axis" if (bins["upper"] > y.high).any() else ""
     return f" Vertical lines: {what}{cut}."
 

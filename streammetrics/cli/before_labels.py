@@ -48,8 +48,8 @@ def expect_command(
     """Estimate metrics of scores whose labels have not arrived.
 
     The bounds hold if, at each score, the odds of a positive differ from those of the reference by at most the factor
-    --odds. The reference is rolled up to the group columns that both states have, without a time window in which they
-    have no times in common. If SCORES have labels, --needed shows the required factor.
+    --odds. Both are grouped by the columns they share. The window column is
+    dropped if their periods do not overlap. If SCORES have labels, --needed shows the required factor.
     """
     report, other = report_of(scores, by, total), report_of(reference)
     other = other.rollup([c for c in other.by if c in report.by and not _at_other_times(c, report, other)])

@@ -58,7 +58,10 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--y-score", multiple=True, help="Column of the scores. name=column per model or label.")
 @click.option("--y-pred", multiple=True, help="Column of the predictions. name=column per model or label.")
 @click.option(
-    "--label", "labels", multiple=True, help="Label of an item in a score list, in list order. Can be repeated."
+    "--label",
+    "labels",
+    multiple=True,
+    help="Class of each position if the scores are one list column. Repeat in order.",
 )
 @click.option("--order", multiple=True, help="Label for weighted kappa, from lowest to highest. Can be repeated.")
 @click.option("--sample-weight", help="Column of the weights.")

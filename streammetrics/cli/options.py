@@ -87,7 +87,7 @@ confidence: Final = click.option(
 always: Final = click.option(
     "--always",
     type=int,
-    help="Number of rows at which intervals are tightest, such as 100000. Intervals then hold at every look.",
+    help="Make intervals valid however often you look; they are tightest near this many rows.",
 )
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total: Final = click.option("--total", is_flag=True, help="Roll up all groups into one.")

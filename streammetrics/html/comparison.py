@@ -31,7 +31,6 @@ MEASURES = {
     "ks": "largest difference of the distribution functions.",
     "wasserstein": "area between the distribution functions, in the units of the values.",
 }
-BETTER = "A side is called better only if the certified bounds prove it"
 UNJUDGED = "Not judged, because neither higher nor lower values are better"
 
 
@@ -104,14 +103,11 @@ def _differences(total: Differences, names: tuple[str, str]) -> str:
         found = [f"Model {markup(str(own[MODEL][0]))}: {sides(own.drop(MODEL), names)}" for own in parts]
     else:
         found = [sides(frame, names)]
-    level = (
-        f", and the {total.confidence * 100:g}% confidence interval, widened by them, excludes 0"
-        if total.confidence
-        else ""
-    )
+    by_interval = f"significant at {(total.confidence or 0) * 100:g}%, bounds included"
+    level = by_interval if total.confidence else "proven by the certified bounds"
     undirected = [m.name for m in total.b.metrics if m.better is None and m.name not in VOLUME]
     unjudged = [name for name in undirected if name in frame["metric"]]
-    judged = f"{BETTER}{level}" + (f". {UNJUDGED}: {markup(', '.join(unjudged))}" if unjudged else "")
+    judged = f"“Better” means {level}" + (f". {UNJUDGED}: {markup(', '.join(unjudged))}" if unjudged else "")
     said = "".join(f"<p>{sentence}.</p>" for sentence in (*found, judged))
     note = "".join(f"<p>{markup(sentence)}</p>" for sentence in (*only_threshold(frame), total.note) if sentence)
     return said + note + filtered(differences_table(frame, names, caption=f"Differences of {b} from {a}"), "metrics")
@@ -130,9 +126,7 @@ def _groups(comparison: Differences, total: Differences, names: tuple[str, str])
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     caption = f"Differences of {metric.name} in each group"
     made = differences_table(frame.head(GROUPS), names, by, caption, of_one_metric=True)
-    return (
-        f"<p>{markup(metric.name)} of each group; groups with a better side first.{cut}</p>{filtered(made, 'groups')}"
-    )
+    return f"<p>{markup(metric.name)} by group, significant differences first.{cut}</p>{filtered(made, 'groups')}"
 
 
 def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> str:

@@ -48,14 +48,14 @@ def failures(report: Readings, models: list[str]) -> str:
 
 def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     tables = "".join(_slices(metric, key, columns, frame) for key, frame in found)
-    what = "slices of up to two group columns" if len(columns) > 1 else f"values of {markup(columns[0])}"
-    what = f"{what} with at least {MIN_ROWS} rows"
-    which = f"{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
+    what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
+    tested = f"({metric}, at least {MIN_ROWS} rows, 5% false discovery rate)"
     if all(frame.is_empty() for _, frame in found):
-        return f"<p>No {which}</p>"
+        return f"<p>{what}: none is significantly worse than the rest {tested}.</p>"
     omitted = " Slices explained by another slice are omitted." if len(columns) > 1 else ""
     caution = f"<p>{markup(f'{metric} {OTHERWISE[metric]}')}</p>" if metric in OTHERWISE else ""
-    return f"<p>{which[0].upper()}{which[1:]}{omitted} {explained(metric)}</p>{caution}{tables}"
+    found_to_be = f"{what} that are significantly worse than the rest {tested}."
+    return f"<p>{found_to_be}{omitted} {explained(metric)}</p>{caution}{tables}"
 
 
 def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:

@@ -47,15 +47,15 @@ def groups(report: Readings) -> str:
 def _below(report: Readings) -> str:
     """The explanation of the text below each value of a table."""
     if report.confidence:
-        below = f"Below each value: its confidence interval, or its certified bounds ({CERTIFIED}) if it has none."
+        below = f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none."
         return below + _one_sided(report)
-    return f"Below each value: its certified bounds ({CERTIFIED}). Values without bounds are exact."
+    return f"Small print: certified bounds ({CERTIFIED}). Values without it are exact."
 
 
 def _one_sided(report: Readings) -> str:
     """The explanation of a question mark in intervals, if there is one."""
     ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
-    return " ?: the rows do not suffice for this endpoint." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
+    return " ?: too few rows to compute this limit." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
 
 
 def _bounded(report: Readings) -> str:

@@ -51,7 +51,7 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     draw: Draw = partial(pictures.figures, interactive=interactive)
     yield Section("findings", "What stands out", findings_list(findings(report)))
     yield Section("models", "Models compared", compared_models(total))
-    yield Section("results", "Results of all rows", cards(total))
+    yield Section("results", "Overall", cards(total))
     yield Section("labels", "Labels", labels(total))
     yield Section("failures", "Where it fails", failures(report, total.by))
     if over is not None:

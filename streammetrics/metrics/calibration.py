@@ -13,7 +13,7 @@ from polars import Expr
 from streammetrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
-_BIASED = "upward bias as large as the standard error"
+_BIASED = "it is biased upwards"
 
 
 @metric(range=(0, 1), better="low", aliases=("expected_calibration_error",), interval=_BIASED)

@@ -72,7 +72,7 @@ def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
 def _counts(frame: pl.DataFrame) -> Iterator[str]:
     """The number of verdicts that fail, and of those that pass although they do not hold."""
     failing, passing = ~frame["passes"], frame["passes"] & (frame["verdict"] != "holds")
-    for what, found in (("Failing", failing), ("Passing without holding", passing)):
+    for what, found in (("Failing", failing), ("Undecided, allowed", passing)):
         if found.any() and frame.height > 1:
             yield f"{what}: {found.sum():,} of {frame.height:,}"
 

@@ -138,16 +138,16 @@ class Differences:
         alone = (pl.col("ci_lower") > 0) | (pl.col("ci_upper") < 0)
         why = (
             pl.when(known & alone)
-            .then(pl.lit("widened by the bounds, the interval includes 0"))
+            .then(pl.lit("ahead, not significant with its bounds"))
             .when(known)
-            .then(pl.lit("could be chance"))
-            .otherwise(pl.lit("no confidence interval"))
+            .then(pl.lit("ahead, not significant"))
+            .otherwise(pl.lit("on these rows; no confidence interval"))
         )
         return with_limits.select(
             pl.exclude("better", "note"),
             better=pl.when(~open_).then("better"),
             note=pl.when(open_)
-            .then(pl.format("{} on these rows; {}", "better", why))
+            .then(pl.format("{} {}", "better", why))
             .otherwise(pl.coalesce("note", pl.when(pl.col("better").is_null()).then(best))),
         )
 

@@ -159,7 +159,7 @@ class Report(Readings):
         ─────────────  ─────────────  ─────  ─────  ────────────  ───────
         recall >= 0.1  threshold 0.5   0.50  exact  0.12 to 0.88  holds
         recall >= 0.4  threshold 0.5   0.50  exact  0.12 to 0.88  open
-        Passing without holding: 1 of 2
+        Undecided, allowed: 1 of 2
         >>> report.check("recall >= 0.8", confidence=None).hold
         False
         """

@@ -6,6 +6,6 @@ SLICE = "slice"  # column
 def explained(metric: str) -> str:
     """Return what the excess loss of a slice is, and how slices are sorted."""
     return (
-        f"Excess loss: the share of the distance of {metric} from its best value that would disappear if the slice "
-        "were as good as all other rows. Slices are sorted by it."
+        f"Excess loss: how much of the total loss in {metric} would go away if this slice did as well as the rest. "
+        "Slices are sorted by it."
     )

@@ -75,8 +75,8 @@ def shown_of(size: int, most: int = LONGEST) -> int:
 def noted(note: str | None, names: Mapping[str, str]) -> str:
     """Return a note of a comparison with the name of its side.
 
-    >>> noted("b on these rows; could be chance", {"a": "old", "b": "new"})
-    'new on these rows; could be chance'
+    >>> noted("b ahead, not significant", {"a": "old", "b": "new"})
+    'new ahead, not significant'
     """
     side, _, rest = (note or "").partition(" ")
     return f"{names[side]} {rest}" if side in names else note or ""

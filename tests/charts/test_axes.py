@@ -50,7 +50,7 @@ def test_a_logarithmic_axis_can_lack_a_few_rows_at_zero(zeros, scale):
     p = np.where(random.random(20_000) < zeros, 0, 10 ** random.uniform(-5, -1, 20_000))
     picture = charts.scores(sm.predictions(y_score="p").update({"p": p}).finalize())
     assert picture.x.scale == scale
-    assert ("beyond the ends of the axis, including those at 0" in picture.subtitle) == (zeros == 0.1)
+    assert ("lie outside this range, including those at 0" in picture.subtitle) == (zeros == 0.1)
     if scale == "log":
         assert 1e-5 <= picture.x.low < 2e-5
         assert heights(picture, "all rows")[1].sum() == pytest.approx(1 - zeros, abs=0.02)

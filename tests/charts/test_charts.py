@@ -175,9 +175,7 @@ def test_captions_name_intervals_only_if_lines_are_drawn_beyond_the_dots():
     )
     for chart in (charts.calibration, charts.quantile_calibration):
         assert "Vertical lines: 95% confidence intervals" in chart(few).caption
-    assert charts.quantile_calibration(many).caption.endswith(
-        "The 95% confidence intervals are shorter than the marks."
-    )
+    assert charts.quantile_calibration(many).caption.endswith("The 95% confidence intervals are smaller than the dots.")
     weights = {"y": Y, "p": P, "w": P}
     weighted = sm.binary(y_true="y", y_score="p", sample_weight="w").update(weights).finalize(confidence=0.95)
     picture = charts.quantile_calibration(weighted)

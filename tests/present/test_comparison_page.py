@@ -192,7 +192,7 @@ def test_the_better_metrics_are_named_and_twins_once():
     )
     found = sm.compare(wrong, right, confidence=None, metrics=["rows", "recall", "fnr", "specificity", "accuracy"])
     text = comparison_page(found, ("old", "new"))
-    assert "<b>old</b> is better in no metric. <b>new</b> is better in recall, accuracy.</p><p>A side" in text
+    assert "<b>old</b> is better in no metric. <b>new</b> is better in recall, accuracy.</p><p>“Better” means" in text
     found = sm.compare(scored(shift=4), scored(), confidence=None)
     assert re.search(r" and \d more\. <b>new</b>", comparison_page(found, ("old", "new")))
 

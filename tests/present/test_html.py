@@ -449,7 +449,7 @@ def test_commands_write_pages(tmp_path):
 
 
 def test_intervals_with_one_endpoint_are_explained():
-    said = "?: the rows do not suffice for this endpoint."
+    said = "?: too few rows to compute this limit."
     rows = {"p": np.linspace(0.41, 0.92, 400), "g": [0] * 12 + [1] * 388}
     text = page(sm.predictions(y_score="p", by="g").update(rows).finalize(confidence=0.95))
     listed, numbers = text.split('id="groups"')[1].split('id="all"')

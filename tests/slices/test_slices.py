@@ -371,7 +371,7 @@ def test_the_command_equals_the_library(saved, tmp_path):
     shown = run("slices", saved, "log_loss", "--model", "one")
     assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", shown, re.MULTILINE)
     for said in (
-        "Excess loss: the share of the distance of log_loss from its best value that would disappear",
+        "Excess loss: how much of the total loss in log_loss would go away",
         "Intervals have a 95% confidence level. On average, at most 5% of the slices found are false findings (--fdr).",
     ):
         assert said in " ".join(shown.split())
@@ -427,7 +427,7 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert "Slices are sorted by it." in made
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
-    assert " with at least 100 rows in which log_loss_skill is significantly worse than in all other rows" in page(wide)
+    assert "significantly worse than the rest (log_loss_skill, at least 100 rows" in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
     data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     assert "in which accuracy is worse" in page(
@@ -447,7 +447,7 @@ def section(report):
 def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, metrics, expected):
     report = sm.Accumulator.load(saved).finalize().showing(metrics)
     text = section(report)
-    assert f"in which {expected} is significantly worse" in text
+    assert f"significantly worse than the rest ({expected}, at least" in text
     assert ("because slices cannot be ranked by the metrics shown" in text) == (expected not in metrics)
 
 
@@ -459,7 +459,7 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
-    assert "Values of place with at least 100 rows in which log_loss_skill" in text
+    assert "Values of place that are significantly worse than the rest (log_loss_skill" in text
 
 
 def test_the_page_finds_noise_scores_and_not_many_positives():

@@ -519,10 +519,10 @@ def test_better_needs_bound_and_interval():
     assert (row["better"], row["note"]) == ("b", None)
     alike = compared(scores(200, more=0.0), "roc_auc")
     assert alike["better"] is None
-    assert alike["note"].endswith("could be chance")
+    assert alike["note"].endswith("not significant")
     coarse = compared(scores(5_000, more=0.3), "roc_auc", capacity=64)
     assert (coarse["better"], coarse["ci_lower"] > 0) == (None, True)
-    assert coarse["note"] == "b on these rows; widened by the bounds, the interval includes 0"
+    assert coarse["note"] == "b ahead, not significant with its bounds"
 
 
 def test_models_of_one_accumulator_by_name(tmp_path):
