@@ -77,11 +77,15 @@ def _every(report: sm.Report) -> list[Table]:
     return with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
 
 
+def asked_width() -> int | None:
+    """Return ``--width``."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(WIDTH) if context else None
+
+
 def width() -> int:
     """Return the maximum number of characters of a line: ``--width``, that of the terminal, or 120."""
-    context = click.get_current_context(silent=True)
-    asked: int | None = context.meta.get(WIDTH) if context else None
-    return asked or terminal_width() or PIPED
+    return asked_width() or terminal_width() or PIPED
 
 
 def with_colours(findings: str) -> str:
@@ -104,7 +108,7 @@ def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path 
         write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
     if form in ("table", "markdown"):
-        print_or_save(as_lines(tables) if form == "table" else as_markdown(*tables), output)
+        print_or_save(as_lines(tables) if form == "table" else as_markdown(*tables, width=asked_width()), output)
         return
     frame = without_awkward(frame)
     if "note" in frame.columns:

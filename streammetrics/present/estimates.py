@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
-from streammetrics.present.terminal import PIPED, columns_within
+from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
 from streammetrics.text.decimals import Row, alike, bound, bounds, interval, said, typical_of
 
@@ -87,20 +87,17 @@ def _of_segments(
     table = _of_groups(found, frame, by, listed, "")
     if groups and (turned := _turned(table, len(by), width)):
         return with_notes([turned], *_undefined(found.values()))
-    tables, start = list[Table](), len(by)
-    while not tables or (start < len(table.columns) and (width is None or not groups)):
-        rest = _part(table, len(by), start)
-        fitting = max(len(by) + 1, columns_within(width or PIPED, rest))
-        tables.append(_part(rest, fitting))
-        start += fitting - len(by)
+    tables = table.parts(width or PIPED)
+    tables = tables[:1] if groups and width is not None else tables
+    start = sum(len(part.columns) - len(by) for part in tables)
     notes = []
     if every.height > whole.height:
         omitted = f"… and {every.height - whole.height:,} more {'groups' if groups else 'rows'}"
         notes.append(f"{omitted}. {more}" if more else omitted)
-    if left_out := list(found)[start - len(by) :]:
+    if left_out := list(found)[start:]:
         what = "metrics" if len(left_out) > 1 else "metric"
         notes.append(f"… and {len(left_out)} more {what}: {', '.join(left_out)}")
-    return with_notes(tables, *notes, *_undefined(list(found.values())[: start - len(by)]))
+    return with_notes(tables, *notes, *_undefined(list(found.values())[:start]))
 
 
 def _undefined(found: Iterable[Sequence[Row]]) -> Iterator[str]:
@@ -208,19 +205,12 @@ def certified(value: float | None, lower: float | None, upper: float | None) -> 
     return f"certified {shown}" if " to " in shown else shown
 
 
-def _part(table: Table, first: int, start: int | None = None) -> Table:
-    """The first columns of a table, and those from another one on."""
-    cells = [table.columns, *table.rows]
-    named, *rest = ([*row[:first], *(row[start:] if start is not None else ())] for row in cells)
-    return Table(named, rest)  # type: ignore[arg-type]
-
-
 def _turned(table: Table, by: int, width: int | None) -> Table | None:
     """The table with few groups as columns and metrics as rows, if only this fits."""
-    if len(table.rows) > BESIDE or columns_within(width or PIPED, table) == len(table.columns):
+    if len(table.rows) > BESIDE or table.fitting(width or PIPED) == len(table.columns):
         return None
     groups = [", ".join(cell.text for cell in row[:by]) for row in table.rows]
     head = ", ".join(column.name for column in table.columns[:by])
     cells = [[Cell(column.name), *(row[i] for row in table.rows)] for i, column in enumerate(table.columns) if i >= by]
     turned = Table([Column(head, "head"), *columns(*groups, kind="number")], cells)
-    return turned if columns_within(width or PIPED, turned) == len(turned.columns) else None
+    return turned if turned.fitting(width or PIPED) == len(turned.columns) else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.text import cell, rows
+from streammetrics.text import cell, escaped, rows
 
 Kind: TypeAlias = Literal["head", "text", "number"]
 Level: TypeAlias = Literal["error", "warning", "notice"]
@@ -21,6 +22,11 @@ class Cell:
     text: str
     number: float | None = None
     below: str = ""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.text} ({self.below})" if self.below else self.text
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,33 @@ class Table:
     @property
     def shown(self) -> Table:
         """The table without empty optional columns."""
-        places = [i for i, c in enumerate(self.columns) if not c.optional or any(row[i].text for row in self.rows)]
-        rows = [[row[i] for i in places] for row in self.rows]
-        return replace(self, columns=[self.columns[i] for i in places], rows=rows)
+        is_shown = [not c.optional or any(row[i].text for row in self.rows) for i, c in enumerate(self.columns)]
+        return self._of(itertools.compress(range(len(self.columns)), is_shown))
+
+    def fitting(self, width: int, gap: int = 2) -> int:
+        """Return how many columns fit in a line, with some characters between them."""
+        lines = [[column.name for column in self.columns], *([cell.line for cell in row] for row in self.rows)]
+        sizes = (max(len(escaped(text)) for text in column) for column in zip(*lines, strict=True))
+        ends = itertools.accumulate(size + gap for size in sizes)
+        return sum(end - gap <= width for end in ends)
+
+    def parts(self, width: int, gap: int = 2) -> list[Table]:
+        """Return tables whose columns fit in a line, each of which begins with the columns before the first number."""
+        first = start = next((i for i, c in enumerate(self.columns) if c.kind == "number"), len(self.columns))
+        made = list[Table]()
+        while not made or start < len(self.columns):
+            rest = self._of([*range(first), *range(start, len(self.columns))])
+            size = max(first + 1, rest.fitting(width, gap))
+            made.append(replace(rest._of(range(len(rest.columns))[:size]), notes=()))
+            start += size - first
+        made = [made[0], *(replace(part, caption="") for part in made[1:])]
+        return [*made[:-1], replace(made[-1], notes=self.notes)]
+
+    def _of(self, places: Iterable[int]) -> Table:
+        """The table with some of its columns."""
+        kept = list(places)
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sys
 import textwrap
@@ -43,12 +42,5 @@ def _lines(shown: Table, width: int | None) -> Iterator[str]:
         yield note if width is None else textwrap.fill(note, width, break_on_hyphens=False)
 
 
-def _in_a_line(shown: Cell) -> str:
-    return f"{shown.text} ({shown.below})".replace(" to ", f"{NO_BREAK}to{NO_BREAK}") if shown.below else shown.text
-
-
-def columns_within(width: int, table: Table) -> int:
-    """Return how many columns of a table fit in a line."""
-    lines = [[escaped(column.name) for column in table.columns], *([_in_a_line(c) for c in row] for row in table.rows)]
-    ends = itertools.accumulate(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
-    return sum(end - 2 <= width for end in ends)
+def _in_a_line(cell: Cell) -> str:
+    return cell.line.replace(" to ", f"{NO_BREAK}to{NO_BREAK}") if cell.below else cell.text
