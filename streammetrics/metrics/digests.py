@@ -12,8 +12,8 @@ value at all of it, and the overall minimum and maximum at the two ends. The res
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, isnan
-from typing import NamedTuple, TypeAlias
 
 import polars as pl
 from polars import Expr
@@ -22,11 +22,8 @@ from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.expressions import each
 from streammetrics.intervals import methods
-from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded, metric
-from streammetrics.metrics.order_statistics import halfway, lerp, rank
-
-Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
+from streammetrics.metrics.order_statistics import Bins, bins_between, median, quantile, rank, share_up_to
 
 _CENTROIDS = pl.col("min"), pl.col("max")
 
@@ -50,7 +47,7 @@ def digest_quantile(
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
-    return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), lerp)
+    return _interpolated(q, _bins(mean, weight, min, max, weighted), lambda bins: quantile(bins, q))
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
@@ -62,8 +59,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     >>> digest_median([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4])
     2.5
     """
-    centroids = _Centroids(mean, weight, min, max, _is(weighted))
-    return _bounded_at(0.5, centroids, lambda below, above, _: halfway(below, above))
+    return _interpolated(0.5, _bins(mean, weight, min, max, weighted), median)
 
 
 @metric(range=(0, 1), interval=methods.ShareOfRows(pl.col("weight")))
@@ -77,7 +73,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     """
     if isnan(x):
         raise MetricError("x= must be a number, got NaN.")
-    lower, upper = ((weight * (end <= x)).sum() / weight.sum() for end in (max, min))
+    _, lower, upper = share_up_to(_bins(mean, weight, min, max), x)
     starts, ends = _stretches(weight, min, max)
     below, above = mean <= x, mean > x
     value = each(
@@ -93,27 +89,19 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     return Bounded(value, lower, upper)
 
 
-class _Centroids(NamedTuple):
-    """The columns of a digest, and whether its weights are sums of weights rather than row counts."""
-
-    mean: Expr
-    weight: Expr
-    min: Expr
-    max: Expr
-    weighted: Expr
+def _bins(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bins:
+    return replace(bins_between(min, max, weight, weighted), middle=mean)
 
 
-def _is(weighted: Expr | bool) -> Expr:
-    return (weighted > 0).any() if isinstance(weighted, Expr) else pl.lit(weighted)
-
-
-def _bounded_at(q: float, centroids: _Centroids, mixed: Mix) -> Bounded:
-    """A quantile by interpolation, clipped to the bounds from the extremes of the centroids."""
-    mean, weight, min, max, weighted = centroids
-    place = pl.when(weighted).then(weight.sum() * q).otherwise(rank(weight.sum(), q) + 0.5)
+def _interpolated(q: float, centroids: Bins, of: Callable[[Bins], Bounded]) -> Bounded:
+    """A quantile by interpolation, between those of the smallest and of the largest values of the centroids."""
+    mean, weight, min, max = centroids.middle, centroids.count, centroids.low, centroids.high
+    weighted = pl.when((centroids.weighted > 0).any())
+    place = weighted.then(weight.sum() * q).otherwise(rank(weight.sum(), q) + 0.5)
     middle = weight.cum_sum() - weight / 2
     below, above = middle <= place, middle > place
     starts, ends = _stretches(weight, min, max)
+    lower, upper = (of(replace(centroids, low=end, middle=end, high=end)).value for end in (min, max))
     value = each(
         _on_line,
         place=place,
@@ -121,28 +109,11 @@ def _bounded_at(q: float, centroids: _Centroids, mixed: Mix) -> Bounded:
         end=_first(starts, above, weight.sum()),
         low=_last(mean, below, min.min()),
         high=_first(mean, above, max.max()),
-        lower=_quantile(q, min, centroids, mixed, average=0.5),
-        upper=_quantile(q, max, centroids, mixed, average=0.5),
+        lower=lower,
+        upper=upper,
     )
-    return Bounded(value, *(_quantile(q, end, centroids, mixed, average) for end, average in ((min, 0), (max, 1))))
-
-
-def _quantile(q: float, values: Expr, centroids: _Centroids, mixed: Mix, average: float) -> Expr:
-    """The quantile of weighted values, between two rows. Rows are numbered from 0.
-
-    Sums of weights are rounded. If the quantile lies at the start of a row, up to rounding, that row and the one before
-    are mixed, and ``average`` is the share of the later one.
-    """
-    weight, weighted = centroids.weight, pl.when(centroids.weighted)
-    total, place = weight.sum(), rank(weight.sum(), q)
-    return each(
-        lambda below, above, part: (
-            pl.when(part == 0).then(below).when(part == 1).then(above).otherwise(mixed(below, above, part))
-        ),
-        below=_row(values, weight, weighted.then(total * (q - ROUNDING)).otherwise(place.floor())),
-        above=_row(values, weight, weighted.then(total * (q + ROUNDING)).otherwise(place.ceil())),
-        part=weighted.then(average).otherwise(place % 1),
-    )
+    _, *bounds = of(centroids)
+    return Bounded(value, *bounds)
 
 
 def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
@@ -156,12 +127,6 @@ def _on_line(place: Expr, start: Expr, end: Expr, low: Expr, high: Expr, lower: 
     way = ((place / 2 - start / 2) / (end / 2 - start / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
     value = low * (1 - way) + high * way
     return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)
-
-
-def _row(values: Expr, weight: Expr, rank: Expr) -> Expr:
-    """The first value, in ascending order, up to which the cumulative weight exceeds ``rank``."""
-    reached = weight.sort_by(values).cum_sum() > rank
-    return _first(values.sort(), reached, values.max())
 
 
 def _first(values: Expr, where: Expr, default: Expr) -> Expr:
