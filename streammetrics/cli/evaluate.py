@@ -21,7 +21,7 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import FINDINGS, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
-from streammetrics.cli.root import command, told
+from streammetrics.cli.root import DONE, EXAMPLE, command, told
 from streammetrics.cli.watching import watch
 from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import SourceError
@@ -44,7 +44,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 }
 
 
-@command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
+@command("evaluate", EXAMPLE)
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--task", type=OneOf(list(TASKS)), default="binary", show_default=True, help="Task of the model.")
 @click.option("--where", help="SQL condition on the rows to evaluate, such as \"country = 'DE' AND price > 10\".")
@@ -156,6 +156,7 @@ def evaluate_command(
     empty = finalize()  # refuse it before the data are read
     if sort is not None:
         empty.find(sort)
+    start = time.perf_counter()
     with _saved_if_interrupted(acc, save if watched else None):
         if watched:
             watch(files, acc, finalize, workers)
@@ -167,6 +168,8 @@ def evaluate_command(
         require_rows([acc], paths)
         if save:
             acc.save(save)
+    done = f"Evaluated {acc.seen // len(acc.roles.models):,} rows in {time.perf_counter() - start:.1f} s."
+    click.get_current_context().meta[DONE] = [done]
     report = finalize()
     if task == "binary" and given["positive"] and not given["negative"]:
         _name_negatives(files, columns.one(given["y_true"][0]), acc.roles.positive)

@@ -10,6 +10,8 @@ import click
 from streammetrics.arguments import of_percent
 from streammetrics.text import did_you_mean
 
+WRITTEN = "streammetrics.written"  # files of a command, in the metadata of its context
+
 
 class FileToWrite(click.Path):
     """A writable file. Invalid paths are rejected before reading data, since evaluations can take hours."""
@@ -20,6 +22,8 @@ class FileToWrite(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, if its folder exists."""
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
+        if ctx is not None:
+            ctx.meta.setdefault(WRITTEN, []).append(path)
         if not path.parent.is_dir():
             self.fail(f"folder '{path.parent}' not found.", param, ctx)
         return path

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import sys
+import textwrap
 from ast import literal_eval
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import click
 
+from streammetrics.cli.parameters import WRITTEN
+from streammetrics.cli.sections import Command, ExampleFirst
 from streammetrics.core import FORMS, form
 from streammetrics.errors import StreamMetricsError
 from streammetrics.text import escaped
@@ -25,6 +30,7 @@ OTHERWISE = {  # words of Python that the command line has an option for
     "window=(start, end)": "--until",
     "y_score={'cat': 'p_cat'}": "--y-score cat=p_cat",
 }
+DONE = "streammetrics.done"  # sentences on what a command did, in the metadata of its context
 UNQUOTED = frozenset('"$`\\!')  # characters with a meaning within double quotes
 
 
@@ -47,13 +53,15 @@ class Interrupted(click.ClickException):
         click.echo(self.message, file=file, err=True)
 
 
-class Commands(click.Group):
+class Commands(ExampleFirst, click.Group):
     """Commands with errors of one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            _tell_what_was_done(ctx)
+            return result
         except BrokenPipeError:  # by commands such as head; click then exits silently
             raise
         except KeyboardInterrupt:
@@ -62,6 +70,26 @@ class Commands(click.Group):
             raise Failure(told(str(error).partition("\n")[0])) from error
         except OSError as error:
             raise Failure(escaped(str(error).partition("\n")[0])) from error
+
+
+def _tell_what_was_done(ctx: click.Context) -> None:
+    """Say on a terminal what a command did, and which files it wrote."""
+    files = [path for path in ctx.meta.get(WRITTEN, ()) if path.is_file()]
+    sizes = [f"{escaped(str(path))} ({_size(path.stat().st_size)})" for path in files]
+    said = [*ctx.meta.get(DONE, ()), *([f"Wrote {', '.join(sizes)}."] if sizes else [])]
+    if said and ctx.parent is None and sys.stderr.isatty():
+        click.echo(textwrap.fill(" ".join(said), shutil.get_terminal_size().columns, break_on_hyphens=False), err=True)
+
+
+def _size(size: int) -> str:
+    """A size in bytes as text.
+
+    >>> _size(999), _size(58_200), _size(3_700_000)
+    ('999 B', '58 kB', '3.7 MB')
+    """
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1e3:.0f} kB" if size < 999_500 else f"{size / 1e6:.1f} MB"
 
 
 def _options(group: click.Group) -> Iterator[click.Option]:
@@ -99,17 +127,20 @@ def with_options(text: str, where: re.Pattern[str] = IN_NOTES) -> str:
     return where.sub(option, text)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def epilog(*examples: str) -> str:
+    """Return examples as lines of a help text."""
+    return "\n  ".join(("\b\nExample:", *examples))
+
+
+EXAMPLE = "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country"
+
+
+@click.group(cls=Commands, epilog=epilog(EXAMPLE), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message=f"%(prog)s, version %(version)s (loops over rows: {FORMS[form]})")
 def main() -> None:
     """Evaluate model predictions of any size in one pass."""
 
 
 def command(name: str, example: str, of: click.Group = main) -> Callable[[Callable[..., None]], click.Command]:
-    """Turn a function into a command whose help ends with an example."""
-    return of.command(name, epilog=epilog(example))
-
-
-def epilog(*examples: str) -> str:
-    """Return examples as the last lines of a help text."""
-    return "\n  ".join(("\b\nExample:", *examples))
+    """Turn a function into a command whose help begins with an example."""
+    return of.command(name, cls=Command, epilog=epilog(example))

@@ -11,6 +11,7 @@ from commands import COLUMNS, run
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.cli.sections import OTHERS, SECTIONS
 
 
 def test_evaluate_equals_the_library(folder):
@@ -211,3 +212,14 @@ def test_intervals_for_every_look_are_wider(tmp_path):
     (once,), (always,) = (json.loads(run(*options, *more)) for more in ((), ("--always", "1000")))
     assert always["ci_lower"] < once["ci_lower"] < once["ci_upper"] < always["ci_upper"]
     assert "--always requires --confidence" in run("show", state, "--always", "1000", code=2)
+
+
+def test_help_of_evaluate_has_every_option_in_one_section():
+    output = run("evaluate", "--help")
+    places = [output.index(f"\n{name}:\n") for name in (*SECTIONS, OTHERS)]
+    assert places == sorted(places)
+    assert output.index("Example:") < places[0]
+    named = [name for names in SECTIONS.values() for name in names]
+    assert len(named) == len(set(named))
+    assert {parameter.name for parameter in main.commands["evaluate"].params}.issuperset(named)
+    assert "PATHS" not in output[places[0] :]

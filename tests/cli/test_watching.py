@@ -140,3 +140,12 @@ def test_the_extra_is_named(files, monkeypatch):
     result = CliRunner().invoke(main, [*files, "--watch"])
     assert result.exit_code == 2
     assert "--watch requires the 'progress' extra" in result.stderr
+
+
+def test_a_terminal_is_told_what_was_done(files, tmp_path):
+    saved = tmp_path / "all.state"
+    printed, code = on_terminal([*files, "--save", str(saved)], (50, 400))
+    assert code == 0
+    size = round(saved.stat().st_size / 1_000)
+    assert re.search(rf"Evaluated 400 rows in \d+\.\d s\. Wrote {re.escape(str(saved))} \({size} kB\)\.\s*$", printed)
+    assert "Evaluated" not in CliRunner().invoke(main, files).output

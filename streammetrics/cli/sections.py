@@ -1,0 +1,47 @@
+"""Help of commands: the example first, and many options in sections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+MANY = 15  # options, from which they are in sections
+SECTIONS = {
+    "Data": ("where", "null_values", "text", "nulls"),
+    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "by"),
+    "Task": ("task", "positive", "negative", "order", "thresholds", "domain", "renormalize", "one_vs_one", "families"),
+    "Metrics": ("metrics", "sort", "confidence", "always"),
+    "Size and speed": ("capacity", "atoms", "max_groups", "overflow", "workers"),
+}
+OTHERS = "Output"
+
+
+class ExampleFirst(click.Command):
+    """A command whose help has the example before the options."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help: usage, text, example, options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+class Command(ExampleFirst):
+    """A command whose help has many options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, in sections if there are many."""
+        parameters = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        if len(parameters) < MANY:
+            super().format_options(ctx, formatter)
+            return
+        sections: dict[str, list[Any]] = {name: [] for name in (*SECTIONS, OTHERS)}
+        for parameter in parameters:
+            if record := parameter.get_help_record(ctx):
+                sections[next((s for s, names in SECTIONS.items() if parameter.name in names), OTHERS)].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
