@@ -64,17 +64,13 @@ class CalibrationBins(Summed):
         return True
 
     @property
-    def cell_layout(self) -> tuple[int, int]:
-        """The number of rows, and the sums of scores and their squares."""
-        return 1, 2
+    def cell_columns(self) -> tuple[str, ...]:
+        """Sums over the rows of a class."""
+        return "weight", "score_sum", "score_square_sum"
 
     def axes(self, labels: int) -> tuple[int, ...]:
-        """Bins."""
-        return (self.bins,)
-
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """Values of each bin and class."""
-        return self.bins, 2, self.cell_width(rows)
+        """Bins and classes."""
+        return self.bins, 2
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each bin and class: shape (groups, bins, 2, width)."""

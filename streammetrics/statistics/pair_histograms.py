@@ -59,9 +59,9 @@ class PairHistograms(Binned):
     counts: ClassVar[tuple[str, ...]] = ("count",)
     checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
 
-    def counter(self, weighted: bool) -> PairCounter:
+    def counter(self, weighted: bool) -> ScoreCounters:
         """Counts by bin and class."""
-        return PairCounter(self, weighted)
+        return ScoreCounters(self, weighted)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, in order, with the bins of a score at the smallest shift that fits."""
@@ -131,7 +131,7 @@ def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
 
 
 @dataclass
-class PairCounter(Counter):
+class ScoreCounters(Counter):
     """Rows by bin of the score of each class, and by true class."""
 
     statistic: PairHistograms

@@ -40,7 +40,7 @@ class Summed(Statistic):
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Add rows to the cells of their groups, of shape (groups, ...)."""
-        values, numbers = self.values(rows), self.cell_layout[0]
+        values, numbers = self.values(rows), self.integers
         columns = [values[name] for name in self.cell_columns]
         if out.dtype == np.float64:
             stacked = np.stack(columns, dtype=np.float64)
@@ -69,25 +69,21 @@ class Summed(Statistic):
         return (*self.counts, *(c for c in self.sums if c not in self.decimals), *self.decimals)
 
     @property
-    def cell_layout(self) -> tuple[int, int]:
-        """Number of integers and of decimals in a cell."""
-        return len(self.cell_columns) - len(self.decimals), len(self.decimals)
-
-    def cell_width(self, rows: Rows) -> int:
-        """Size of a cell: two integers or one float per decimal, and one number for every other column."""
-        numbers, decimals = self.cell_layout
-        return numbers + decimals * (2 if rows.weight is None else 1)
+    def integers(self) -> int:
+        """Number of columns of a cell before the decimals."""
+        return sum(column not in self.decimals for column in self.cell_columns)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The shape of the cells of a group."""
-        return *self.axes(0 if rows.labels is None else len(rows.labels)), self.cell_width(rows)
+        """The shape of the cells of a group. A decimal takes two integers, or one float if rows have weights."""
+        decimals = len(self.cell_columns) - self.integers
+        width = self.integers + decimals * (2 if rows.weight is None else 1)
+        return *self.axes(0 if rows.labels is None else len(rows.labels)), width
 
     def read_cells(self, cells: NDArray[Any]) -> list[Any]:
         """The columns of cells, of shape (cells, width)."""
-        numbers, decimals = self.cell_layout
-        if not decimals or cells.dtype == np.float64:
+        if not self.decimals or cells.dtype == np.float64:
             return [*cells.T]
-        return [*cells[:, :numbers].T, *map(of_words, core.as_decimals(cells, numbers))]
+        return [*cells[:, : self.integers].T, *map(of_words, core.as_decimals(cells, self.integers))]
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a cell of a table read from a file is valid: it has possible values, and is one of the cells."""
@@ -131,9 +127,9 @@ class Sums(Counter):
         self._make_room(groups, other.values.shape[1:])
         total = self.values[numbers] + other.values[: other.groups]
         if self.integers and self.statistic.decimals:
-            counts = self.statistic.cell_layout[0]
+            decimals = total[..., self.statistic.integers :]
             try:
-                total[..., counts:] = settled(total[..., counts:])
+                decimals[:] = settled(decimals)
             except OverflowError as error:
                 raise MergeError(str(error)) from None
         self.values[numbers] = total
