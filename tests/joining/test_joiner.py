@@ -148,27 +148,27 @@ def test_rows_may_wait_for_ever(tmp_path):
 
 
 def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(waiting, "SCATTERED", 4)
+    monkeypatch.setattr(waiting, "SCATTERED", 2)
     joiner = made(tmp_path)
-    for number in range(8):
+    for number in range(4):
         joiner.add_scores(scores([2 * number, 2 * number + 1]))
         joiner.add_labels(labels([2 * number, 2 * number + 1]))
     log = joiner._log.waiting.table.find()
-    assert len(log.file_uris()) <= 2 + 4
-    assert len(deltalake.DeltaTable(joiner.store.uri).file_uris()) <= 4
-    assert joiner.store.query(every="1d").to_bytes() == joined(range(16)).to_bytes()
-    assert joiner.coverage().select("scores", "labeled").row(0) == (16, 16)
+    assert len(log.file_uris()) <= 2 + 2
+    assert len(deltalake.DeltaTable(joiner.store.uri).file_uris()) <= 2
+    assert joiner.store.query(every="1d").to_bytes() == joined(range(8)).to_bytes()
+    assert joiner.coverage().select("scores", "labeled").row(0) == (8, 8)
 
 
 @pytest.mark.parametrize("first", ["scores", "labels"])
 def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monkeypatch):
-    monkeypatch.setattr(waiting, "SCATTERED", 4)
+    monkeypatch.setattr(waiting, "SCATTERED", 2)
     joiner = made(tmp_path)
     scored = (lambda number: joiner.add_scores(scores([number])), lambda number: joiner.add_labels(labels([number])))
     for add in scored if first == "scores" else scored[::-1]:
-        for number in range(8):
+        for number in range(4):
             add(number)
-    assert joiner.store.query(every="1d").to_bytes() == joined(range(8)).to_bytes()
+    assert joiner.store.query(every="1d").to_bytes() == joined(range(4)).to_bytes()
 
 
 def test_days_without_expired_rows_rewrite_nothing(tmp_path):

@@ -1,6 +1,7 @@
 """Agreement over all labels: scikit-learn, published values, exact fractions, and what is undefined."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -164,24 +165,18 @@ def uniform(size, agreed, confused):
     return [[agreed if i == j else confused for j in range(size)] for i in range(size)]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "word"),
-    [
-        (uniform(3, 1, 1), "none to slight"),
-        (uniform(3, 7, 4), "none to slight"),
-        (uniform(3, 3, 1), "fair"),
-        (uniform(3, 11, 2), "moderate"),
-        (uniform(3, 13, 1), "substantial"),
-        (uniform(4, 17, 1), "substantial"),
-        (uniform(3, 1, 0), "perfect"),
-        (uniform(3, 0, 1), "poor"),
-    ],
-)
-@pytest.mark.parametrize("times", [1, 10**8, 10**15 + 37])
-def test_band_of_kappa_is_exact_at_the_edges(matrix, word, times):
-    cells = of_matrix(matrix).with_columns(pl.col("count") * times)
-    note = f"{word} agreement"
-    assert read([m.kappa], cells)["note of kappa"].item() == note == band(exact_kappa(matrix, None))
+BANDS = [
+    *((uniform(3, *cells), "none to slight") for cells in ((1, 1), (7, 4))),
+    *((uniform(3, 3, 1), "fair"), (uniform(3, 11, 2), "moderate"), (uniform(3, 13, 1), "substantial")),
+    *((uniform(4, 17, 1), "substantial"), (uniform(3, 1, 0), "perfect"), (uniform(3, 0, 1), "poor")),
+]
+
+
+def test_bands_of_kappa_are_exact_at_the_edges():
+    for (matrix, word), times in product(BANDS, (1, 10**8, 10**15 + 37)):
+        cells = of_matrix(matrix).with_columns(pl.col("count") * times)
+        note = f"{word} agreement"
+        assert read([m.kappa], cells)["note of kappa"].item() == note == band(exact_kappa(matrix, None))
 
 
 @pytest.mark.thorough

@@ -1,9 +1,9 @@
 """Metrics of the 2x2 table: scikit-learn, textbooks, and what is undefined."""
 
 import math
-from functools import cache
 
 import numpy as np
+import polars as pl
 import pytest
 import sklearn.metrics as sk
 
@@ -86,57 +86,40 @@ def test_perfect_and_reversed_predictions_of_many_rows(rows):
     assert of(m.kappa, rows, 0, 0, rows) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("table", "kappa", "band"),
-    [
-        ((3, 0, 0, 0), None, "undefined: 0/0"),
-        ((0, 1, 1, 0), -1.0, "poor"),
-        ((0, 9, 1, 0), -18 / 82, "poor"),
-        ((0, 1, 9, 0), -18 / 82, "poor"),
-        ((0, 1, 1, 9), -2 / 20, "poor"),
-        ((1, 1, 1, 1), 0.0, "none to slight"),
-        ((3, 2, 2, 3), 0.2, "none to slight"),
-        ((25, 10, 15, 20), 2 / 7, "fair"),
-        ((7, 3, 3, 7), 0.4, "fair"),
-        ((8, 2, 2, 8), 0.6, "moderate"),
-        ((9, 1, 1, 9), 0.8, "substantial"),
-        ((99, 1, 1, 99), 0.98, "almost perfect"),
-        ((5, 0, 0, 5), 1.0, "perfect"),
-        ((9 * 10**8, 10**8, 10**8, 9 * 10**8), 0.8, "substantial"),
-        ((9 * 10**14, 10**14, 10**14, 9 * 10**14), 0.8, "substantial"),
-    ],
-)
-def test_band_of_kappa_is_exact_at_the_edges(table, kappa, band):
-    tp, fp, fn, tn = table
-    state = binary_state(tp, fp, fn, tn)
-    estimate = state.finalize(["kappa"])["kappa"]
-    assert estimate.value == pytest.approx(kappa, abs=1e-12)
-    assert estimate.note == (band if kappa is None else f"{band} agreement")
+BANDS_OF_KAPPA = {
+    (3, 0, 0, 0): (None, None),
+    (0, 1, 1, 0): (-1.0, "poor"),
+    (0, 9, 1, 0): (-18 / 82, "poor"),
+    (0, 1, 9, 0): (-18 / 82, "poor"),
+    (0, 1, 1, 9): (-2 / 20, "poor"),
+    (1, 1, 1, 1): (0.0, "none to slight"),
+    (3, 2, 2, 3): (0.2, "none to slight"),
+    (25, 10, 15, 20): (2 / 7, "fair"),
+    (7, 3, 3, 7): (0.4, "fair"),
+    (8, 2, 2, 8): (0.6, "moderate"),
+    (9, 1, 1, 9): (0.8, "substantial"),
+    (99, 1, 1, 99): (0.98, "almost perfect"),
+    (5, 0, 0, 5): (1.0, "perfect"),
+    (9 * 10**8, 10**8, 10**8, 9 * 10**8): (0.8, "substantial"),
+    (9 * 10**14, 10**14, 10**14, 9 * 10**14): (0.8, "substantial"),
+}
+BANDS_OF_IMBALANCE = {
+    (2, 1, 1, 1): "balanced",
+    (5, 1, 1, 1): "slightly imbalanced",
+    (1, 11, 1, 7): "imbalanced",
+    (1, 18, 1, 1): "highly imbalanced",
+}
 
 
-@pytest.mark.parametrize(
-    ("table", "band"),
-    [
-        ((2, 1, 1, 1), "balanced"),
-        ((5, 1, 1, 1), "slightly imbalanced"),
-        ((1, 11, 1, 7), "imbalanced"),
-        ((1, 18, 1, 1), "highly imbalanced"),
-    ],
-)
-def test_band_of_class_imbalance(table, band):
-    assert binary_state(*table).finalize(["class_imbalance"])["class_imbalance"].note == band
+def of_tables(tables, expression):
+    """An expression of each table of counts."""
+    counts = pl.DataFrame([*tables], dict.fromkeys(COUNTS, pl.Int64), orient="row")
+    return counts.select(expression).to_series().to_list()
 
 
-def binary_state(tp, fp, fn, tn):
-    """An accumulator of any counts, each cell doubled up from its bits."""
-    cells = zip(((1, 1), (0, 1), (1, 0), (0, 0)), (tp, fp, fn, tn), strict=True)
-    return sm.merge(doubled(*outcome, bit) for outcome, cell in cells for bit in range(50) if cell >> bit & 1)
-
-
-@cache
-def doubled(y, z, times):
-    """A row, doubled up so many times."""
-    if times:
-        half = doubled(y, z, times - 1)
-        return half + half
-    return sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="z").update({"y": [y], "z": [z]})
+def test_bands_are_exact_at_the_edges():
+    kappas, bands = zip(*BANDS_OF_KAPPA.values(), strict=True)
+    assert of_tables(BANDS_OF_KAPPA, m.kappa.expression()) == pytest.approx([*kappas], abs=1e-12)
+    assert of_tables(BANDS_OF_KAPPA, m.kappa.note_expression()) == [band and f"{band} agreement" for band in bands]
+    found = of_tables(BANDS_OF_IMBALANCE, m.class_imbalance.note_expression())
+    assert found == [*BANDS_OF_IMBALANCE.values()]
