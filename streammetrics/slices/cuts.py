@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.metrics import Metric
-from streammetrics.rows.roles import FOLD
+from streammetrics.rows.roles import FOLD, LABEL
 from streammetrics.slices import SLICE
-from streammetrics.state.tables import State, find_groups, split_label
+from streammetrics.state.tables import State, find_groups, join_label, split_label
 from streammetrics.statistics import GROUP, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
@@ -44,7 +44,7 @@ class Cut:
 
     Args:
         statistic: The statistic.
-        table: The table. Its column ``group`` is the number of the part: of the label and the fold.
+        table: The table. If there are labels or folds, its key ``label`` is the number of both.
         owner: The group of the report that each row of the table belongs to.
         labels: Labels with separate tables.
         folds: Numbers of the folds; empty if rows are independent.
@@ -60,51 +60,44 @@ class Cut:
     def of(cls, state: State, statistic: Statistic, groups: pl.DataFrame) -> Cut:
         """The table of a state whose groups are those of a report, optionally by fold."""
         statistic = statistic.for_reports()
-        table, labels = state.table(statistic), state.labels_of(statistic)
+        table, labels = statistic.with_floats(state.tables[statistic.name]), state.labels_of(statistic)
         owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups)
         folds: tuple[int, ...] = ()
-        fold = pl.zeros(state.groups.height, pl.UInt32, eager=True)
         if FOLD in state.keys.columns:
             folds = tuple(state.keys[FOLD].unique().sort())
             fold = state.keys[FOLD].replace_strict({f: i for i, f in enumerate(folds)}, return_dtype=pl.UInt32)
-        apart = len(labels) or 1
-        group = table[GROUP] // apart
-        part = fold.gather(group) * apart + table[GROUP] % apart
-        kept = owner.gather(group)
-        table = table.with_columns(part.alias(GROUP)).filter(kept.is_not_null())
-        return cls(statistic, table, kept.drop_nulls().to_numpy(), labels, folds)
+            part = fold.gather(table[GROUP])
+            part = part * len(labels) + table[LABEL] if labels else part
+            table = table.select(GROUP, part.alias(LABEL), pl.exclude(GROUP, LABEL))
+        kept = owner.gather(table[GROUP])
+        return cls(statistic, table.filter(kept.is_not_null()), kept.drop_nulls().to_numpy(), labels, folds)
 
     def coarse(self, slices: int) -> Cut:
         """The same table with so few bins that many slices can be searched."""
         if not isinstance(self.statistic, Binned):
             return self
         least = max(FEWEST, 8 + 64 * len(self.statistic.atoms))
-        capacity = max(least, min(self.statistic.capacity, CELLS // max(slices * self.parts, 1)))
+        capacity = max(least, min(self.statistic.capacity, CELLS // max(slices * max(self.parts, 1), 1)))
         return replace(self, statistic=replace(self.statistic, capacity=capacity))
 
     @property
     def parts(self) -> int:
-        """Number of tables of a slice."""
-        return (len(self.labels) or 1) * (len(self.folds) or 1)
+        """Number of tables of a slice, 0 if it has neither labels nor folds."""
+        return max(len(self.labels), 1) * len(self.folds) or len(self.labels)
 
     def slices(self, numbers: Numbers) -> pl.DataFrame:
         """The tables of slices, given the slice number of each group of the report, below 0 for none."""
-        number = numbers[self.owner]
-        inside = pl.Series(number >= 0)
-        group = pl.Series(GROUP, number, pl.Int64) * self.parts + self.table[GROUP]
-        return self.statistic.merge(self.table.with_columns(group).filter(inside).cast({GROUP: pl.UInt32}))
+        number = pl.Series(GROUP, numbers[self.owner])
+        return self._merged(self.table.with_columns(number).filter(number >= 0).cast({GROUP: pl.UInt32}))
 
     def only(self, slices: pl.DataFrame, places: Numbers) -> pl.DataFrame:
         """The tables of some slices, given the new number of each slice, below 0 for none. The order stays the same."""
-        group = slices[GROUP].to_numpy().astype(np.int64)
-        place = places[group // self.parts]
-        numbers = pl.Series(GROUP, place * self.parts + group % self.parts, pl.Int64)
-        return slices.with_columns(numbers).filter(pl.Series(place >= 0)).cast({GROUP: pl.UInt32})
+        number = pl.Series(GROUP, places[slices[GROUP].to_numpy()])
+        return slices.with_columns(number).filter(number >= 0).cast({GROUP: pl.UInt32})
 
     def ranges(self, whole: pl.DataFrame, owner: Numbers) -> Iterator[tuple[int, int]]:
         """Ranges of slices that fit into memory together, given the number of the larger slice of each."""
-        of_whole = whole[GROUP].to_numpy() // self.parts
-        sizes = np.cumsum(np.bincount(of_whole, minlength=int(owner.max(initial=0)) + 1)[owner])
+        sizes = np.cumsum(np.bincount(whole[GROUP].to_numpy(), minlength=int(owner.max(initial=0)) + 1)[owner])
         first = 0
         while first < len(owner):
             before = sizes[first - 1] if first else 0
@@ -114,20 +107,15 @@ class Cut:
 
     def some(self, slices: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
         """The tables of a range of slices, numbered from 0."""
-        rows = np.searchsorted(slices[GROUP].to_numpy(), (first * self.parts, last * self.parts))
-        return slices[slice(*rows)].with_columns(pl.col(GROUP) - pl.lit(first * self.parts, pl.UInt32))
+        rows = np.searchsorted(slices[GROUP].to_numpy(), (first, last))
+        return slices[slice(*rows)].with_columns(pl.col(GROUP) - pl.lit(first, pl.UInt32))
 
     def without(self, whole: pl.DataFrame, slices: pl.DataFrame, owner: Numbers) -> pl.DataFrame:
         """The larger slice of each slice without the slice, given the number of the larger slice."""
-        places = pl.DataFrame({"whole": owner}, {"whole": pl.UInt32}).with_row_index(SLICE)
-        copies = (
-            whole.with_columns(whole=pl.col(GROUP) // self.parts, part=pl.col(GROUP) % self.parts)
-            .join(places, on="whole")
-            .with_columns((pl.col(SLICE) * self.parts + pl.col("part")).cast(pl.UInt32).alias(GROUP))
-            .select(whole.columns)
-        )
-        keys = [GROUP, *self.statistic.keys]
-        left = self.statistic.merge(pl.concat([copies, slices.with_columns(-pl.exclude(keys))]))
+        places = pl.DataFrame({GROUP: owner}, {GROUP: pl.UInt32}).with_row_index(SLICE)
+        copies = whole.join(places, on=GROUP).drop(GROUP).rename({SLICE: GROUP}).select(whole.columns)
+        keys = [GROUP, LABEL, *self.statistic.keys]
+        left = self._merged(pl.concat([copies, slices.with_columns(-pl.exclude(keys))]))
         if "absolute_error_max" in left.columns:  # extremes cannot be subtracted
             left = left.with_columns(absolute_error_max=pl.lit(math.nan))
         return left.filter(pl.any_horizontal(pl.col(self.statistic.counts) > 0))
@@ -137,5 +125,8 @@ class Cut:
         groups = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
         if self.folds:
             groups = groups.join(pl.DataFrame({FOLD: self.folds}), how="cross", maintain_order="left_right")
-        tables = {self.statistic.name: split_label(table, len(self.labels))}
+        tables = {self.statistic.name: split_label(join_label(table, self.parts), len(self.labels))}
         return State((self.statistic,), groups.with_row_index(GROUP), tables, self.labels)
+
+    def _merged(self, table: pl.DataFrame) -> pl.DataFrame:
+        return split_label(self.statistic.merge(join_label(table, self.parts)), self.parts)
