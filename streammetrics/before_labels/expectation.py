@@ -74,8 +74,8 @@ def expect(
     >>> reference = sm.binary(y_true="y", y_score="p").update(january)
     >>> february = sm.predictions(y_score="p").update({"p": [0.25] * 30 + [0.75] * 10})
     >>> sm.expect(february, reference, odds=1.5, metrics=["expected_positives", "accuracy", "recall"])
-    metric              value  bound    note
-    ──────────────────  ─────  ───────  ────
+    metric              value  bound
+    ──────────────────  ─────  ───────
     expected_positives   15.0  ± 3.2
     accuracy             0.75  ± 0.084
     recall               0.50  ± 0.1

@@ -10,13 +10,12 @@ from streammetrics import charts
 from streammetrics.frame import LIMITS, VALUE
 from streammetrics.html.pictures import Maker
 from streammetrics.metrics.words import words
-from streammetrics.present.estimates import CERTIFIED, below
+from streammetrics.present.estimates import CERTIFIED, listed
 from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.fairness import fairness
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import said
 from streammetrics.text.markup import markup
 
 ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
@@ -61,4 +60,4 @@ def metrics_of(report: Readings, over: str) -> Iterator[Maker]:
 
 def _measure(row: dict[str, Any], name: str) -> Cell:
     found = {"value": row[name]} | {end: row.get(f"{name}_{end}") for end in (*VALUE[1:], *LIMITS)}
-    return Cell(said(found), row[name], below(found))
+    return listed([found], bounded=True)[0]

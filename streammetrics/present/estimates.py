@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -11,7 +11,7 @@ from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import Row, alike, bound, bounds, interval, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, interval, said, typical_of
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
@@ -53,26 +53,19 @@ def only_threshold(frame: pl.DataFrame) -> list[str]:
 def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> list[Table]:
     """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
     if not keys:
-        return [_list(frame)]
+        return [metrics_table(frame)]
     tables: list[Table] = []
     for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
         of_part = [key for key, own in zip(keys, known, strict=True) if own]
-        tables += _of_segments(part, of_part, [], width) if of_part else [_list(part)]
+        tables += _of_segments(part, of_part, [], width) if of_part else [metrics_table(part)]
     return tables
 
 
-def _list(frame: pl.DataFrame) -> Table:
-    value, certain, sampled = ESTIMATE
-    named = [Column("metric", "head"), value, certain, *([replace(sampled, optional=False)] * ("ci_lower" in frame))]
-    cells = [[Cell(r["metric"]), *estimate(r)[: len(named) - 1], Cell(r["note"] or "")] for r in rows(frame)]
-    return Table([*named, Column("note")], cells)
-
-
-def estimate(row: Row) -> list[Cell]:
+def estimate(row: Row, value: str = "") -> list[Cell]:
     """Return a value with its bounds and its interval, for the columns `ESTIMATE`."""
-    value = said(row)
+    value = value or said(row)
     certain = bound(row["value"], row["lower"], row["upper"], value)
-    return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper")))]
+    return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper"), value))]
 
 
 def _of_segments(
@@ -84,7 +77,7 @@ def _of_segments(
     whole = every.head(shown_of(every.height))
     frame = frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")
     found = _by_name(frame, keys)
-    table = _of_groups(found, frame, by, listed, "")
+    table = _of_groups(found, frame, by)
     if groups and (turned := _turned(table, len(by), width)):
         return with_notes([turned], *_undefined(found.values()))
     tables = table.parts(width or PIPED)
@@ -118,35 +111,30 @@ def _by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
     return {name: own for of_metric in metrics.values() for name, own in of_metric.items()}
 
 
-def _of_groups(
-    found: Mapping[str, list[Row]],
-    frame: pl.DataFrame,
-    by: Sequence[str],
-    shown: Callable[[Sequence[Row]], list[Cell]],
-    missing: str,
-) -> Table:
-    """A row per group and a column per metric, whose values are shown together."""
+def _of_groups(found: Mapping[str, list[Row]], frame: pl.DataFrame, by: Sequence[str], bounded: bool = False) -> Table:
+    """A row per group and a column per metric."""
+    typical = typical_of(rows(frame))
     groups: dict[tuple[object, ...], dict[str, Cell]] = {tuple(row.values()): {} for row in rows(frame.select(by))}
     for name, own in found.items():
-        for row, cell in zip(own, shown(own), strict=True):
+        for row, cell in zip(own, listed(own, typical, bounded), strict=True):
             groups[tuple(row[c] for c in by)][name] = cell
-    cells = [
-        [*map(key_cell, group), *(own.get(name, Cell(missing)) for name in found)] for group, own in groups.items()
-    ]
+    missing = Cell("–" if bounded else "")
+    cells = [[*map(key_cell, group), *(own.get(name, missing) for name in found)] for group, own in groups.items()]
     return Table([*columns(*by[:1], kind="head"), *columns(*by[1:]), *columns(*found, kind="number")], cells)
 
 
-def listed(found: Sequence[Row]) -> list[Cell]:
-    """Return values with their intervals below, or with equal decimals if there are none.
+def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = False) -> list[Cell]:
+    """Return the values of a column with their intervals below, or with certified bounds if they are ``bounded``.
 
     >>> exact = {"lower": None, "upper": None}
     >>> [cell.text for cell in listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])]
     ['0.091007', '0.075710']
     """
-    ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in found]
-    if not any(ends):
-        return [Cell(value) for value in alike(found)]
-    return [Cell(said(row), row["value"], sampled) for row, sampled in zip(found, ends, strict=True)]
+    cells = []
+    for row, value in zip(found, alike(found, typical), strict=True):
+        sampled = interval(row.get("ci_lower"), row.get("ci_upper"), value)
+        cells.append(Cell(value, row["value"], sampled or (certified(row) if bounded else "")))
+    return cells
 
 
 def metrics_table(
@@ -156,52 +144,33 @@ def metrics_table(
     frame = of_labels_once(frame)
     keys, typical = [c for c in told_apart(frame) if c not in by], typical_of(rows(frame))
     values = {name: iter(alike(own, typical)) for name, own in _by_name(frame, ()).items()}
-    cells = []
-    for row in rows(frame):
-        value = next(values[row["metric"]])
-        cells.append(
-            [
-                *(key_cell(row[c]) for c in by),
-                Cell(row["metric"]),
-                *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
-                *(Cell(value, row["value"]), Cell(bounds(row["lower"], row["upper"], value))),
-                Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
-                *(Cell(row["note"] or ""), Cell((meaning or {}).get(row["metric"], ""))),
-            ]
-        )
-    more = columns("interval", "note", "what it is", optional=True)
-    named = [*columns(*by), *columns("metric", kind="head"), *columns(*keys)]
-    named += [Column("value", "number"), Column("certified bounds"), *more]
-    return Table(named, cells, caption)
+    cells = [
+        [
+            *(*(key_cell(row[c]) for c in by), Cell(row["metric"])),
+            *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
+            *estimate(row, next(values[row["metric"]])),
+            *(Cell(row["note"] or ""), Cell((meaning or {}).get(row["metric"], ""))),
+        ]
+        for row in rows(frame)
+    ]
+    named = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]
+    return Table([*named, *columns("note", "what it is", optional=True)], cells, caption)
 
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str) -> Table:
     """Return one row per group and one column per metric, with bounds or interval below the value."""
     frame = of_labels_once(frame)
-    typical = typical_of(rows(frame))
-
-    def shown(own: Sequence[Row]) -> list[Cell]:
-        values = alike(own, typical)
-        return [Cell(value, row["value"], below(row)) for row, value in zip(own, values, strict=True)]
-
     found = _by_name(frame, [k for k in told_apart(frame) if k not in by])
-    return replace(_of_groups(found, frame, by, shown, "–"), caption=caption)
+    return replace(_of_groups(found, frame, by, bounded=True), caption=caption)
 
 
-def below(row: Row) -> str:
-    """Return the confidence interval, else the certified bounds."""
-    if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
-        return interval(row["ci_lower"], row["ci_upper"])
-    return certified(row["value"], row["lower"], row["upper"])
-
-
-def certified(value: float | None, lower: float | None, upper: float | None) -> str:
+def certified(row: Row) -> str:
     """Return certified bounds as text that cannot be mistaken for a confidence interval; empty if exact.
 
-    >>> certified(0.5, 0.4, 0.6), certified(0.4, 0.4, 0.6), certified(0.5, 0.5, 0.5)
-    ('± 0.1', 'certified 0.40 to 0.60', '')
+    >>> [certified({"value": value, "lower": 0.4, "upper": 0.6}) for value in (0.5, 0.4)]
+    ['± 0.1', 'certified 0.40 to 0.60']
     """
-    shown = bound(value, lower, upper).replace("exact", "")
+    shown = bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
     return f"certified {shown}" if " to " in shown else shown
 
 

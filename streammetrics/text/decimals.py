@@ -14,6 +14,8 @@ Row: TypeAlias = Mapping[str, Any]  # a value, and its bounds and interval, if i
 MODEST = 6  # digits of an exact value
 OFF_CENTER = 1.25  # distance to the farther bound, in half widths, from which a value is off center
 NEARLY_0 = 1e-3  # distance from 0, in widths of the interval, within which an endpoint is shown as 0
+MOST = 12  # decimals
+NUMBER = re.compile(r"-?[\d,]+(\.\d+)?")
 ROUNDING = 1e-9
 SMALL = 1e-4  # largest exact value that is shown with an exponent
 LARGE = 1e15  # smallest value that is shown with an exponent
@@ -105,7 +107,7 @@ def digits(width: float) -> int:
     >>> digits(0.014), digits(25.0), digits(0.0)
     (3, 0, 6)
     """
-    return max(0, min(12, 1 - math.floor(math.log10(width) + ROUNDING))) if 0 < width < math.inf else MODEST
+    return max(0, min(MOST, 1 - math.floor(math.log10(width) + ROUNDING))) if 0 < width < math.inf else MODEST
 
 
 def _text(row: Row, decimals: int) -> str:
@@ -195,9 +197,14 @@ def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
     if not math.isfinite(half):
         return f"{said({'value': lower})} to {said({'value': upper})}"
     decimals = digits(half)
-    if re.fullmatch(r"-?[\d,]+(\.\d+)?", shown) and not lower <= float(shown.replace(",", "")) <= upper:
-        decimals = min(decimals, len(shown.partition(".")[2]))
+    if NUMBER.fullmatch(shown) and not lower <= float(shown.replace(",", "")) <= upper:
+        decimals = min(decimals, _decimals(shown))
     return f"{_rounded(lower, decimals, ROUND_FLOOR)} to {_rounded(upper, decimals, ROUND_CEILING)}"
+
+
+def _decimals(shown: str) -> int:
+    """The number of decimals of a text, or the most possible one if it is not a number."""
+    return len(shown.partition(".")[2]) if NUMBER.fullmatch(shown) else MOST
 
 
 def _rounded(bound: float, decimals: int, way: str) -> str:
@@ -205,8 +212,8 @@ def _rounded(bound: float, decimals: int, way: str) -> str:
     return f"{shown:z,.{decimals}f}"
 
 
-def interval(lower: float | None, upper: float | None) -> str:
-    """Return a confidence interval as text, rounded to two digits of its width.
+def interval(lower: float | None, upper: float | None, shown: str = "") -> str:
+    """Return a confidence interval as text, with two digits of its width, or fewer if the text of the value has fewer.
 
     >>> interval(0.74733, 0.76156), interval(0.497915, None), interval(None, None)
     ('0.747 to 0.762', '0.498 to ?', '')
@@ -216,13 +223,13 @@ def interval(lower: float | None, upper: float | None) -> str:
     if lower is None and upper is None:
         return ""
     width = abs(upper - lower) if lower is not None and upper is not None else abs(lower or upper or 0.0) / 10
-    return " to ".join("?" if end is None else _endpoint(end, width) for end in (lower, upper))
+    decimals = min(digits(width), _decimals(shown))
+    return " to ".join("?" if end is None else _endpoint(end, width, decimals) for end in (lower, upper))
 
 
-def _endpoint(end: float, width: float) -> str:
+def _endpoint(end: float, width: float, decimals: int) -> str:
     if not width:
         return said({"value": end})
-    decimals = digits(width)
     if round(end, decimals) or abs(end) < NEARLY_0 * width:
         return f"{end:z,.{decimals}f}"
     return f"{end:.{-math.floor(math.log10(abs(end)))}f}"  # it is not 0

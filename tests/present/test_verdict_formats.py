@@ -164,7 +164,7 @@ def test_reports_are_added_to_the_summary_of_a_step(state, tmp_path):
 
 def test_reports_as_markdown(state):
     lines = run("show", state, "--format", "markdown", "--metric", "roc_auc").splitlines()
-    assert lines[0] == "| g | metric | value | certified bounds | note |"
+    assert lines[0] == "| g | metric | value | bound | note |"
     assert "| b | roc_auc | 0.5 | exact |  |" in lines
 
 
@@ -173,9 +173,7 @@ def test_wide_markdown_is_several_tables_and_always_whole(state, tmp_path):
     narrow = run(*show, "--width", "40")
     headers, lines = re.compile(r"^\| g \| metric \|.*$", re.MULTILINE), run(*show).splitlines()
     assert len(headers.findall("\n".join(lines))) == 1
-    assert headers.findall(narrow) == [
-        f"| g | metric | {own} |" for own in ("value", "certified bounds", "interval", "note")
-    ]
+    assert headers.findall(narrow) == [f"| g | metric | {own} |" for own in ("value", "bound", "interval", "note")]
     run(*show, "--width", "40", "-o", tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text() == narrow
     notes = [row["note"] for row in json.loads(run(*show[:-1], "json")) if row["note"]]
