@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,6 +97,19 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     run, shift, bin, sums, _ = core.fit(starts, low, least, values, lattice.atom_keys, capacity)
     columns = (group[starts[:-1]][run], shift, bin, *sums)
     return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
+
+
+def fit_by(
+    table: pl.DataFrame, by: Sequence[str], lattice: Lattice, capacity: int, share: bool = False
+) -> pl.DataFrame:
+    """Merge bins as `fit` does, by key columns. If ``share``, groups that differ only in the last share a shift."""
+    if table.is_empty():
+        return table
+    sizes = tuple(int(size) + 1 for size in table.select(pl.max(*by)).row(0))
+    numbers = pl.Series("group", np.ravel_multi_index([table[key].to_numpy() for key in by], sizes))
+    cells = fit(table.drop(by).insert_column(0, numbers), lattice, capacity, sizes[-1] if share else 1)
+    keys = dict(zip(by, np.unravel_index(cells["group"].to_numpy(), sizes), strict=True))
+    return cells.with_columns(**keys).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
 
 def _changes(column: NDArray[Any]) -> Codes:

@@ -16,7 +16,7 @@ from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.bins import empty, fit
+from streammetrics.statistics.bins import empty, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View
@@ -65,17 +65,7 @@ class PairHistograms(Binned):
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, in order, with the bins of a score at the smallest shift that fits."""
-        if table.is_empty():
-            return table
-        scores, classes = (int(number) + 1 for number in table.select(pl.max("scored", "actual")).row(0))
-        place = (pl.col(GROUP).cast(pl.Int64) * scores + pl.col("scored")) * classes + pl.col("actual")
-        cells = fit(
-            table.select(place.alias(GROUP), "shift", "bin", "count"), self.lattice, self.capacity, sharing=classes
-        )
-        of_score = pl.col(GROUP) // classes
-        return cells.select(
-            of_score // scores, "shift", "bin", "count", scored=of_score % scores, actual=pl.col(GROUP) % classes
-        ).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
+        return fit_by(table, [GROUP, "scored", "actual"], self.lattice, self.capacity, share=True)
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid: label numbers are below the number of labels."""

@@ -16,7 +16,7 @@ from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.bins import Bins, fit
+from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairCounters, Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
@@ -83,11 +83,7 @@ class PairedScores(Paired):
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, at the smallest shift that fits the capacity, in ascending order."""
-        pairs = len(self.pairs)
-        place = pl.col(GROUP).cast(pl.Int64) * pairs + pl.col(PAIR)
-        cells = fit(table.select(place.alias(GROUP), "shift", "bin", *self.counts), PLANE, self.capacity)
-        both = cells.select(pl.col(GROUP) // pairs, "shift", "bin", *self.counts, pair=pl.col(GROUP) % pairs)
-        return both.select(pl.col(name).cast(kind) for name, kind in table.schema.items())
+        return fit_by(table, [GROUP, PAIR], PLANE, self.capacity)
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
