@@ -12,7 +12,7 @@ from streammetrics.metrics.words import better, unsaid, words
 from streammetrics.present.estimates import only_threshold
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import Row, alike, bound, interval, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, interval, typical_of
 from streammetrics.text.markup import markup
 
 CARDS = 8
@@ -33,8 +33,7 @@ def cards(total: Readings) -> str:
             continue
         keys = [c for c in (*total.by, "threshold") if c in found.columns and found[c].drop_nulls().n_unique() > 1]
         of_card = list(rows(found))
-        own = (said(row) if interval(row.get("ci_lower"), row.get("ci_upper")) else None for row in of_card)
-        shown = [(row, alone or text) for row, alone, text in zip(of_card, own, alike(of_card, typical), strict=True)]
+        shown = zip(of_card, alike(of_card, typical), strict=True)
         made[metric.name] = _card(metric, [_value(row, value, keys, confidence) for row, value in shown])
     names = list(made)[:CARDS]
     thresholds = only_threshold(frame.filter(pl.col("metric").is_in(names)))
@@ -70,7 +69,7 @@ def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
     """A value as text with its keys, certified bounds, and interval."""
     of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
-    sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
+    sampled = interval(row.get("ci_lower"), row.get("ci_upper"), value)
     certain = bound(row["value"], row["lower"], row["upper"], value)
     certain = f"{'' if certain == 'exact' else 'certified '}{certain} for these rows"
     told = [f"{sampled} ({confidence})"] if sampled else []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from streammetrics.frame import told_apart
+from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.text import rows
-from streammetrics.text.decimals import bound, compared, interval
+from streammetrics.text.decimals import compared
 
 
 def differences_table(
@@ -26,21 +28,19 @@ def differences_table(
         *columns(*by[1:]),
         *columns(*metric, kind="head"),
         *columns(*keys),
-        *columns(*names, "{1} - {0}".format(*names), kind="number"),
-        *columns("bound"),
-        *columns("interval", "better", "note", optional=True),
+        *columns(*names, kind="number"),
+        *(replace(ESTIMATE[0], name="{1} - {0}".format(*names)), *ESTIMATE[1:]),
+        *columns("better", "note", optional=True),
     ]
     cells = []
     for row in rows(frame):
-        values = compared(row)
+        a, b, difference = compared(row)
         cells.append(
             [
                 *(key_cell(row[k]) for k in by),
                 *(Cell(row[c]) for c in metric),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(value, row[c]) for value, c in zip(values, ("a", "b", "difference"), strict=True)),
-                Cell(bound(row["difference"], row["lower"], row["upper"], values[-1])),
-                Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
+                *(Cell(a, row["a"]), Cell(b, row["b"]), *estimate({**row, "value": row["difference"]}, difference)),
                 *(Cell(row["better"] or ""), Cell(row.get("note") or "")),
             ]
         )

@@ -20,7 +20,7 @@ def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slic
         [
             Cell(row["slice"]),
             *(Cell(said, row[c]) for said, c in zip(values, NUMBERS, strict=True)),
-            Cell(interval(row["ci_lower"], row["ci_upper"])),
+            Cell(interval(row["ci_lower"], row["ci_upper"], values[-1])),
             Cell(f"{row['rows']:,}", row["rows"]),
             *(Cell("" if row[c] is None else percentage(row[c]), row[c]) for c in ("share_of_rows", "excess_loss")),
         ]

@@ -38,7 +38,7 @@ def said(row: Row) -> str:
 def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     """Return the values of a column as text, with the decimals that at least half of its uncertain values justify.
 
-    A value that differs from the rounded one by more than its uncertainty has decimals of its own.
+    A value whose uncertainty is smaller than the last of them has decimals of its own.
 
     Args:
         rows: The rows of a metric.
@@ -59,7 +59,7 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     uncertain = [decimals(row) for row in rows if row["value"] is not None and uncertainty(row)]
     needed = max(map(decimals, rows), default=0)
     usual = median_low(uncertain) if uncertain else needed if typical is None else min(typical, needed)
-    return [_text(row, usual if _fits(row, usual) else decimals(row)) for row in rows]
+    return [_text(row, own if uncertainty(row) and (own := decimals(row)) > usual + 1 else usual) for row in rows]
 
 
 def typical_of(rows: Iterable[Row]) -> int | None:
@@ -118,12 +118,6 @@ def _text(row: Row, decimals: int) -> str:
         return "∞" if value > 0 else "-∞"
     is_hidden = value and (abs(value) < SMALL or not round(value, decimals)) and not uncertainty(row)
     return f"{value:.3g}" if is_hidden or abs(value) >= LARGE else f"{value:z,.{decimals}f}"
-
-
-def _fits(row: Row, decimals: int) -> bool:
-    """Whether rounding changes a value by less than its uncertainty."""
-    value, wide = row["value"], uncertainty(row)
-    return value is None or not wide or not math.isfinite(value) or abs(round(value, decimals) - value) <= wide / 2
 
 
 def compared(row: Row) -> list[str]:
