@@ -24,9 +24,8 @@ def dropped(searched: Searched) -> Iterator[Finding]:
         out = searched.total.rows("dropped", **row[WHERE])["value"].sum()
         if out:
             rows = out + row["value"]
-            sentence = (
-                f"{percentage(out / rows)} of the rows have missing values and were dropped: {out:,.0f} of {rows:,.0f}."
-            )
+            why = "missing values" if searched.total.sample_weight is None else "missing values or weights of 0"
+            sentence = f"{percentage(out / rows)} of the rows were dropped for {why}: {out:,.0f} of {rows:,.0f}."
             yield found("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
 
 
@@ -42,7 +41,8 @@ def classes(searched: Searched) -> Iterator[Finding]:
             rows = total.rows(name).filter(pl.col("value") < FEWEST)
             kept = [c for c in (*total.by, LABEL) if c in rows.columns]
             for row in placed(rows.unique(kept, maintain_order=True) if kept else rows.head(1), total):
-                sentence = f"Only {row['value']:g} {name}: most metrics are uncertain, and some have no interval."
+                count = f"Only {row['value']:g} {name}" if row["value"] else f"No {name}"
+                sentence = f"{count}: most metrics are uncertain, and some have no interval."
                 yield found("SM503", "warn", sentence, row, name)
 
 

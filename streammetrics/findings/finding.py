@@ -66,8 +66,10 @@ class Finding:
 def found(code: str, severity: Severity, sentence: str, row: Row, metric: str | None = None) -> Finding:
     """Return a finding about a row of `placed`, whose sentence begins with its place."""
     numbers = {name: row.get(name) for name in (*VALUE, *LIMITS)} if metric else {}
-    start = f"{row[PLACE]}: {sentence[0].lower()}{sentence[1:]}" if row[PLACE] else sentence
-    return Finding(code, severity, start, row[WHERE], metric, **numbers)
+    if row[PLACE]:
+        begins_with_a_word = sentence[1:2].islower() or sentence[1:2] == " "
+        sentence = f"{row[PLACE]}: {sentence[0].lower() if begins_with_a_word else sentence[0]}{sentence[1:]}"
+    return Finding(code, severity, sentence, row[WHERE], metric, **numbers)
 
 
 def listed(groups: Sequence[str]) -> str:
@@ -86,6 +88,7 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
     The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Intervals
     take time, so there are none if no value makes a finding ``possible``.
     """
+    report = report.showing([metric])
     values = report.with_confidence(None).rows(metric)
     if values.filter(possible).is_empty():
         return
@@ -122,7 +125,7 @@ class Searched:
     @cached_property
     def total(self) -> Readings:
         """All rows, per model."""
-        return self.report.rollup()
+        return self.report.rollup().with_confidence(None)
 
     @cached_property
     def columns(self) -> dict[str, Readings]:

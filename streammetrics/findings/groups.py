@@ -8,12 +8,14 @@ import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
+from streammetrics.frame import METRIC, OF_LABELS
 from streammetrics.rows.roles import MODEL
 from streammetrics.slices.slices import slices
 from streammetrics.text import escaped, rows
 from streammetrics.text.decimals import alike
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one
+OF_ROWS = ("rows", "dropped", "dropped_rate", *OF_LABELS)  # metrics that are equal for all models
 LARGE = 0.05  # difference, as a share of the distance of the other rows from the best value
 
 
@@ -49,10 +51,11 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
 
 def twins(searched: Searched) -> Iterator[Finding]:
     """SM601: models with the same value of every metric."""
+    if MODEL not in searched.total.by:
+        return
+    measured = searched.total.frame.filter(~pl.col(METRIC).is_in(OF_ROWS), pl.col("value").is_not_null())
     models: dict[object, list[str]] = {}
-    for (model,), some in (
-        searched.total.frame.group_by(MODEL, maintain_order=True) if MODEL in searched.total.by else ()
-    ):
+    for (model,), some in measured.group_by(MODEL, maintain_order=True):
         models.setdefault(tuple(some["value"]), []).append(escaped(str(model)))
     for same in models.values():
         if len(same) > 1:

@@ -126,6 +126,18 @@ def test_models_and_labels_are_named():
     assert the(report, "SM101").where == {"label": "cat"}
 
 
+def test_names_are_not_lowercased():
+    report = binary(scored(), y_score={"one": "p", "two": (pl.col("p") * 0.9).alias("other")}, capacity=8, by=())
+    [found, _] = [finding for finding in report.findings() if finding.code == "SM505"]
+    assert found.sentence.startswith("one: ROC AUC is known only to")
+
+
+def test_models_without_metrics_are_not_said_to_be_equal():
+    pairs = sm.PairedOutcomes((0.5,), [("a", "b")])
+    acc = sm.Accumulator(pairs, y_true="y", y_score={"a": "p", "b": (1 - P).alias("q")}).update(scored())
+    assert codes(acc.finalize()) == []
+
+
 def test_a_better_threshold_is_named():
     report = binary(scored(), thresholds=[0.99])
     best = report.rollup().operating_point(maximize="f1")["threshold"][0]
