@@ -42,7 +42,7 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
 
     Args:
         rows: The rows of a metric.
-        typical: Most decimals if no value is uncertain, from `typical_of`. Defaults to as many as needed.
+        typical: Decimals if no value is uncertain, from `typical_of`. Defaults to as many as needed.
 
     >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5}])
     ['0.85412', '0.50000']
@@ -55,10 +55,18 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     ['0.375000', '0.349609', '–']
     >>> alike([{"value": value} for value in (0.474074, 0.003593, -3.2)], typical=2)
     ['0.47', '0.00359', '-3.20']
+    >>> alike([{"value": 0.001673}], typical=3)
+    ['0.0017']
     """
     uncertain = [decimals(row) for row in rows if row["value"] is not None and uncertainty(row)]
     needed = max(map(decimals, rows), default=0)
-    usual = median_low(uncertain) if uncertain else needed if typical is None else min(typical, needed)
+    if uncertain:
+        usual = median_low(uncertain)
+    elif typical is None:
+        usual = needed
+    else:  # and at least two digits
+        sizes = [digits(abs(row["value"])) for row in rows if row["value"]]
+        usual = min(needed, max(typical, median_low(sizes or [0])))
     return [_text(row, own if uncertainty(row) and (own := decimals(row)) > usual + 1 else usual) for row in rows]
 
 
