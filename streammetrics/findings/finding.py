@@ -19,7 +19,6 @@ from streammetrics.text.values import readable
 Severity: TypeAlias = Literal["bad", "warn", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "info")
 
-MIN_ROWS = 100  # of a group
 MANY = 2_000  # groups of a column, above which groups are not searched
 NAMED = 3  # groups in a sentence
 LOW, HIGH, WHERE, PLACE = map(hidden, ("low", "high", "where", "place"))
@@ -104,7 +103,7 @@ def placed(rows: pl.DataFrame, report: Readings) -> Iterator[Row]:
     texts = [readable(rows[k]).fill_null("null") if k in report.by else readable(rows[k]) for k in names]
     place = pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
     for row in rows.with_columns(place.alias(PLACE)).iter_rows(named=True):
-        keys = {k: row[k] for k in (*names, "threshold") if row.get(k) is not None}
+        keys = {k: row[k] for k in (*names, "threshold") if k in report.by or row.get(k) is not None}
         yield {**row, WHERE: keys, PLACE: escaped(row[PLACE])}
 
 

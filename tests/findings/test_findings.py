@@ -117,6 +117,14 @@ def test_the_worst_groups_are_named_with_numbers():
     assert found.metric == "calibration_ratio"
 
 
+def test_a_group_can_be_null():
+    g = pl.when(IN_B).then(None).otherwise("g")
+    frame = scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P), g=g)
+    found = the(binary(frame), "SM102")
+    assert found.sentence.startswith("Groups of g are further off: null (6")
+    assert found.where == {"g": None}
+
+
 def test_models_and_labels_are_named():
     found = the(binary(scored().with_columns(q=1 - P), y_score={"old": "q", "new": "p"}), "SM201")
     assert found.sentence.startswith("old: ranks the wrong way round: ROC AUC is 0.")
