@@ -178,8 +178,8 @@ def test_pages_of_the_command_line(tmp_path):
     states = [str(tmp_path / f"{name}.state") for name in ("one", "two")]
     page = tmp_path / "page.html"
     for command, said in (
-        (["compare", *states, "--independent"], "two.state - one.state"),
-        (["compare", states[0], "--models", "old", "new"], "new - old"),
+        (["compare", *states, "--independent", "--metric", "accuracy"], "two.state - one.state"),
+        (["compare", states[0], "--models", "old", "new", "--metric", "accuracy"], "new - old"),
         (["drift", *states, "--confidence", "0.9"], "<td>wasserstein</td>"),
     ):
         run(*command, "--html", page)

@@ -73,7 +73,7 @@ def merged(states, random):
 @pytest.mark.parametrize("by", [{}, {"by": "g"}], ids=["whole", "by group"])
 def test_any_sharding_order_and_tree_gives_the_same_bytes(make, by):
     expected = make(**by).update(DATA).to_bytes()
-    for seed in range(50 if make is TASKS["binary"] else 20):
+    for seed in range(20):
         random = np.random.default_rng(seed)
         assert merged(shards(make, random, **by), random).to_bytes() == expected
     for workers in (1, 2, 3):

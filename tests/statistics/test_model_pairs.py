@@ -35,7 +35,7 @@ def test_models_are_listed_and_compared_in_the_order_in_which_they_were_given():
             assert tuple(report.rollup().frame["model"].unique(maintain_order=True)) == names
         assert f"{names[1]} compared with {names[0]}" in page(report)
         assert tuple(sm.drift(acc, acc).frame["model"].unique(maintain_order=True)) == names
-        assert tuple(acc.finalize().fairness(over="c")["model"].unique(maintain_order=True)) == names
+        assert tuple(acc.finalize(["accuracy"]).fairness(over="c")["model"].unique(maintain_order=True)) == names
 
 
 def scores(rows, share=0.3, correlation=0.8, seed=0, more=0.2):
