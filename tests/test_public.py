@@ -28,7 +28,8 @@ WITHOUT_EXAMPLE = {
     *("Statistic", "View", "exact"),  # docs/extending.md has an example of a statistic
     "Report.log_to_mlflow",  # docs/integrations.md has one
 }
-ADAPTERS = ("dask", "duckdb", "ray", "spark")
+ENGINES = Path(engines.__file__).parent
+ADAPTERS = sorted(path.stem for path in ENGINES.glob("*.py") if path.stem not in ("__init__", "tables"))
 
 
 def names_of(module):

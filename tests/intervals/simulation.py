@@ -1,7 +1,8 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python -m tests.uncertainty.simulation 2000`` writes the tables of docs/intervals.md and docs/comparing-models.md, and
-``python -m tests.uncertainty.simulation 2000 "200 rows" errors`` one column, and those of one table.
+``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/intervals.md and
+docs/comparing-models.md. With ``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it
+also writes them to these pages.
 """
 
 from __future__ import annotations
@@ -438,13 +439,17 @@ def write(setting: Setting, found: pl.DataFrame, samples: int) -> None:
     path.write_text(mark_of(setting.table).sub(table, path.read_text("utf-8")), "utf-8")
 
 
-def main(samples: int, *wanted: str) -> None:
-    """Write the columns of some settings, of all settings of some tables, or of all."""
+def main(samples: int, *wanted: str, to_pages: bool = False) -> None:
+    """Print the columns of some settings, of all settings of some tables, or of all, and write them to their pages."""
     for setting in (s for s in SETTINGS if not wanted or {s.name, s.table} & {*wanted}):
         start = time.perf_counter()
-        write(setting, coverage(setting, samples), samples)
+        found = coverage(setting, samples)
+        print(table_of({setting.title: column(found, samples)}), flush=True)
+        if to_pages:
+            write(setting, found, samples)
         print(f"{setting.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    arguments = [argument for argument in sys.argv[1:] if argument != "--write"]
+    main(int(arguments[0]), *arguments[1:], to_pages="--write" in sys.argv)

@@ -1,6 +1,6 @@
 """Intervals beside those of scipy on the same rows, as docs/intervals.md shows them.
 
-``python tests/uncertainty/test_peers.py`` writes the table.
+``python tests/intervals/test_peers.py`` writes the table.
 """
 
 import re
