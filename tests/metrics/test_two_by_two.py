@@ -6,11 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
+from hypothesis import given
+from hypothesis import strategies as st
 
 import streammetrics as sm
 from streammetrics import metrics as m
 
 COUNTS = ("tp", "fp", "fn", "tn")
+TWO_BY_TWO = [x for x in sm.all_metrics() if set(x.columns) <= set(COUNTS)]
+count = st.integers(0, 2**40)
 
 
 def of(metric, tp, fp, fn, tn):
@@ -77,6 +81,15 @@ def test_equals_scikit_learn(metric, reference, seed):
 )
 def test_textbook(metric, table, value):
     assert of(metric, *table) == pytest.approx(value, rel=2e-3 if round(value, 4) in (0.2857, 7.41, 20.2) else 1e-12)
+
+
+@given(st.lists(st.tuples(count, count, count, count), min_size=1, max_size=20))
+def test_every_metric_stays_in_its_range(tables):
+    cells = pl.DataFrame(tables, schema=dict.fromkeys(COUNTS, pl.Float64), orient="row")
+    values = cells.select(metric.expression().alias(metric.name) for metric in TWO_BY_TWO)
+    for metric in TWO_BY_TWO:
+        low, high = metric.range
+        assert values[metric.name].drop_nulls().is_between(low - 1e-9, high + 1e-9).all(), metric
 
 
 @pytest.mark.parametrize("rows", [800_000, 3_000_000_000])
