@@ -67,6 +67,7 @@ def only_one(ctx: click.Context, parameter: click.Parameter, values: tuple[float
 
 form: Final = formats(*FORMATS)
 form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
+form_of_findings: Final = formats(*FORMATS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
 by: Final = click.option("--by", multiple=True, help="Group column. Can be repeated.")
 model: Final = click.option("--model", help="Name of the model, if the state has several.")

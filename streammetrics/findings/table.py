@@ -8,10 +8,11 @@ import polars as pl
 
 from streammetrics.findings.finding import Finding
 from streammetrics.frame import LIMITS, VALUE
-from streammetrics.present.table import Cell, Table, columns
+from streammetrics.present.table import Cell, Level, Outcome, Table, columns
 from streammetrics.text import shown_of
 from streammetrics.text.values import where
 
+LEVELS: dict[str, Level] = {"bad": "warning"}  # of annotations; others are notices
 TEXTS = ("code", "severity", "sentence", "where", "metric")
 SCHEMA = pl.Schema(dict.fromkeys(TEXTS, pl.String()) | dict.fromkeys((*VALUE, *LIMITS), pl.Float64()))
 
@@ -27,6 +28,18 @@ def findings_table(findings: Sequence[Finding], most: int | None = None) -> Tabl
     more = len(findings) - len(shown)
     notes = [f"… and {more:,} more findings"] if more else [] if cells else ["Nothing stands out."]
     return Table(columns("severity", "code", "finding"), cells, notes=notes)
+
+
+def outcomes(findings: Sequence[Finding]) -> list[Outcome]:
+    """Return findings as outcomes of a check: a warning if bad, a notice otherwise.
+
+    >>> outcomes([Finding("SM501", "info", "4% of the rows were dropped.")])[0].level
+    'notice'
+    """
+    return [
+        Outcome(found.code, _words(found), LEVELS.get(found.severity, "notice"), found.severity, found.sentence)
+        for found in findings
+    ]
 
 
 def as_frame(findings: Sequence[Finding]) -> pl.DataFrame:

@@ -45,7 +45,7 @@ def commands(found: Iterable[Outcome]) -> Iterator[str]:
         shown = shown_of(len(told), ANNOTATIONS - 1)
         yield from told[:shown]
         if shown < len(told):
-            yield f"::{level}::… and {len(told) - shown:,} more that do not hold"
+            yield f"::{level}::… and {len(told) - shown:,} more"
 
 
 def _escaped(string: str, escapes: dict[str, str | int | None]) -> str:

@@ -14,6 +14,8 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
+from streammetrics import engines
+from streammetrics.charts.plot import Plot
 from streammetrics.cli import main
 from streammetrics.demo import write_predictions
 
@@ -54,6 +56,18 @@ def played(page):
                 assert result.exit_code in passes, f"{command}\n{result.output}"
                 printed.write(result.output)
         yield language, block, printed.getvalue()
+
+
+def test_the_reference_has_every_engine():
+    reference = (ROOT / "docs/reference.md").read_text("utf-8")
+    modules = sorted((ROOT / "streammetrics/engines").glob("[!_]*.py"))
+    assert [path.stem for path in modules if f"::: streammetrics.engines.{path.stem}\n" not in reference] == []
+    assert sorted(re.search(r"members: \[(.*)\]", reference)[1].split(", ")) == engines.__all__
+
+
+def test_the_page_of_charts_has_every_chart():
+    table = (ROOT / "docs/charts.md").read_text("utf-8").partition("| Method | Chart |")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"`(\w+)\(", table)) == sorted(name for name in vars(Plot) if name[0] != "_")
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)

@@ -1,11 +1,13 @@
 """Findings: each code occurs for the fault that it names, and not without one."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from commands import run
 
 import streammetrics as sm
 from streammetrics.findings.table import as_frame, findings_table
@@ -191,3 +193,15 @@ def test_findings_as_text_and_frame():
     frame = as_frame(found)
     assert frame["code"].to_list() == [finding.code for finding in found]
     assert as_frame(FAULTS["SM102"]().findings()).filter(code="SM102")["where"].item() == "g 1"
+
+
+def test_the_command_says_them_in_every_format(tmp_path):
+    state, summary = tmp_path / "a.state", tmp_path / "summary.md"
+    sm.binary(y_true="y", y_score="p", by="g").update(scored().with_columns(P * 0.6)).save(state)
+    assert "bad       SM101  Predicts " in run("findings", state)
+    assert json.loads(run("findings", state, "--format", "json"))[0]["code"] == "SM101"
+    printed = run("findings", state, "--format", "github", GITHUB_STEP_SUMMARY=str(summary))
+    assert re.search(r"^::warning title=SM101::Predicts \d+%25 too few positives", printed, re.MULTILINE)
+    assert "| bad | SM101 | Predicts" in summary.read_text(encoding="utf-8")
+    assert "SM101" in run("show", state)
+    assert "SM101" not in run("show", state, "--metric", "roc_auc")
