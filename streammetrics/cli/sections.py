@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 MANY = 15  # options, from which they are in sections
-SECTIONS = {
+SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
     "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "by"),
     "Task": ("task", "positive", "negative", "order", "thresholds", "domain", "renormalize", "one_vs_one", "families"),

@@ -58,6 +58,7 @@ class RowSums(Summed):
     inputs: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[Checks] = Checks()
     columns: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[tuple[str, ...]] = ()
 

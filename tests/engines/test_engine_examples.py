@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 import streammetrics as sm
-from streammetrics import engines
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = Path(engines.__file__).parent
-ENGINES = [path.stem for path in FOLDER.glob("[!_]*.py") if path.stem != "tables"]
-NEEDS = {name: name for name in sorted(ENGINES)} | {
-    "dask": "distributed",
-    "spark": "pyspark",
-    "ray": "ray.data",
-}  # modules that are not named like the engine
+NEEDS = {"duckdb": "duckdb", "dask": "distributed", "spark": "pyspark", "ray": "ray.data"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "engines").glob("*.py")), ids=lambda p: p.name)

@@ -92,7 +92,7 @@ def test_a_threshold_inside_a_bin():
 def test_metrics_without_an_interval_say_why():
     found = binary().update(rows(np.random.default_rng(3))).finalize("ece", confidence=0.95, always=1_000)["ece"]
     assert found.ci_lower is None
-    assert found.note.startswith("no interval: upward bias")
+    assert found.note.startswith("no interval: it is biased upwards")
 
 
 def test_what_is_refused():
