@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import polars as pl
 
 from streammetrics.findings.finding import PLACE, WHERE, Finding, Searched, beside, found, placed
+from streammetrics.intervals.method import FEWEST
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.roles import LABEL
 from streammetrics.statistics import ScoreHistogram
 from streammetrics.text.decimals import percentage
 
 DROPPED = 0.1  # share of the rows above which the others can be a biased sample
-FEWEST = 20  # rows of a class
 TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
 WIDE = 0.01  # width of bounds
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from streammetrics.findings.finding import WHERE, Finding, Row, Searched, found, listed, placed
+from streammetrics.intervals.method import FEWEST
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, ScoreHistogram
 from streammetrics.text import escaped
@@ -14,7 +15,6 @@ from streammetrics.text.decimals import percentage
 
 RARE = 0.1  # predicted positives per positive, below which almost nothing is predicted positive
 NEARLY_ALL = 0.99  # share of rows
-FEWEST = 20  # rows of a class
 
 
 def thresholds(searched: Searched) -> Iterator[Finding]:
