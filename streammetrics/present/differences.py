@@ -10,8 +10,13 @@ import polars as pl
 from streammetrics.frame import told_apart
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Table, columns, key_cell
+from streammetrics.reading.differences import AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED
 from streammetrics.text import rows
-from streammetrics.text.decimals import compared
+from streammetrics.text.decimals import Row, compared
+
+IN_PARENTHESES = (
+    "In parentheses: the side that is ahead on these rows, not significantly or without a confidence interval."
+)
 
 
 def differences_table(
@@ -41,10 +46,18 @@ def differences_table(
                 *(Cell(row[c]) for c in metric),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
                 *(Cell(a, row["a"]), Cell(b, row["b"]), *estimate({**row, "value": row["difference"]}, difference)),
-                *(Cell(row["better"] or ""), Cell(row.get("note") or "")),
+                *_verdict(row, names),
             ]
         )
-    return Table(named, cells, caption)
+    notes = [IN_PARENTHESES] if any(row[-2].text.startswith("(") for row in cells) else []
+    return Table(named, cells, caption, notes)
+
+
+def _verdict(row: Row, names: Sequence[str]) -> tuple[Cell, Cell]:
+    """The better side, in parentheses if it is only ahead, and the note on other rows."""
+    note = row.get("note") or ""
+    ahead = next((n for n in names if note in (f"{n} {why}" for why in (AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED))), None)
+    return (Cell(row["better"] or ""), Cell(note)) if ahead is None else (Cell(f"({ahead})"), Cell(""))
 
 
 def decided(frame: pl.DataFrame, names: Sequence[str], by: Sequence[str], most: int) -> tuple[pl.DataFrame, int]:

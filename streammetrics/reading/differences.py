@@ -26,6 +26,9 @@ D = TypeVar("D", bound="Differences")
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
+AHEAD = "ahead, not significant"
+AHEAD_WITHIN_BOUNDS = f"{AHEAD} with its bounds"
+UNTESTED = "on these rows; no confidence interval"
 REMEDY = (
     "To compare both models on the same rows, with paired confidence intervals, filter out null scores. "
     'On the command line, evaluate with a condition such as --where "score_a IS NOT NULL AND score_b IS NOT NULL".'
@@ -138,10 +141,10 @@ class Differences:
         alone = (pl.col("ci_lower") > 0) | (pl.col("ci_upper") < 0)
         why = (
             pl.when(known & alone)
-            .then(pl.lit("ahead, not significant with its bounds"))
+            .then(pl.lit(AHEAD_WITHIN_BOUNDS))
             .when(known)
-            .then(pl.lit("ahead, not significant"))
-            .otherwise(pl.lit("on these rows; no confidence interval"))
+            .then(pl.lit(AHEAD))
+            .otherwise(pl.lit(UNTESTED))
         )
         return with_limits.select(
             pl.exclude("better", "note"),

@@ -51,4 +51,5 @@ def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], capti
     if by:
         frame, more = decided(frame, names, by, shown_of(frame.n_unique(by)))
     notes = [f"… and {more:,} more groups"] if more else []
-    return replace(differences_table(frame, names, by, caption), notes=[*notes, *only_threshold(frame)])
+    made = differences_table(frame, names, by, caption)
+    return replace(made, notes=[*notes, *made.notes, *only_threshold(frame)])

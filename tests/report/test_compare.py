@@ -78,7 +78,7 @@ def test_without_an_interval_the_note_speaks_of_these_rows():
     row = of(sm.compare(near, far), "mae")
     assert (row["better"], row["note"]) == (None, "a on these rows; no confidence interval")
     assert of(sm.compare(near, near), "mae")["better"] == "equal"
-    assert "a on these rows" in str(sm.compare(near, far))
+    assert "  (a)" in str(sm.compare(near, far))
     assert of(compare(near, far), "mae")["better"] == "a"
 
 
