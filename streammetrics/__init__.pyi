@@ -41,9 +41,10 @@ from streammetrics.metrics import metric as metric
 from streammetrics.pipeline import accumulate as accumulate
 from streammetrics.pipeline import evaluate as evaluate
 from streammetrics.report.estimate import Estimate as Estimate
-from streammetrics.report.findings import Findings as Findings
 from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
+from streammetrics.report.verdicts import Findings as Findings
+from streammetrics.report.verdicts import Verdicts as Verdicts
 from streammetrics.statistics import CalibrationBins as CalibrationBins
 from streammetrics.statistics import ClassLoss as ClassLoss
 from streammetrics.statistics import ConfusionCounts as ConfusionCounts

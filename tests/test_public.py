@@ -22,7 +22,7 @@ from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
 MODULES = (sm, metrics, statistics, testing, engines, streams, errors)
-CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Findings", "Metric", "MetricStore", "Report")
+CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Metric", "MetricStore", "Report", "Verdicts")
 WITHOUT_EXAMPLE = {
     *("Metric.bounds", "Metric.bounds_expressions", "Metric.declared", "Metric.note", "Metric.note_expression"),
     *("Statistic", "View", "exact"),  # docs/extending.md has an example of a statistic

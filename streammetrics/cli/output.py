@@ -88,9 +88,9 @@ def width() -> int:
     return asked_width() or terminal_width() or PIPED
 
 
-def with_colours(findings: str) -> str:
+def with_colours(verdicts: str) -> str:
     """Return verdicts of rules as colored text."""
-    return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), findings)
+    return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), verdicts)
 
 
 def as_lines(tables: Iterable[Table]) -> str:

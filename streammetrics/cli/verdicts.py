@@ -12,20 +12,20 @@ from streammetrics.present.estimates import with_notes
 from streammetrics.present.github import add_to_summary, commands, inert
 from streammetrics.present.junit import junit
 from streammetrics.present.markdown import as_markdown
-from streammetrics.present.verdicts import findings_table, outcomes, verdicts_table
+from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
 
 FORMATS = ("github", "junit")
 
 
-def write_verdicts(found: sm.Findings, form: str, output: Path | None, suite: str, advice: str = "") -> None:
+def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: str, advice: str = "") -> None:
     """Write the verdicts of a check in one of the formats, to a file if one is given.
 
     The suite is the name of a JUnit report. Advice is a note below a table for a terminal. With a file, the number of
     failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     frame = found.frame
-    shown = with_notes([findings_table(frame, found.by)], advice)
-    every = verdicts_table(frame)
+    shown = with_notes([verdicts_table(frame, found.by)], advice)
+    every = every_verdict(frame)
     if form == "github":
         print_or_save("\n".join([inert(as_lines(shown)), *commands(outcomes(frame))]), output)
         add_to_summary(as_markdown(every))

@@ -26,7 +26,7 @@ from streammetrics.intervals.beta import Values
 from streammetrics.intervals.distributions import normal_quantile
 from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
 from streammetrics.reading.looks import ROWS
-from streammetrics.report.findings import VERDICT
+from streammetrics.report.verdicts import VERDICT
 from streammetrics.text.values import dates
 from streammetrics.times import ends, truncated
 

@@ -11,7 +11,7 @@ from streammetrics.history.alarms import blocks, courses
 from streammetrics.history.estimates import beginning, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
 from streammetrics.history.windows import AT_ONCE, Windows, clock
-from streammetrics.report.findings import VERDICT
+from streammetrics.report.verdicts import VERDICT
 from streammetrics.times import ends
 
 RECENT = 8  # cached query results: rules often use the same ones

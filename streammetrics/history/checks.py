@@ -14,7 +14,7 @@ from streammetrics.history.estimates import REFERENCE, beginning, judged, requir
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.windows import Windows, after, time_of
-from streammetrics.report.findings import OF_RULES, PASSING, VERDICT, Findings, findings
+from streammetrics.report.verdicts import OF_RULES, PASSING, VERDICT, Verdicts, verdicts
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates
@@ -27,7 +27,7 @@ def check(
     *,
     until: date | str | None = None,
     scores: MetricStore | None = None,
-) -> Findings:
+) -> Verdicts:
     """Check rules on the newest windows of a history.
 
     Args:
@@ -39,7 +39,7 @@ def check(
             windows, and ``store`` provides the windows with labels.
 
     Returns:
-        `Findings` with the verdict of every rule in every segment.
+        `Verdicts` with the verdict of every rule in every segment.
 
     Raises:
         StateError: If the history is empty or unreadable.
@@ -71,13 +71,13 @@ def check(
     found = []
     for rule in given:
         checked, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        found.append(_findings(checked, rule, until, reference))
+        found.append(_verdicts(checked, rule, until, reference))
     by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
-    return Findings(pl.concat(found), tuple(by))
+    return Verdicts(pl.concat(found), tuple(by))
 
 
-def _findings(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
-    """The findings of a rule. Its reference, if any, is in the history with labels."""
+def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
+    """The verdicts on a rule. Its reference, if any, is in the history with labels."""
     starts, times = windows.starts, windows.times
     if starts.is_empty():
         raise StateError(f"The history at {windows.uri} has no windows.")
@@ -107,7 +107,7 @@ def _findings(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
     if rule.alarm:
         of_rules |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
-    return findings(found, rule, rule.by, passes, **of_rules)
+    return verdicts(found, rule, rule.by, passes, **of_rules)
 
 
 def _period(seen: pl.Series, wanted: pl.Series) -> str:

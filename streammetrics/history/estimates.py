@@ -17,9 +17,9 @@ from streammetrics.history.rules import Rule, before, is_growing, of_total
 from streammetrics.history.windows import Windows
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
 from streammetrics.reading.parts import of_periods
-from streammetrics.report.findings import VERDICT, at_least_one
-from streammetrics.report.findings import judged as with_verdicts
 from streammetrics.report.report import Comparison, Report
+from streammetrics.report.verdicts import VERDICT, at_least_one
+from streammetrics.report.verdicts import judged as with_verdicts
 
 OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
 BOUNDS = ("value", "lower", "upper", *LIMITS)

@@ -21,7 +21,7 @@ from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.metric import metrics_of_name
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.report.findings import is_total
+from streammetrics.report.verdicts import is_total
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.foreign import translated
 from streammetrics.system.public import publish

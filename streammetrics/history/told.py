@@ -13,7 +13,7 @@ import polars as pl
 
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.table import Table, deltalake, write
-from streammetrics.report.findings import Findings
+from streammetrics.report.verdicts import Verdicts
 
 FOLDER = "_told"
 KEYS = ("name", "rule", "where")
@@ -21,24 +21,24 @@ WINDOW = "window"
 SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
 
 
-def tell(store: MetricStore, findings: Findings, report: Callable[[pl.DataFrame], None]) -> None:
+def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:
     """Report new breaches of a history, and store them. If reporting fails, the next check reports them again.
 
-    ``report`` is called with the rows of ``findings.frame`` to report, if there are any.
+    ``report`` is called with the rows of ``verdicts.frame`` to report, if there are any.
     """
     place = table_of(store)
     told = reported(place, place.find())
-    new = unknown(told, findings.frame)
+    new = unknown(told, verdicts.frame)
     if new.height:
         report(new)
-    if remembered(told, findings.frame).equals(told):
+    if remembered(told, verdicts.frame).equals(told):
         return
     if place.find() is None:
         place.create(told.to_arrow().schema, {})
 
     def remember(table: Any) -> None:
         mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
-        rows = remembered(reported(place, table), findings.frame)
+        rows = remembered(reported(place, table), verdicts.frame)
         write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
 
     place.commit(remember)

@@ -21,7 +21,7 @@ REMARKS = {  # below verdicts, by the note of one of them
 }
 
 
-def findings_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     """Return verdicts as a table with counts below; of many, only those that do not hold, failures first.
 
     The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
@@ -37,10 +37,10 @@ def findings_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
     more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
     remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
-    return replace(verdicts_table(shown, by), notes=[*more, *remarks, *_counts(frame)])
+    return replace(every_verdict(shown, by), notes=[*more, *remarks, *_counts(frame)])
 
 
-def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     """Return all verdicts as a table: one row per requirement and group.
 
     If all rows have the same single group column of ``by``, its name is the header of their places.

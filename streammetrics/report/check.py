@@ -15,16 +15,16 @@ from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.verdicts import on_these_rows, ranges, undecided
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.readings import Readings
-from streammetrics.report.findings import (
+from streammetrics.report.verdicts import (
     OF_RULES,
     PASSING,
     SCHEMA,
     VERDICT,
-    Findings,
+    Verdicts,
     at_least_one,
-    findings,
     is_total,
     judged,
+    verdicts,
 )
 from streammetrics.text.decimals import said
 
@@ -33,7 +33,7 @@ SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 def check(
     report: Readings, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
-) -> Findings:
+) -> Verdicts:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
     if not isinstance(open, str) or open not in PASSING:
         raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
@@ -49,11 +49,11 @@ def check(
         rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
         rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
         found = judged(at_least_one(rows), required, min_rows, sampled=confidence is not None and not is_total(metric))
-        parts.append(findings(found, required, report.by, passes))
-    return Findings(pl.concat(parts), tuple(report.by))
+        parts.append(verdicts(found, required, report.by, passes))
+    return Verdicts(pl.concat(parts), tuple(report.by))
 
 
-def sentences(found: Findings) -> list[str]:
+def sentences(found: Verdicts) -> list[str]:
     """Return a sentence on each verdict that does not pass."""
     return [_sentence(row) for row in found.frame.filter(~pl.col("passes")).iter_rows(named=True)]
 

@@ -26,8 +26,8 @@ from streammetrics.reading.readings import Readings
 from streammetrics.report.check import check, sentences
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
-from streammetrics.report.findings import Findings
 from streammetrics.report.nested import as_json
+from streammetrics.report.verdicts import Verdicts
 from streammetrics.rows.roles import LABEL, several
 from streammetrics.slices import slices
 from streammetrics.statistics import PairedOutcomes
@@ -128,7 +128,7 @@ class Report(Readings):
         open: Literal["fail", "pass"] = "pass",
         min_rows: int = 1,
         **keys: Any,
-    ) -> Findings:
+    ) -> Verdicts:
         """Check requirements such as ``"roc_auc >= 0.8"`` in every group.
 
         A requirement holds if the certified bounds and the confidence interval, widened by them, lie on the required
@@ -145,7 +145,7 @@ class Report(Readings):
             keys: Values of group columns and key columns that select rows, such as ``model="new"``.
 
         Returns:
-            `Findings` with the verdict on every requirement in every group.
+            `Verdicts` with the verdict on every requirement in every group.
 
         Raises:
             MetricError: If a requirement is invalid or its metric is unknown.

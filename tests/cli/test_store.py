@@ -105,19 +105,19 @@ def test_report_equals_the_library(history):
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_check_exits_with_its_verdict_in_every_format(form, history):
-    findings = sm.check(history, sm.read_rules("breached.toml"))
+    verdicts = sm.check(history, sm.read_rules("breached.toml"))
     run("store", "check", "history", "rules.toml", "--format", form, "-o", "found")
     output = run("store", "check", "history", "breached.toml", "--format", form, "-o", "found", code=1)
-    assert output == f"Failing: {(~findings.frame['passes']).sum()} of {findings.frame.height} verdicts, see found\n"
+    assert output == f"Failing: {(~verdicts.frame['passes']).sum()} of {verdicts.frame.height} verdicts, see found\n"
     found = history.uri.parent / "found"
     if form == "table":
-        assert found.read_text() == run("store", "check", "history", "breached.toml", code=1) == f"{findings}\n"
+        assert found.read_text() == run("store", "check", "history", "breached.toml", code=1) == f"{verdicts}\n"
         return
     readers = {"json": pl.read_json, "csv": pl.read_csv, "parquet": pl.read_parquet}
     frame = readers[form](found)
-    assert frame.columns == findings.frame.columns
+    assert frame.columns == verdicts.frame.columns
     assert frame["verdict"].to_list() == ["breached"] * 6
-    assert frame["value"].to_list() == findings.frame["value"].to_list()
+    assert frame["value"].to_list() == verdicts.frame["value"].to_list()
 
 
 @pytest.mark.usefixtures("history")

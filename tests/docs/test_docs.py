@@ -83,7 +83,7 @@ def test_the_readme_runs_from_the_top(directory):
     page = list(played("README.md"))
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4
-    tables = (text[text.rindex("rule  ") :].splitlines() for text in (findings(page), page[-1][2]))
+    tables = (text[text.rindex("rule  ") :].splitlines() for text in (verdicts(page), page[-1][2]))
     said, found = (
         before_the_values(
             itertools.takewhile(lambda line: not line.startswith(("Failing: ", "Undecided, ")), lines[2:])
@@ -93,7 +93,7 @@ def test_the_readme_runs_from_the_top(directory):
     assert said == found
 
 
-def findings(page):
+def verdicts(page):
     """The table of a check that the page shows."""
     return next(block for language, block, _ in page if language == "text" and block.startswith("rule  "))
 

@@ -118,14 +118,14 @@ def test_an_alarm_is_raised_once_and_ends(tmp_path):
     shares = [0.85] * 15 + [0.7] * 8 + [0.85] * 12
     store = history(tmp_path, shop(shares), sm.binary(y_true="y", y_score="p", by="day"))
     rule = sm.Rule("accuracy >= 0.8", alarm="1 per year")
-    findings = [sm.check(store, rule, until=day + timedelta(days=1)) for day in days(len(shares))[13::2]]
-    found = [each.frame.row(0, named=True) for each in findings]
+    verdicts = [sm.check(store, rule, until=day + timedelta(days=1)) for day in days(len(shares))[13::2]]
+    found = [each.frame.row(0, named=True) for each in verdicts]
     alarm = [row["verdict"] == "breached" for row in found]
     assert np.flatnonzero(np.diff(alarm)).tolist() in ([1, 5], [1, 6])  # it begins once, and ends once
     assert all(row["since"] == ("2026-01-16" if raised else None) for row, raised in zip(found, alarm, strict=True))
     assert found[2]["e_value"] >= 365.25
     assert [row["passes"] for row in found] == [not raised for raised in alarm]
-    assert "breached: evidence since 2026-01-16, e-value " in str(findings[2])
+    assert "breached: evidence since 2026-01-16, e-value " in str(verdicts[2])
 
 
 def test_evidence_is_that_of_the_stored_windows(tmp_path):

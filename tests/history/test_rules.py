@@ -164,9 +164,9 @@ def test_verdicts_are_those_of_the_interval_widened_by_the_bounds(comparison, co
     expected |= {upper: ("breached" if strict else "open") if high else ("open" if strict else "holds")}
     for verdict in ("holds", "breached", "open"):
         limits = [limit for limit in expected if expected[limit] == verdict]
-        findings = sm.check(coarse, [sm.Rule(f"roc_auc {comparison} {limit!r}", over="28d") for limit in limits])
-        assert findings.frame["verdict"].to_list() == [verdict] * len(limits)
-        assert findings.hold == (verdict != "breached")
+        verdicts = sm.check(coarse, [sm.Rule(f"roc_auc {comparison} {limit!r}", over="28d") for limit in limits])
+        assert verdicts.frame["verdict"].to_list() == [verdict] * len(limits)
+        assert verdicts.hold == (verdict != "breached")
 
 
 def test_all_rules_must_hold_everywhere(store):
@@ -185,11 +185,11 @@ def test_all_rules_must_hold_everywhere(store):
 
 def test_what_has_no_value_is_undefined_and_does_not_hold(tmp_path):
     store = history(tmp_path, sm.binary(y_true="y", y_score="p", by="day"), between(1, 0).with_columns(y=True))
-    findings = sm.check(store, [sm.Rule("roc_auc >= 0.5"), sm.Rule("roc_auc <= 0.5")])
-    assert findings.frame["verdict"].to_list() == ["undefined"] * 2
-    assert not findings.hold
-    assert findings.frame["note"].to_list() == ["no negatives"] * 2
-    assert str(findings).count("undefined: no negatives") == 2
+    verdicts = sm.check(store, [sm.Rule("roc_auc >= 0.5"), sm.Rule("roc_auc <= 0.5")])
+    assert verdicts.frame["verdict"].to_list() == ["undefined"] * 2
+    assert not verdicts.hold
+    assert verdicts.frame["note"].to_list() == ["no negatives"] * 2
+    assert str(verdicts).count("undefined: no negatives") == 2
 
 
 def test_the_change_between_infinities_is_undefined(tmp_path):
@@ -443,7 +443,7 @@ def test_without_rules_or_history(store, tmp_path):
         sm.check(sm.MetricStore(str(tmp_path / "nowhere")), [sm.Rule("rows >= 1")])
 
 
-def test_findings_print_as_a_table(store):
+def test_verdicts_print_as_a_table(store):
     rules = [sm.Rule("rows >= 1000", over="7d"), sm.Rule("psi(of='y_score') <= 0.2", over="7d", against="28d")]
     psi = checked(store, rules[1])[0]
     lines = str(sm.check(store, rules)).splitlines()

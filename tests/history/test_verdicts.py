@@ -160,9 +160,9 @@ def test_the_reference_needs_as_many_rows(tmp_path):
 
 def test_no_rows_are_not_too_few(tmp_path):
     store = store_of(tmp_path, accuracy(), rows(30, 10))
-    findings = sm.check(store, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST)
-    assert findings.frame["verdict"].item() == "undefined"
-    assert not findings.hold
+    verdicts = sm.check(store, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST)
+    assert verdicts.frame["verdict"].item() == "undefined"
+    assert not verdicts.hold
 
 
 @pytest.mark.parametrize(
@@ -182,21 +182,21 @@ def test_what_fails_a_check(limit, fields, hold, tmp_path):
     assert sm.check(store, sm.Rule(f"accuracy >= {limit}", **fields)).hold == hold
 
 
-def test_findings_name_rules_and_say_what_is_a_warning(tmp_path):
+def test_verdicts_name_rules_and_say_what_is_a_warning(tmp_path):
     store = store_of(tmp_path, accuracy(), rows(80, 20))
     rule = sm.Rule("accuracy >= 0.99", name="quality", severity="warn", description="Ask the team.")
-    findings = sm.check(store, [rule, sm.Rule("accuracy >= 0.5")])
-    first, second = findings.frame.rows(named=True)
+    verdicts = sm.check(store, [rule, sm.Rule("accuracy >= 0.5")])
+    first, second = verdicts.frame.rows(named=True)
     assert (first["name"], first["description"], first["severity"]) == ("quality", "Ask the team.", "warn")
     assert (second["name"], second["description"], second["severity"]) == (None, None, "page")
-    lines = str(findings).splitlines()
+    lines = str(verdicts).splitlines()
     assert lines[0].split() == ["rule", "windows", "where", "value", "bound", "interval", "verdict"]
     assert lines[2].startswith("quality: accuracy >= 0.99")
     assert lines[2].endswith("breached (severity warn)")
     assert " to 0." in lines[2]
 
 
-def test_group_columns_may_have_the_names_of_the_findings(tmp_path):
+def test_group_columns_may_have_the_names_of_the_verdicts(tmp_path):
     names = ["verdict", "alarm", "since", "name", "rows", "passes"]
     parts = rows(80, 20).with_columns(pl.lit("x").alias(name) for name in names)
     store = store_of(tmp_path, accuracy(*names), parts)

@@ -26,7 +26,7 @@ def task(times, by="date", **options):
     return sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by=by, metrics=["accuracy"], **options).update(data)
 
 
-def findings(acc, folder, **rule):
+def verdicts(acc, folder, **rule):
     store = sm.MetricStore(folder)
     store.append(acc, batch_id="all")
     return sm.check(store, sm.Rule("accuracy >= 0.99", **rule))
@@ -46,8 +46,8 @@ SHOWN = {
     "annotations": lambda acc, folder: command(acc, folder, "check", *REQUIRE, "--format", "github"),
     "markdown": lambda acc, folder: command(acc, folder, "show", "--format", "markdown"),
     "page": lambda acc, _: page(acc.finalize()),
-    "rules": lambda acc, folder: str(findings(acc, folder)),
-    "alarms": lambda acc, folder: str(findings(acc, folder, alarm="1 per week")),
+    "rules": lambda acc, folder: str(verdicts(acc, folder)),
+    "alarms": lambda acc, folder: str(verdicts(acc, folder, alarm="1 per week")),
 }
 
 
@@ -105,7 +105,7 @@ def test_empty_groups_are_visible(shown, tmp_path):
 
 def test_empty_segments_and_slices_are_visible(tmp_path):
     acc = task(DAYS, by=["date", "region"])
-    assert "region '', model a" in str(findings(acc, tmp_path, by="region", over="12d"))
+    assert "region '', model a" in str(verdicts(acc, tmp_path, by="region", over="12d"))
     rows = {"y": Y, "p": np.where(np.arange(ROWS) % 2, P, 1 - P), "region": REGIONS}
     slices = sm.binary(y_true="y", y_score="p", by="region").update(rows).finalize().slices("log_loss", min_rows=50)
     assert slices["slice"].to_list() == ["region = ''"]

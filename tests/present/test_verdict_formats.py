@@ -13,11 +13,11 @@ from streammetrics.present.github import commands
 from streammetrics.present.junit import junit
 from streammetrics.present.markdown import as_markdown
 from streammetrics.present.table import of_frame
-from streammetrics.present.verdicts import outcomes, verdicts_table
+from streammetrics.present.verdicts import every_verdict, outcomes
 
 ROW = {"name": None, "severity": "page", "windows": "2026-01-05", "where": "", "value": 0.5, "lower": 0.5, "upper": 0.5}
 ROW |= {"ci_lower": None, "ci_upper": None, "since": None, "e_value": None, "note": None, "description": None}
-FINDINGS = pl.DataFrame(
+VERDICTS = pl.DataFrame(
     [
         ROW | {"rule": "a >= 0.1", "verdict": "holds", "passes": True},
         ROW | {"rule": "b >= 0.8", "verdict": "breached", "passes": False, "where": "source a|b, <c>: 100%\n"},
@@ -41,7 +41,7 @@ def state(tmp_path):
 
 
 def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing():
-    suites = ElementTree.fromstring(junit(outcomes(FINDINGS), "a\x00b\uffff").encode())
+    suites = ElementTree.fromstring(junit(outcomes(VERDICTS), "a\x00b\uffff").encode())
     (suite,) = suites
     assert suite.get("name") == r"a\x00b\uffff"
     for counted in (suites, suite):
@@ -67,7 +67,7 @@ def annotations(found):
 
 
 def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
-    found = annotations(FINDINGS)
+    found = annotations(VERDICTS)
     assert [re.match("::([a-z]+) ", line).group(1) for line in found] == [
         *("error", "error", "error", "warning", "notice", "notice")
     ]
@@ -76,7 +76,7 @@ def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
 
 
 def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_others():
-    failing, warning = FINDINGS[1], FINDINGS[2]
+    failing, warning = VERDICTS[1], VERDICTS[2]
     assert len(annotations(pl.concat([failing] * 10 + [warning] * 10))) == 20
     *errors, last_error = annotations(pl.concat([warning, *[failing] * 12]))[:10]
     assert all(line.startswith("::error title=") for line in errors)
@@ -85,9 +85,9 @@ def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_othe
 
 
 def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called():
-    lines = as_markdown(verdicts_table(FINDINGS)).splitlines()
+    lines = as_markdown(every_verdict(VERDICTS)).splitlines()
     assert lines[0] == "| rule | windows | where | value | bound | interval | verdict |"
-    assert len(lines) == 2 + FINDINGS.height
+    assert len(lines) == 2 + VERDICTS.height
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
     assert r"source a\|b, \<c\>: 100%" in lines[3]
 

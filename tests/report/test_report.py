@@ -266,7 +266,7 @@ def test_long_and_wide_reports_are_cut_with_a_count():
 def test_no_line_says_that_one_more_row_follows():
     from streammetrics.present.differences import decided
     from streammetrics.present.drift import drift_table
-    from streammetrics.present.verdicts import findings_table
+    from streammetrics.present.verdicts import verdicts_table
     from streammetrics.text import shown_of
 
     groups = pl.DataFrame(
@@ -281,11 +281,11 @@ def test_no_line_says_that_one_more_row_follows():
     for shown in (
         render(groups, ["g"]),
         as_text(drift_table(drift)),
-        as_text(findings_table(checked)).removesuffix("\nFailing: 41 of 41"),
+        as_text(verdicts_table(checked)).removesuffix("\nFailing: 41 of 41"),
     ):
         assert len(shown.splitlines()) == 2 + 41
     assert decided(sides, ("a", "b"), ["g"], shown_of(41))[1] == 0
-    *_, held, more, count = as_text(findings_table(pl.concat([checked, *[checked.tail(1)] * 9]))).splitlines()
+    *_, held, more, count = as_text(verdicts_table(pl.concat([checked, *[checked.tail(1)] * 9]))).splitlines()
     assert held.endswith("holds")
     assert (more, count) == ("… and 9 more that do not hold", "Failing: 50 of 50")
     wide = pl.concat([groups.with_columns(metric=pl.lit(name)) for name in ("a" * 40, "b")])

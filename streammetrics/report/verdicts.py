@@ -1,4 +1,4 @@
-"""Findings of a check: the verdict on each requirement or rule in each group, and whether the check passes."""
+"""Verdicts of a check: on each requirement or rule in each group, and whether it passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hi
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.terminal import as_text, terminal_width
-from streammetrics.present.verdicts import OPEN, findings_table
+from streammetrics.present.verdicts import OPEN, verdicts_table
 from streammetrics.reading.looks import ROWS
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
@@ -32,7 +32,7 @@ UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=
 
 
 @dataclass(frozen=True)
-class Findings:
+class Verdicts:
     """Verdicts of `Report.check` or `check`. ``frame`` has one row per rule, group, and key, such as the threshold.
 
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
@@ -48,7 +48,7 @@ class Findings:
 
     ``by`` has the group columns, and ``"model"``.
 
-    >>> found = Findings(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
+    >>> found = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
     (False, ['holds', 'breached'])
     """
@@ -65,10 +65,10 @@ class Findings:
         return bool(self.frame["passes"].all())
 
     def __bool__(self) -> bool:
-        raise SpecificationError("Findings are neither true nor false. Use .hold, which is whether the check passes.")
+        raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
 
     def __str__(self) -> str:
-        return as_text(findings_table(self.frame, self.by), width=terminal_width())
+        return as_text(verdicts_table(self.frame, self.by), width=terminal_width())
 
     def __repr__(self) -> str:
         return str(self)
@@ -123,10 +123,10 @@ def judged(
     return found.with_columns(verdict.alias(VERDICT), note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))))
 
 
-def findings(
+def verdicts(
     found: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
 ) -> pl.DataFrame:
-    """Return the frame of `Findings` of judged estimates. Rules of a history add the columns `OF_RULES`."""
+    """Return the frame of `Verdicts` of judged estimates. Rules of a history add the columns `OF_RULES`."""
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
     columns |= {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
     columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
@@ -134,4 +134,5 @@ def findings(
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
 
 
-publish("streammetrics", Findings)
+Findings = Verdicts  # the former name
+publish("streammetrics", Verdicts)
