@@ -9,7 +9,7 @@ import streammetrics as sm
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
 from streammetrics.state import tables as state
-from streammetrics.statistics import tables
+from streammetrics.statistics import blocks
 from streammetrics.statistics.view import with_weighted
 
 
@@ -41,7 +41,7 @@ def use_small_chunks(monkeypatch, rows=300):
     monkeypatch.setattr(content, "BLOCK", rows // 2)
     monkeypatch.setattr(content, "BUFFER", rows // 2)
     monkeypatch.setattr(state, "PENDING", rows // 2)
-    monkeypatch.setattr(tables, "LOOSE", rows // 2)
+    monkeypatch.setattr(blocks, "LOOSE", rows // 2)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):

@@ -29,7 +29,7 @@ WITHOUT_EXAMPLE = {
     "Report.log_to_mlflow",  # docs/integrations.md has one
 }
 ENGINES = Path(engines.__file__).parent
-ADAPTERS = sorted(path.stem for path in ENGINES.glob("*.py") if path.stem not in ("__init__", "tables"))
+ADAPTERS = sorted(path.stem for path in ENGINES.glob("*.py") if path.stem not in ("__init__", "base"))
 
 
 def names_of(module):

@@ -14,12 +14,12 @@ from streammetrics.before_labels.groups import Group
 from streammetrics.before_labels.noise import standard_errors
 from streammetrics.errors import MetricError
 from streammetrics.intervals.limits import moved
+from streammetrics.rounding import SUM_ROUNDING
 
 Numbers: TypeAlias = dict[str, Any]
 
 MOST_ODDS = 1e6  # the largest factor that the search tries
 HALVINGS = 25  # steps of the bisection on the logarithm
-ROUNDING = 1e-9
 
 
 def available(metrics: Sequence[str], group: Group, *, strict: bool) -> list[Wanted]:
@@ -70,7 +70,7 @@ def needed_odds(group: Group, one: Wanted, value: float) -> float:
 
     def suffices(odds: float) -> bool:
         low, high = bounds(Positives.of(group, odds), *one)
-        return low - ROUNDING * abs(low) <= value <= high + ROUNDING * abs(high)
+        return low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
 
     if suffices(1.0):
         return 1.0

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.before_labels.rates import Values
+from streammetrics.rounding import ROUNDING
 
-ROUNDING = 1e-12
 STEPS = 200  # maximum number of steps of the search for the smallest average precision
 CLOSE = 1e-7  # tolerance of this search
 

@@ -23,7 +23,7 @@ Spec: TypeAlias = dict[str, Any]
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
 BESIDE = 8  # pixels from a series to the next one at the same name
-FEW, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
+TALL, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
 DECIMALS = 48  # minimum pixels of a cell whose share has decimals
 DAY = 86_400_000  # milliseconds
 TIMES = ((360 * DAY, "%Y"), (27 * DAY, "%b %Y"), (DAY, "%b %-d"), (60_000, "%H:%M"), (0, "%H:%M:%S"))
@@ -32,7 +32,7 @@ ROOM_OF_A_TIME = 54  # pixels from one label to the next
 PARTS = 4  # times as many labels as fit, of which those in a part of the axis are shown
 SLOPING = 16  # minimum pixels between sloped names
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
-ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
+BEYOND = 1e-9  # of the width of the plot: the distance beyond its edge at which a mark is still drawn
 MANY = 100  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
 NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
@@ -86,7 +86,7 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
     if picture.y.names:
         names = len(picture.y.names)
         row = max(ROW, BESIDE * (len(picture.series) + 1)) if len(picture.series) > 1 else ROW
-        cell = max(ROOMY if names <= FEW else min(BOX, width / names), width // 2 // names) if picture.x.names else row
+        cell = max(ROOMY if names <= TALL else min(BOX, width / names), width // 2 // names) if picture.x.names else row
         height = max(round(names * cell), 4 * ROW)
     place = {"x": _position("x", picture.x, width, explore), "y": _position("y", picture.y, width, explore)}
     place["y"]["axis"]["grid"] = not picture.x.names
@@ -173,13 +173,13 @@ def _cells(picture: Picture, colours: dict[str, str], width: int) -> list[Spec]:
     if many > NUMBERED:
         return [box]
     share = "text" if width >= DECIMALS * many else "whole"
-    return [box, text(share, 10, 0)] if many > FEW else [box, text("text", 13, -7), text("count", 10, 9)]
+    return [box, text(share, 10, 0)] if many > TALL else [box, text("text", 13, -7), text("count", 10, 9)]
 
 
 def _inside(picture: Picture, dots: pl.DataFrame) -> pl.DataFrame:
     """The dots that lie in the plot."""
     places = (axis.place(dots[name]) for name, axis in (("x", picture.x), ("y", picture.y)))
-    x, y = (np.abs(place - 0.5) <= 0.5 + ROUNDING for place in places)
+    x, y = (np.abs(place - 0.5) <= 0.5 + BEYOND for place in places)
     return dots.filter(pl.Series(x & y))
 
 

@@ -33,14 +33,14 @@ def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], worker
         SpecificationError: If the ``progress`` extra is not installed.
     """
     stream = open_stream(files, acc.roles.sources, BATCH, acc.roles.labeling)
-    view = View(stream.rows)
-    pause = view.every
+    live = LiveReport(stream.rows)
+    pause = live.every
     for batch in stream.batches:
         accumulate(replace(stream, batches=_portion(batch, stream.batches, pause)), into=acc, workers=workers)
         start = time.monotonic()
-        view.show(acc.seen // len(acc.roles.models), finalize())
-        pause = max(view.every, SHARE * (time.monotonic() - start))
-    view.close()
+        live.show(acc.seen // len(acc.roles.models), finalize())
+        pause = max(live.every, SHARE * (time.monotonic() - start))
+    live.close()
 
 
 def _portion(first: Any, others: Iterator[Any], seconds: float) -> Iterator[Any]:
@@ -51,7 +51,7 @@ def _portion(first: Any, others: Iterator[Any], seconds: float) -> Iterator[Any]
         yield batch
 
 
-class View:
+class LiveReport:
     """Output on standard error: a terminal shows only the last report, a log shows all reports."""
 
     def __init__(self, total: int | None) -> None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
+from streammetrics.rounding import ROUNDING
+
 GROUP = "group"
 MEASURES = ("psi", "js", "ks", "wasserstein")
 SMALLEST_SHARE = 1e-4
-ROUNDING = 1e-12  # of all rows, in a sum of weights
 
 LOW, HIGH = pl.col("low"), pl.col("high")
 REFERENCE, CURRENT = pl.col("reference"), pl.col("current")

@@ -12,7 +12,7 @@ import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
-from streammetrics.engines.tables import (
+from streammetrics.engines.base import (
     Metrics,
     absorb,
     engine,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator, require_source
+from streammetrics.engines.base import Metrics, engine, evaluated, require_accumulator, require_source
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.sources.streams import Stream, guarded, numbered

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
-from streammetrics.engines import tables
-from streammetrics.engines.tables import (
+from streammetrics.engines import base
+from streammetrics.engines.base import (
     Metrics,
     absorb,
     evaluated,
@@ -93,7 +93,7 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     require_groups(acc)
     spec = acc.empty()
     return merge(
-        _used(dataset, acc).map_batches(lambda block: tables.partial(block, spec, BLOCK), **WHOLE), acc, tasks=tasks
+        _used(dataset, acc).map_batches(lambda block: base.partial(block, spec, BLOCK), **WHOLE), acc, tasks=tasks
     )
 
 
@@ -140,7 +140,7 @@ def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
 
 
 def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
-    return pa.table({"state": pa.array([packed(tables.partial(block, acc, BLOCK))], pa.large_binary())})
+    return pa.table({"state": pa.array([packed(base.partial(block, acc, BLOCK))], pa.large_binary())})
 
 
 def _states(dataset: Dataset) -> Iterator[pa.Table]:
@@ -149,4 +149,4 @@ def _states(dataset: Dataset) -> Iterator[pa.Table]:
 
 
 def _merged(block: pa.Table, acc: Accumulator) -> pa.Table:
-    return tables.merge([restored(block, acc)])
+    return base.merge([restored(block, acc)])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
-from streammetrics.engines import tables
-from streammetrics.engines.tables import (
+from streammetrics.engines import base
+from streammetrics.engines.base import (
     Metrics,
     absorb,
     engine,
@@ -225,7 +225,7 @@ def _quoted(columns: Sequence[str]) -> list[str]:
 
 
 def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
-    yield pa.record_batch({"state": [packed(tables.partial(batches, acc, _partition()))]})
+    yield pa.record_batch({"state": [packed(base.partial(batches, acc, _partition()))]})
 
 
 def _partition() -> str:
@@ -237,15 +237,15 @@ def _merged_state(batches: Batches) -> Batches:
     parts = (unpacked(value) for batch in batches for value in batch["state"])
     first = next(parts, None)
     if first is not None:
-        yield pa.record_batch({"state": [packed(tables.merge(chain([first], parts)))]})
+        yield pa.record_batch({"state": [packed(base.merge(chain([first], parts)))]})
 
 
 def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
-    yield from plain(tables.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
+    yield from plain(base.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
 
 
 def _merged_states(batches: Batches, acc: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
         given = pa.Table.from_batches(parts)
-        yield from plain(tables.merge([restored(given, acc)]), given.schema).to_batches(PIECE)
+        yield from plain(base.merge([restored(given, acc)]), given.schema).to_batches(PIECE)

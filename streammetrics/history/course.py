@@ -17,8 +17,8 @@ from streammetrics.charts.windows import BREACH
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
 from streammetrics.history.breaches import breaches
+from streammetrics.history.grid import Cut, Grid, Part
 from streammetrics.history.rules import Rule, rules_of
-from streammetrics.history.views import Cut, Part, View
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.cards import prose
 from streammetrics.metrics import Metric
@@ -92,19 +92,19 @@ def course(
             f"Rule field 'by' cannot contain the window {windows.name!r} on a page of the history."
         )
     columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
-    view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
+    grid = Grid(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
-    found = _by_segment(view.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
+    found = _by_segment(grid.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
     breached = [
         _by_segment([(rule.by, frame)], windows.name)
         for rule, frame in zip(rules, breaches(history, rules, windows, scores), strict=True)
     ]
     early = scores or history  # if rows do not wait for labels
-    view = view.within(early.empty.roles.by)
+    grid = grid.within(early.empty.roles.by)
     counted = found.filter(pl.col(METRIC) == ROWS)
     also = found.filter(pl.col(METRIC) == DROPPED).filter((pl.col("value") > 0).any())
     if scores is not None:
-        counted = _by_segment(view.estimates(scores, [ROWS], None), windows.name)
+        counted = _by_segment(grid.estimates(scores, [ROWS], None), windows.name)
         also = counted.with_columns(pl.lit(SCORED).alias(METRIC))
     *measures, volume = (
         measure
@@ -119,7 +119,7 @@ def course(
         period = reference or _first(scored)
         against = _said(period, reference is None, windows, scored)
         what = f"PSI compares the distribution of {of} with {against}. {STABLE}"
-        moved = _drift(view, early, of, period, counted)
+        moved = _drift(grid, early, of, period, counted)
         drawn = (DRIFT, *([CHANCE] if CHANCE in moved["series"] else []))
         measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}))
     segments = pl.concat([found, counted], how="diagonal_relaxed")[SEGMENT].n_unique()
@@ -174,13 +174,13 @@ def _of_metric(
         yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits)
 
 
-def _drift(view: View, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
+def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
     """The PSI of every segment and window, and that which sampling alone gives against a fixed reference."""
-    window = view.windows.name
+    window = grid.windows.name
     if isinstance(period, str):
-        return _by_segment(view.drifts(early, of, period), window).with_columns(series=METRIC)
-    base = view.reference(early, *period)
-    moved = _by_segment(view.drifts(early, of, base), window).with_columns(series=METRIC)
+        return _by_segment(grid.drifts(early, of, period), window).with_columns(series=METRIC)
+    base = grid.reference(early, *period)
+    moved = _by_segment(grid.drifts(early, of, base), window).with_columns(series=METRIC)
     sizes = _by_segment([(cut, acc.finalize([ROWS]).frame) for cut, acc in base.items()], window)
     both = counted.join(sizes.select(SEGMENT, base="value"), on=SEGMENT).filter(pl.col("value") > 0, pl.col("base") > 0)
     chance = (BINS - 1) * (1 / pl.col("value") + 1 / pl.col("base"))

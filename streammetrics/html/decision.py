@@ -10,11 +10,11 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.html.evaluated import weight_of
-from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
 from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.reading.readings import Readings
+from streammetrics.rounding import at_most
 from streammetrics.text import rows
 from streammetrics.text.decimals import alike, amount, percentage
 

@@ -14,6 +14,7 @@ from streammetrics.intervals.distributions import t_quantiles, upper_level
 from streammetrics.intervals.limits import Range, limits, tidy
 from streammetrics.intervals.method import GROUP, Quantity, Read
 from streammetrics.intervals.tails import MISSING, Row
+from streammetrics.rounding import SUM_ROUNDING
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -24,7 +25,6 @@ STEP = 2**-10  # relative change of a cell
 LEAST_STEP = 0.01  # minimum change of a cell, in rows
 STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences nearly cancel for correlations near 1
 ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
-SUM_ROUNDING = 1e-9  # of float sums
 CANCELED = 1e-12  # of terms of both signs, whose sum comes from rounding
 POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
 DRAWS = 50  # number of resampled tables to estimate the bias

@@ -12,10 +12,11 @@ from polars import Expr
 
 from streammetrics.frame import LIMITS
 from streammetrics.intervals.auc import auc_intervals
-from streammetrics.intervals.influence import SUM_ROUNDING, influence_intervals, sliced
+from streammetrics.intervals.influence import influence_intervals, sliced
 from streammetrics.intervals.method import FEWEST, GROUP, Method, Quantity, Sample
 from streammetrics.intervals.proportions import CELLS, Proportion, as_proportion
 from streammetrics.intervals.tails import Largest
+from streammetrics.rounding import SUM_ROUNDING
 
 FEWEST_OF_HEAVIEST = 100  # minimum number of rows of each class, if each weighed as much as those of the heavier class
 PAIRS_OF_LABELS = 600  # maximum number of pairs of labels of a group whose influence is computed one by one

@@ -13,13 +13,13 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.expressions import each
-from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded
+from streammetrics.rounding import ROUNDING
 
 RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
 LEAST_PART = 1e-3  # at most, so that interpolation between rows remains
 LERP_ROUNDING = 2**-50  # relative to the larger of the two rows that are interpolated
-SUM_ROUNDING = 2.0**-53  # of each term of a mean, relative to the mean of absolute values,
+TERM_ROUNDING = 2.0**-53  # of each term of a mean, relative to the mean of absolute values,
 TINY = 5e-324  # at least
 
 
@@ -88,7 +88,7 @@ def mean(bins: Bins) -> Bounded:
     share = (bins.count / bins.count.sum()).filter(known)
     value, low, high = ((share * v.filter(known)).sum() for v in (bins.middle, bins.low, bins.high))
     size = (share * pl.max_horizontal(bins.low.abs(), bins.high.abs()).filter(known)).sum()
-    rounding = (share.len() + 2) * (size * SUM_ROUNDING).clip(TINY)
+    rounding = (share.len() + 2) * (size * TERM_ROUNDING).clip(TINY)
     cancels = (size > 0) & rounding.is_finite() & (rounding > ROUNDING * value.abs())
     margin = pl.when(cancels).then(rounding).otherwise(0.0)
     return Bounded(*(pl.when(known.any()).then(end) for end in (value, low - margin, high + margin)))

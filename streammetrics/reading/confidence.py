@@ -18,7 +18,7 @@ from streammetrics.reading.units import units_intervals
 from streammetrics.state.tables import State
 from streammetrics.statistics import Statistic
 
-FEW = hidden("few rows")
+TOO_FEW = hidden("few rows")
 OLD = "the state lacks required sums, like states of earlier versions"
 ALIKE = "they do not vary"
 NOISE = "the maximum could come from noise"
@@ -54,11 +54,11 @@ def with_intervals(
     at_end = pl.any_horizontal(at_ends)
     undecided = set(joined.filter(without & told.is_null())["metric"])
     few = of_few_rows(state, samples, {m: least for m, least in needed.items() if m.name in undecided})
-    found = few.with_columns(pl.lit(True).alias(FEW))
+    found = few.with_columns(pl.lit(True).alias(TOO_FEW))
     joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
-    why = pl.when(pl.col(FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
+    why = pl.when(pl.col(TOO_FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
     said = pl.format("no interval: {}", pl.coalesce(told, why))
-    return joined.select(pl.exclude("note", FEW), note=noted("note", pl.when(without).then(said)))
+    return joined.select(pl.exclude("note", TOO_FEW), note=noted("note", pl.when(without).then(said)))
 
 
 def _reason_with_units(metric: Metric) -> str | None:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from streammetrics.keys import require_free
 from streammetrics.reading.readings import Readings
+from streammetrics.rounding import ROUNDING
 
 Values = NDArray[np.float64]
-
-ROUNDING = 1e-12
 
 
 def crossings(a: Readings, b: Readings, kind: Literal["roc", "rec"]) -> pl.DataFrame:

@@ -14,11 +14,11 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.intervals.proportions import CELLS
-from streammetrics.metrics.levels import at_least
 from streammetrics.metrics.metric import Metric, find_metric
 from streammetrics.metrics.ranking import at_thresholds, confusion_counts
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.rounding import at_least
 from streammetrics.statistics import GROUP
 
 _COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}

@@ -17,6 +17,7 @@ from streammetrics.metrics.words import better
 from streammetrics.reading.models import SameRows, pairs_of
 from streammetrics.reading.parts import of_model
 from streammetrics.reading.readings import Readings
+from streammetrics.rounding import ROUNDING
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, for_reports, roll_up, select
@@ -25,7 +26,6 @@ from streammetrics.statistics.paired_outcomes import PairedOutcomes
 D = TypeVar("D", bound="Differences")
 
 COLUMNS = ("a", "b", "difference", "better", "note")
-ROUNDING = 1e-12
 AHEAD = "ahead, not significant"
 AHEAD_WITHIN_BOUNDS = f"{AHEAD} with its bounds"
 UNTESTED = "on these rows; no confidence interval"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals.influence import SUM_ROUNDING
 from streammetrics.intervals.method import Sample
 from streammetrics.intervals.proportions import CELLS, as_proportion
 from streammetrics.intervals.smooth import mixes_classes, rows_of_heavier_class, rows_of_heaviest, share_of_negatives
@@ -15,6 +14,7 @@ from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import log_loss
 from streammetrics.reading.estimates import with_label
 from streammetrics.reading.independent_rows import Samples
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP
 

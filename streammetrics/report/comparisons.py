@@ -17,7 +17,7 @@ from streammetrics.text import LONGEST, shown_of
 
 LONG = 20  # maximum number of characters of a name in a header
 LETTERS = ("a", "b")
-FEW = 5  # maximum number of metrics in the table of each group
+METRICS_OF_A_GROUP = 5  # maximum number of metrics in the table of each group
 
 
 def comparison_tables(found: Differences, width: int | None, more: str) -> list[Table]:
@@ -37,7 +37,7 @@ def comparison_tables(found: Differences, width: int | None, more: str) -> list[
 def _tables(found: Differences, more: str, names: tuple[str, str]) -> list[Table]:
     by, metrics = found.b.by, found._metrics
     frame, total = ((own._lettered if names == LETTERS else own.frame) for own in (found, found.total))
-    if frame.height <= LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
+    if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
         return [_table(frame, names, by)]
     first = next((m for m in metrics if m.better), metrics[0]).name
     groups = _table(frame.filter(metric=first), names, by, f"Each group, {first}")

@@ -24,9 +24,9 @@ from streammetrics.text import few, near
 FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
 AT_ONCE = 32_768  # rows whose probabilities are summed in the cache
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
-FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
+RARE = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
 HEAVIEST = 1e280  # largest weight of a row: sums are finite, however many rows there are
-ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
+ULPS = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
 SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
 MOST_NAMES = 5  # maximum number of columns in a message
 # both, since with only the positive label all others are negative
@@ -157,7 +157,7 @@ class Reader:
             swapped = column.name in self.roles.y_true
             fix = "Check that y_true= and y_score= are not swapped" if swapped else "Pass scores as y_score="
             return f"Most values are fractions, such as scores. {fix}"
-        if (column == 1).any() and int(wrong.sum()) < FEW * len(column):
+        if (column == 1).any() and int(wrong.sum()) < RARE * len(column):
             return DROP
         return NAME_LABELS if self.roles.kind == "binary" else "Map the labels to 0 and 1"
 
@@ -184,7 +184,7 @@ class Reader:
         """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            rounding = ROUNDING * float(np.finfo(column.head(0).to_numpy().dtype).eps)
+            rounding = ULPS * float(np.finfo(column.head(0).to_numpy().dtype).eps)
             wrong = ~column.is_between(-rounding, 1 + rounding)
             self._refuse(column, wrong, "scores outside [0, 1]", self._probabilities_instead_of(column, wrong))
             column = column.clip(0, 1)
@@ -195,7 +195,7 @@ class Reader:
         if column.filter(wrong).is_between(-SLIGHT, 1 + SLIGHT).all():
             return "These are rounding errors. Clip them to [0, 1]"
         binary = self.roles.kind == "binary"
-        if int(wrong.sum()) >= FEW * len(column):
+        if int(wrong.sum()) >= RARE * len(column):
             fix = "Pass probabilities (percentages divided by 100)"
             return fix + (", or domain='real' for margins and other scores" if binary else "")
         return DROP + (". Pass domain='real' only for margins and other scores" if binary else "")

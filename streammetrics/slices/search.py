@@ -17,8 +17,8 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The findings by the same columns: slices, p-values, and how much worse they are."""
+class Failing:
+    """The failing slices by the same columns, p-values, and how much worse they are."""
 
     lot: Lot
     p: pl.Series
@@ -30,9 +30,9 @@ class Finding:
         found: Values = np.append(self.effect, 0.0)[self.lot.numbers]
         return found
 
-    def only(self, kept: NDArray[np.bool_]) -> Finding:
+    def only(self, kept: NDArray[np.bool_]) -> Failing:
         """Some of the slices."""
-        return Finding(self.lot.only(kept), self.p.filter(pl.Series(kept)), self.effect[kept])
+        return Failing(self.lot.only(kept), self.p.filter(pl.Series(kept)), self.effect[kept])
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Search:
         """A search with the tables of all slices."""
         return cls(remainders, lots, {lot.columns: remainders.tables(lot.numbers, len(lot.rows)) for lot in lots}, fdr)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Failing]:
         """Slices that are worse, and not explained by other slices."""
         found = _ordered(self._significant())
         return [self._unexplained(finding, found) for finding in found]
 
-    def _significant(self) -> list[Finding]:
+    def _significant(self) -> list[Failing]:
         """Slices that are worse than all other rows, and worse than the rest of each larger slice."""
         lots = self.lots[1:]
         compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in lots]
@@ -64,7 +64,7 @@ class Search:
         stands[every.is_not_null().to_numpy()] = discoveries(every.drop_nulls(), self.fdr)
         parts = np.split(stands, np.cumsum([len(lot.rows) for lot in lots])[:-1])
         return [
-            Finding(lot, of_lot, result["difference"].abs().to_numpy()).only(kept)
+            Failing(lot, of_lot, result["difference"].abs().to_numpy()).only(kept)
             for lot, of_lot, result, kept in zip(lots, p, compared, parts, strict=False)
             if kept.any()
         ]
@@ -78,7 +78,7 @@ class Search:
             largest[candidates] = np.maximum(largest[candidates], found.to_numpy())
         return pl.Series(largest, nan_to_null=True)
 
-    def _unexplained(self, finding: Finding, found: Sequence[Finding]) -> Finding:
+    def _unexplained(self, finding: Failing, found: Sequence[Failing]) -> Failing:
         """The findings that are still worse without the rows that they share with worse findings."""
         lot = finding.lot
         others = [other for other in found if not other.lot.holds(lot)]
@@ -107,7 +107,7 @@ class Search:
         return [other for other in lots if other.holds(lot) and len(other.columns) in {0, len(lot.columns) - 1}]
 
 
-def _ordered(found: Sequence[Finding]) -> list[Finding]:
+def _ordered(found: Sequence[Failing]) -> list[Failing]:
     """The findings with distinct ranks instead of effects. Of equal effects, that of fewer columns ranks worse."""
     every = np.concatenate([np.zeros(0), *(finding.effect for finding in found)])
     place = np.empty(len(every))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from streammetrics.slices.cuts import Numbers
     from streammetrics.slices.lots import Lot
     from streammetrics.slices.remainders import Remainders
-    from streammetrics.slices.search import Finding
+    from streammetrics.slices.search import Failing
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
 MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
@@ -140,8 +140,8 @@ def _rows(state: State) -> Numbers:
     return found
 
 
-def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
-    """Findings by the same columns: their values, text, comparison with all other rows, and number of rows."""
+def _described(keys: pl.DataFrame, finding: Failing, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
+    """Failing slices by the same columns: their values, text, comparison with all other rows, and number of rows."""
     lot = finding.lot
     values = keys[lot.first]
     unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]

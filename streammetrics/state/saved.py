@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, StateError
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.exact_sums import DECIMAL, LARGEST
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import group_column
@@ -22,7 +23,6 @@ from streammetrics.state import missing
 from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
-from streammetrics.statistics.checks import ROUNDING
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.lazy import pa
 
@@ -180,7 +180,7 @@ def _require_equal_rows(
     if rows.sum() + dropped.sum() > COUNTABLE:
         raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
-    known, rounding = np.full(len(total), roles.sample_weight is None), ROUNDING * (roles.sample_weight is not None)
+    known, rounding = np.full(len(total), roles.sample_weight is None), SUM_ROUNDING * (roles.sample_weight is not None)
     for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
         held = statistic.checks.rows_of_groups(tables[statistic.name])
         fewest, most = np.zeros((2, len(total)))

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.arguments import whole
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.checks import ROUNDING, Checks, at_most
+from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
@@ -102,6 +103,6 @@ class CalibrationBins(Summed):
         low, high = ((pl.col("bin") + i) / self.bins * pl.col("weight") for i in (0, 1))
         return pl.all_horizontal(
             super().valid(labels),
-            pl.col("score_sum") >= low * (1 - ROUNDING),
+            pl.col("score_sum") >= low * (1 - SUM_ROUNDING),
             *(at_most(column, high) for column in self.sums),
         )

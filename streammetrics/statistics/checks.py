@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.codes import ascending, summed
 from streammetrics.rows.roles import LABEL
 from streammetrics.statistics.view import GROUP
-
-ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one
 
 
 @dataclass(frozen=True)
@@ -63,4 +62,4 @@ class Checks:
 
 def at_most(value: str, limit: pl.Expr) -> pl.Expr:
     """Whether a sum is at most a limit, up to rounding. True for NaN."""
-    return (pl.col(value) <= limit + ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()
+    return (pl.col(value) <= limit + SUM_ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()

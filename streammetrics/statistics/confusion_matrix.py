@@ -12,9 +12,9 @@ import polars as pl
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
+from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.tables import Tables, concatenated
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few
 
@@ -69,9 +69,9 @@ class ConfusionMatrix(Statistic):
             return f"orders the labels {few(self.order)}, but the declared labels are {few(roles.labels) or 'none'}"
         return super().misfit(roles)
 
-    def counter(self, weighted: bool) -> Tables[pl.DataFrame]:
+    def counter(self, weighted: bool) -> Blocks[pl.DataFrame]:
         """Counts of cells."""
-        return Tables(self.observe, concatenated, self.merge)
+        return Blocks(self.observe, concatenated, self.merge)
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """Counts of the cells that occur."""

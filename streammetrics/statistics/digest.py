@@ -13,10 +13,10 @@ from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics import tdigest
+from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.tables import Tables, concatenated
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
@@ -68,9 +68,9 @@ class TDigest(Statistic):
         """The roles of the columns that are summarized."""
         return ("y_true", "y_pred") if self.of == "error" else (self.of,)
 
-    def counter(self, weighted: bool) -> Tables[pl.DataFrame]:
+    def counter(self, weighted: bool) -> Blocks[pl.DataFrame]:
         """Centroids of chunks."""
-        return Tables(self.observe, concatenated, self.merge)
+        return Blocks(self.observe, concatenated, self.merge)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table."""

@@ -28,11 +28,12 @@ from streammetrics.core.moments import (
     two_sum,
 )
 from streammetrics.errors import SpecificationError
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.checks import ROUNDING, Checks, at_most
+from streammetrics.statistics.blocks import Blocks
+from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.tables import Tables
 from streammetrics.statistics.view import GROUP, exact
 
 Starts = NDArray[np.integer[Any]]
@@ -148,9 +149,9 @@ class ErrorMoments(Statistic):
         columns = (*self.columns, *(self.twins.values() if weighted else ()))
         return {GROUP: pl.UInt32()} | dict.fromkeys(columns, pl.Float64()) | {"weight": count}
 
-    def counter(self, weighted: bool) -> Tables[Floats]:
+    def counter(self, weighted: bool) -> Blocks[Floats]:
         """Moments of blocks."""
-        return Tables(self.reduce, self.tabulate, self.merge)
+        return Blocks(self.reduce, self.tabulate, self.merge)
 
     def reduce(self, rows: Rows) -> Floats:
         """The value columns of a block of rows, and their twins if rows are weighted: shape (groups, columns)."""
@@ -271,6 +272,6 @@ def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
 
 def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:
     """Whether a mean lies between two values and its rest is small, up to rounding. True if it is not finite."""
-    room = ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
+    room = SUM_ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
     within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) & (pl.col(rest).abs() <= room)
     return within | ~pl.col(mean).is_finite()

@@ -29,7 +29,7 @@ from streammetrics.statistics import (
 )
 
 SIZES = (180_000, 100_000, 0, 60_000, 40_000, 20_000, 1)  # rows per file
-FEW = (900, 500, 0, 1)
+FEW_ROWS = (900, 500, 0, 1)
 SUMS = 1e-9
 METRICS = 1e-7
 CLASSES = {"cat": "p_cat", "cow": "p_cow", "dog": "p_dog"}

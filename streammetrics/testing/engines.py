@@ -24,7 +24,7 @@ from streammetrics.testing.engine_tasks import (
     BOTH,
     BY,
     EXACT,
-    FEW,
+    FEW_ROWS,
     MORE,
     SIZES,
     TASKS,
@@ -95,7 +95,7 @@ def of_engine(engine: Engine) -> Iterator[Check]:
 
 
 def _same_tables(engine: Engine, task: str, by: list[Any], few: bool = False) -> None:
-    folder, acc = files(FEW if few else SIZES), (TASKS | MORE)[task](by)
+    folder, acc = files(FEW_ROWS if few else SIZES), (TASKS | MORE)[task](by)
     found = engine.accumulate(folder, acc)
     require(not acc.seen, "accumulate changed the accumulator that was passed")
     require_close(found, alone(folder, task, bool(by)))
@@ -124,7 +124,7 @@ def a_report_leaves_the_accumulator_empty(engine: Engine) -> None:
 
 def a_report_of_some_metrics_with_intervals(engine: Engine) -> None:
     """Requested metrics are in the report; several accumulators are rejected."""
-    source = engine.source(files(FEW))
+    source = engine.source(files(FEW_ROWS))
     report = engine.module.evaluate(source, EXACT["binary"]([]), metrics=["recall"], confidence=0.9)
     require(report.frame["metric"].unique().to_list() == ["recall"], "metrics= is ignored")
     require("ci_lower" in report.frame.columns, "confidence= is ignored")
@@ -154,7 +154,7 @@ def a_bad_row_is_named(engine: Engine) -> None:
 def a_missing_column_is_named(engine: Engine) -> None:
     """It raises ColumnError."""
     acc = tasks.binary(y_true="clicked", y_score="nothing")
-    _require_error(ColumnError, "'nothing'", lambda: engine.accumulate(files(FEW), acc))
+    _require_error(ColumnError, "'nothing'", lambda: engine.accumulate(files(FEW_ROWS), acc))
 
 
 LAWS = (
@@ -190,14 +190,14 @@ def unused_columns_are_not_read(engine: Engine) -> None:
 
 def _one_state(source: Source, states: States, task: str) -> None:
     acc = (TASKS | MORE)[task](BY)
-    found = pa.concat_tables(states(source(files(FEW)), acc), promote_options="default")
+    found = pa.concat_tables(states(source(files(FEW_ROWS)), acc), promote_options="default")
     keys = pl.DataFrame(found.select(acc.roles.group_columns))
     require(keys.n_unique() == keys.height, "a group has several states")
-    require_close(Accumulator.from_arrow(found), alone(files(FEW), task, True))
+    require_close(Accumulator.from_arrow(found), alone(files(FEW_ROWS), task, True))
 
 
 def _states_are_of_groups(source: Source, states: States) -> None:
-    few = source(files(FEW))
+    few = source(files(FEW_ROWS))
     for acc in (TASKS["binary"]([]), "binary"):
         _require_error(SpecificationError, "", partial(states, few, acc))
 

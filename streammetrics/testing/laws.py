@@ -22,7 +22,7 @@ from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, spli
 from streammetrics.testing.same import require_same, require_same_metrics, require_same_table
 
 ROWS = 300
-FEW = 30
+SINGLE = 30  # rows in batches of one
 DOUBLINGS = 27  # of 300 rows: more than 32 bits count
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
@@ -103,7 +103,7 @@ def metrics_and_bounds_do_not_depend_on_the_split(case: Case) -> None:
 
 def one_row_at_a_time(case: Case) -> None:
     """Batches of one row, with empty batches in between."""
-    data, acc = case.data[:FEW], case.acc.empty()
+    data, acc = case.data[:SINGLE], case.acc.empty()
     for row in range(data.height):
         acc.update(data[row : row + 1]).flush().update(data[:0])
     require_same(acc, case.of(data))

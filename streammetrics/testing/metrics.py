@@ -17,6 +17,7 @@ from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.report.estimate import Estimate
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.roles import Roles
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic
 from streammetrics.statistics.cases import order_cases
@@ -28,7 +29,6 @@ SIZES = (0, 1, 2, 3, 10, 200)
 SEEDS = 5
 HISTOGRAMS = 25
 COARSE, FINE = 8, 100_000  # capacities of a histogram
-ROUNDING = 1e-9
 CONFIDENCE = 0.9
 
 Improve = Callable[[pl.DataFrame], pl.DataFrame]
@@ -98,7 +98,7 @@ def values_lie_within_bounds_and_range(case: Case) -> None:
                 require(value is lower is upper, f"of {size} rows: {found}")
                 continue
             require(lower <= value <= upper, f"the value is not within its bounds, of {size} rows: {found}")
-            within = low - ROUNDING * abs(low) <= value <= high + ROUNDING * abs(high)
+            within = low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
             require(within, f"{value} is not within ({low}, {high}), of {size} rows")
 
 
@@ -123,7 +123,7 @@ def the_better_end_is_the_better_one(case: Case) -> None:
             if best.value is not None and other.value is not None:
                 change = sign * (best.value - other.value)
                 said = f"better={case.metric.better!r}, but {best.value} if perfect, {other.value} if not"
-                require(change >= -ROUNDING * max(1.0, abs(best.value)), said)
+                require(change >= -SUM_ROUNDING * max(1.0, abs(best.value)), said)
 
 
 def bounds_hold_whatever_bins_hide(case: Case) -> None:
@@ -181,13 +181,13 @@ def _require_all_orders_held(metric: Metric, seed: int) -> None:
 def _require_held(value: float | None, lower: float | None, upper: float | None) -> None:
     if value is not None:
         require(lower is not None and upper is not None, f"{value} is possible, but the metric is null")
-        slack = ROUNDING * max(1.0, abs(value)) if abs(value) < inf else 0.0
+        slack = SUM_ROUNDING * max(1.0, abs(value)) if abs(value) < inf else 0.0
         held = (lower or 0.0) - slack <= value <= (upper or 0.0) + slack
         require(held, f"{value} is possible, but not within ({lower}, {upper})")
 
 
 def _near(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= ROUNDING * max(1.0, abs(one))
+    return one is not None and other is not None and abs(one - other) <= SUM_ROUNDING * max(1.0, abs(one))
 
 
 def _right(roles: Roles) -> Improve | None:

@@ -16,7 +16,7 @@ OFF_CENTER = 1.25  # distance to the farther bound, in half widths, from which a
 NEARLY_0 = 1e-3  # distance from 0, in widths of the interval, within which an endpoint is shown as 0
 MOST = 12  # decimals
 NUMBER = re.compile(r"-?[\d,]+(\.\d+)?")
-ROUNDING = 1e-9
+SAME = 1e-9  # relative distance within which two numbers are the same
 SMALL = 1e-4  # largest exact value that is shown with an exponent
 LARGE = 1e15  # smallest value that is shown with an exponent
 SMALLEST = 1e-6  # smallest difference that is shown
@@ -104,7 +104,7 @@ def width(lower: float | None, upper: float | None) -> float:
     >>> width(0.5, 0.75), width(0.1 + 0.2, 0.3), width(None, None)
     (0.25, 0.0, 0.0)
     """
-    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=ROUNDING):
+    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=SAME):
         return 0.0
     return upper - lower
 
@@ -115,7 +115,7 @@ def digits(width: float) -> int:
     >>> digits(0.014), digits(25.0), digits(0.0)
     (3, 0, 6)
     """
-    return max(0, min(MOST, 1 - math.floor(math.log10(width) + ROUNDING))) if 0 < width < math.inf else MODEST
+    return max(0, min(MOST, 1 - math.floor(math.log10(width) + SAME))) if 0 < width < math.inf else MODEST
 
 
 def _text(row: Row, decimals: int) -> str:
@@ -149,7 +149,7 @@ def compared(row: Row) -> list[str]:
     if not uncertainty(row):
         return alike(values)
     places, size = decimals(values[-1]), abs(row["difference"])
-    is_hidden = not round(size, places) and size > 1e-3 * ROUNDING * max(abs(row["a"]), abs(row["b"]))
+    is_hidden = not round(size, places) and size > 1e-3 * SAME * max(abs(row["a"]), abs(row["b"]))
     if is_hidden and size >= SMALLEST:
         places = -math.floor(math.log10(size))
     shown = [_text(value, places) for value in values]
@@ -173,7 +173,7 @@ def bound(value: float | None, lower: float | None, upper: float | None, shown: 
     half = width(lower, upper) / 2
     if not half:
         return "exact"
-    reach = math.inf if value is None else max(value - lower, upper - value) * (1 - ROUNDING)
+    reach = math.inf if value is None else max(value - lower, upper - value) * (1 - SAME)
     if not reach < OFF_CENTER * half:
         return bounds(lower, upper, shown)
     up = float(Decimal(reach).quantize(Decimal(1).scaleb(math.floor(math.log10(reach)) - 1), ROUND_CEILING))
@@ -255,8 +255,8 @@ def percentage(share: float) -> str:
     ('0%', '100%')
     """
     distance = 100 * min(abs(share), abs(1 - share))
-    decimals = 2 if distance >= 0.01 * (1 - ROUNDING) else digits(distance)
-    return f"{100 * share:.{decimals}f}%" if distance > ROUNDING else f"{share:z.0%}"
+    decimals = 2 if distance >= 0.01 * (1 - SAME) else digits(distance)
+    return f"{100 * share:.{decimals}f}%" if distance > SAME else f"{share:z.0%}"
 
 
 def whole_percentage(share: float) -> str:

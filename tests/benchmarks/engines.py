@@ -18,7 +18,7 @@ from measure import Figure, side_by_side
 
 import streammetrics as sm
 from streammetrics.engines import dask, duckdb, merge, partial, ray, spark
-from streammetrics.engines.tables import packed
+from streammetrics.engines.base import packed
 
 FILES = 8
 ROUNDS = 3

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from streammetrics.testing.engine_tasks import FEW
+from streammetrics.testing.engine_tasks import FEW_ROWS
 from streammetrics.testing.engine_tasks import files as written
 
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # workers take this environment, and don't make their own
@@ -18,7 +18,7 @@ def files():
 
 @pytest.fixture(scope="session")
 def few_files():
-    return written(FEW)
+    return written(FEW_ROWS)
 
 
 @pytest.fixture(scope="session")

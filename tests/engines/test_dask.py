@@ -7,7 +7,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.engines import dask as engine
 from streammetrics.testing import Engine, checks
-from streammetrics.testing.engine_tasks import BY, EXACT, FEW, alone, require_close, rows
+from streammetrics.testing.engine_tasks import BY, EXACT, FEW_ROWS, alone, require_close, rows
 
 pytestmark = pytest.mark.engine
 
@@ -79,7 +79,7 @@ def test_a_task_adds_up_at_least_two_states(split_every, few_files):
     with pytest.raises(sm.SpecificationError, match=f"split_every= must be .* at least 2, got {split_every}"):
         engine.accumulate(str(few_files), EXACT["binary"]([]), split_every=split_every)
     found = engine.evaluate(str(few_files), EXACT["binary"]([]), split_every=2)
-    assert found["rows"].value == sum(FEW)
+    assert found["rows"].value == sum(FEW_ROWS)
 
 
 def test_groups_of_decimals(few_files):

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 import streammetrics as sm
 from streammetrics.demo import write_predictions
 from streammetrics.engines import spark as engine
-from streammetrics.engines.tables import plain
+from streammetrics.engines.base import plain
 from streammetrics.testing import Engine, checks
 from streammetrics.testing.engine_tasks import BY, EXACT, TASKS, alone, require_close
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.metrics.levels import ROUNDING, above, at_least, at_most, below
 from streammetrics.metrics.ranking import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.curves import operating_point
+from streammetrics.rounding import ROUNDING, above, at_least, at_most, below
 
 PERCENTS = range(1, 100)
 SIZES = range(2, 60)

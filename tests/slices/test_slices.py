@@ -113,7 +113,7 @@ def every_slice(report, metric, monkeypatch, **options):
     def whatever(self):
         compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in self.lots[1:]]
         return [
-            search.Finding(lot, r["p_value"], r["difference"]) for lot, r in zip(self.lots[1:], compared, strict=True)
+            search.Failing(lot, r["p_value"], r["difference"]) for lot, r in zip(self.lots[1:], compared, strict=True)
         ]
 
     monkeypatch.setattr(search.Search, "findings", whatever)

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from states import DATA, TASKS
 
 import streammetrics as sm
-from streammetrics.engines.tables import plain
+from streammetrics.engines.base import plain
 from streammetrics.state import storage
 from streammetrics.state.header import KEY
 

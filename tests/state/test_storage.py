@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from states import DATA, NAN, SIZE, TASKS, task, with_cell
 
 import streammetrics as sm
-from streammetrics.engines.tables import restored
+from streammetrics.engines.base import restored
 
 
 @task

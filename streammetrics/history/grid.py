@@ -19,7 +19,7 @@ Part: TypeAlias = tuple[Cut, pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class View:
+class Grid:
     """Windows of a history, and cuts: combinations of group columns that define segments."""
 
     windows: pl.Series
@@ -30,8 +30,8 @@ class View:
         """The group columns of all cuts."""
         return list(dict.fromkeys(column for cut in self.cuts for column in cut))
 
-    def within(self, columns: Sequence[str]) -> View:
-        """Return the view of a history that has only some of the group columns."""
+    def within(self, columns: Sequence[str]) -> Grid:
+        """Return the grid of a history that has only some of the group columns."""
         return replace(self, cuts=[cut for cut in self.cuts if set(cut) <= set(columns)])
 
     def estimates(self, history: Windows, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:

@@ -19,7 +19,7 @@ Block = TypeVar("Block", pl.DataFrame, Floats)
 
 
 @dataclass
-class Tables(Counter, Generic[Block]):
+class Blocks(Counter, Generic[Block]):
     """The reduced blocks since the last merge, with the numbers of their groups, and the merged tables before.
 
     ``reduce`` returns a table of a block with the group numbers of the block, or an array with a row per group.

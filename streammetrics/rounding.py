@@ -1,4 +1,4 @@
-"""Comparison of a number with a level, such as a recall with 0.8, with a tolerance for rounding.
+"""Rounding errors of floats, and comparison of a number with a level, such as a recall with 0.8, up to them.
 
 Three of ten rows are a share of 0.3, but float64 can give 0.30000000000000004, and a sum of weights depends on the
 order of its terms. A number within a relative distance of 1e-12 of a level therefore counts as equal to it. A share of
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 ROUNDING = 1e-12  # of a level, or of the sum of all weights
+SUM_ROUNDING = 1e-9  # of sums in any order; many times the actual one
 
 
 def at_most(value: Any, level: Any) -> Any:
