@@ -1,44 +1,72 @@
-"""Cards of the first metrics, with names in words, bounds, and intervals."""
+"""Cards: the metrics that say most about a model, each with what to compare it with."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
+from string import Formatter
 
 import polars as pl
 
 from streammetrics.frame import of_labels_once
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
-from streammetrics.present.estimates import only_threshold
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import Row, alike, bound, interval, typical_of
+from streammetrics.text.decimals import Row, alike, bound, interval, percentage, said, typical_of
 from streammetrics.text.markup import markup
+from streammetrics.text.values import readable
 
-CARDS = 8
+CARDS = 6
 LINES = 4  # values of a model on a card
 VOLUME = ("rows", "dropped")
+FIRST = (
+    *("roc_auc", "roc_auc(average=macro)", "average_precision", "log_loss_skill", "calibration_ratio"),
+    *("precision", "recall", "accuracy", "f1(average=macro)", "f1(average=micro)", "subset_accuracy"),
+    *("kappa(weights=quadratic)", "f1", "mcc", "balanced_accuracy"),
+    *("r2", "rmse", "mae", "bias", "median_absolute_error", "absolute_error_quantile(q=0.99)"),
+)
+"""Metrics of which none repeats another. Other metrics of a report follow if there are fewer."""
+BESIDE = {
+    "roc_auc": "random ranking: 0.5",
+    "roc_auc(average=macro)": "random ranking: 0.5",
+    "average_precision": "random ranking: {prevalence}",
+    "log_loss_skill": "best constant score: 0",
+    "calibration_ratio": "predicted {mean_score}, observed {observed_rate}",
+    "accuracy": "always the most frequent label: {majority_accuracy}",
+}
+"""What to compare a metric with, by other metrics."""
+BASELINES = ("majority_accuracy", "prevalence")
+LOWEST = "recall"  # the metric of which the lowest of all labels is shown
 
 
 def cards(total: Readings) -> str:
-    """Return cards of the first metrics of all rows, each with its bounds and its interval."""
-    frame, made = of_labels_once(total.frame), dict[str, str]()
-    confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
+    """Return cards of the most important metrics of all rows, and what they mean, folded."""
+    frame, made = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_of(rows(frame))
-    for metric in total.metrics:
-        found = frame.filter(pl.col("metric") == metric.name)
-        if metric.name in VOLUME or ("label" in found.columns and found["label"].count()):
+    for metric in _in_order(total):
+        found = of_labels_once(total.rows(metric))
+        if is_lowest := metric.name == LOWEST and "label" in found.columns and found["label"].count() > 0:
+            found = _lowest(found, total.by)
+        elif "label" in found.columns and found["label"].count():
             continue
         if not found["value"].is_finite().any() or found.height > LINES * total.state.groups.height:
             continue
-        keys = [c for c in (*total.by, "threshold") if c in found.columns and found[c].drop_nulls().n_unique() > 1]
+        thresholds = found["threshold"].drop_nulls().unique().to_list() if "threshold" in found.columns else []
+        at = f" at threshold {thresholds[0]:g}" if len(thresholds) == 1 else ""
+        keys = [*total.by, *["threshold"] * (len(thresholds) > 1), *["label"] * is_lowest]
         of_card = list(rows(found))
-        shown = zip(of_card, alike(of_card, typical), strict=True)
-        made[metric.name] = _card(metric, [_value(row, value, keys, confidence) for row, value in shown])
-    names = list(made)[:CARDS]
-    thresholds = only_threshold(frame.filter(pl.col("metric").is_in(names)))
-    told = "".join(f"<p>{markup(sentence)}</p>" for sentence in thresholds)
-    return f'<div class="cards">{"".join(made[name] for name in names)}</div>{told}' if made else ""
+        beside = [_beside(total, metric, row) for row in of_card]
+        if len({*beside}) == 1:  # once for all models
+            beside = [""] * (len(beside) - 1) + beside[:1]
+        parts = zip(of_card, alike(of_card, typical), beside, strict=True)
+        shown = "".join(_value(row, value, keys) + compared for row, value, compared in parts)
+        name = f"Lowest {words(metric).lower()} of a label" if is_lowest else f"{words(metric)}{at}"
+        made[metric] = f'<section class="card"><h3>{markup(name)}</h3>{shown}</section>'
+        if len(made) == CARDS:
+            break
+    return f'<div class="cards">{"".join(made.values())}</div>{_explained(total, [*made])}' if made else ""
 
 
 def prose(metric: Metric) -> str:
@@ -55,25 +83,66 @@ def prose(metric: Metric) -> str:
     return told.replace("`", "") + (f" Default: {options}." if options else "")
 
 
-def _card(metric: Metric, values: list[str]) -> str:
-    name = words(metric)
-    what = prose(metric).removeprefix(f"{name.partition(' (')[0]}: ")
-    told = " ".join(filter(None, (what[:1].upper() + what[1:], better(metric))))
-    return (
-        f'<section class="card"><h3>{markup(name)} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
-        f'<p class="what">{markup(told)}</p></section>'
-    )
+def _in_order(total: Readings) -> Iterator[Metric]:
+    """The metrics of a report, the most important first, with the calibration of those that measure it."""
+    shown = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
+    if "ece" in shown:
+        shown["calibration_ratio"] = total.find("calibration_ratio")
+    ordered = dict.fromkeys((*FIRST, *(name for name in shown if name not in BASELINES), *BASELINES))
+    yield from (shown[name] for name in ordered if name in shown)
 
 
-def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
-    """A value as text with its keys, certified bounds, and interval."""
-    of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
+def _lowest(found: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+    """Of each model, the label whose metric is lowest by the better end of its interval: others can be so by chance."""
+    end = pl.coalesce("ci_upper", "value") if "ci_upper" in found.columns else pl.col("value")
+    named = found.with_columns(label=readable(found["label"])).sort(end, nulls_last=True, maintain_order=True)
+    return named.group_by(models, maintain_order=True).first() if models else named.head(1)
+
+
+def _value(row: Row, value: str, keys: list[str]) -> str:
+    """A value as text with its keys, its interval, and certified bounds unless it is exact."""
+    of = ", ".join(f"{key} {row[key]}" if key in ("label", "threshold") else f"{row[key]}" for key in keys)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
-    sampled = interval(row.get("ci_lower"), row.get("ci_upper"), value)
-    certain = bound(row["value"], row["lower"], row["upper"], value)
-    certain = f"{'' if certain == 'exact' else 'certified '}{certain} for these rows"
-    told = [f"{sampled} ({confidence})"] if sampled else []
-    told += [certain] if row["value"] is not None else []
-    told += [row["note"] or "undefined"] if row["value"] is None or row["note"] else []
-    lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)
+    certain = bound(row["value"], row["lower"], row["upper"], value).replace("exact", "")
+    note = row["note"] or ("undefined" if row["value"] is None else "")
+    told = [
+        interval(row.get("ci_lower"), row.get("ci_upper"), value),
+        f"certified {certain}" if certain else "",
+        "" if note.startswith("no interval") else note,
+    ]
+    lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told if line)
     return f'<p class="value">{name}<b>{value}</b>{lines}</p>'
+
+
+def _beside(total: Readings, metric: Metric, row: Row) -> str:
+    """What to compare a value with, if it is known."""
+    model = {key: row[key] for key in total.by}
+    told = BESIDE.get(metric.name, "")
+    for name in [name for _, name, _, _ in Formatter().parse(told) if name]:
+        known = total.rows(name, **model)["value"].drop_nulls() if total.readable(name) else pl.Series()
+        if known.is_empty():
+            return ""
+        told = told.replace(f"{{{name}}}", percentage(known[0]))
+    if metric.name == "rmse" and total.readable("r2"):
+        r2 = total.rows("r2", **model)["value"].item()
+        of_the_mean = row["value"] / math.sqrt(1 - r2) if r2 is not None and r2 < 1 else None
+        told = "" if of_the_mean is None else f"always the mean: {said({'value': float(f'{of_the_mean:.4g}')})}"
+    return f'<p class="sure">{markup(told)}</p>' if told else ""
+
+
+def _explained(total: Readings, shown: list[Metric]) -> str:
+    """The definitions of metrics, folded, after what the small print below the values is."""
+    below = f"Below each value: its {total.confidence * 100:g}% confidence interval. " if total.confidence else ""
+    meant = "".join(
+        f"<li><b>{markup(words(metric))}</b> <code>{markup(metric.name)}</code>: "
+        f"{markup(' '.join(filter(None, (_meaning(metric), better(metric)))))}</li>"
+        for metric in shown
+    )
+    certified = "<li><b>Certified</b>: bounds of the value for these rows. Values without them are exact.</li>"
+    return f"<p>{below}</p><details><summary>What these metrics mean</summary><ul>{meant}{certified}</ul></details>"
+
+
+def _meaning(metric: Metric) -> str:
+    """The summary of a metric without its name."""
+    told = prose(metric).removeprefix(f"{words(metric).partition(' (')[0]}: ")
+    return told[:1].upper() + told[1:]

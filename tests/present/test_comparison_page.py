@@ -74,8 +74,8 @@ def test_the_only_threshold_is_told():
     sentence = "Scores of at least 0.5 count as positive."
     found = sm.compare(scored(), scored())
     assert sentence in comparison_page(found, ("a", "b"))
-    assert [page(found.a.showing(names)).count(sentence) for names in ("roc_auc", "recall")] == [0, 2]
-    assert page(found.a).count(sentence) == 1  # among all numbers, since no card has a threshold
+    assert [page(found.a.showing(names)).count(sentence) for names in ("roc_auc", "recall")] == [0, 1]
+    assert page(found.a).count(sentence) == 1  # among all numbers, since titles of cards have it
 
 
 def test_sides_with_other_numbers_of_rows_are_noted():

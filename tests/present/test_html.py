@@ -101,8 +101,8 @@ def test_the_story_goes_from_what_matters_most_to_all_numbers(text):
 def test_values_have_the_digits_of_their_intervals():
     rows = {"y": [1, 0, 1, 1] * 50, "p": [0.9, 0.2, 0.4, 0.6] * 50}
     report = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
-    cards = re.findall(r"<b>0\.(\d+)</b><span class=\"sure\">0\.(\d+) to 0\.(\d+) ", page(report))
-    assert len(cards) >= 4
+    cards = re.findall(r"<b>0\.(\d+)</b><span class=\"sure\">0\.(\d+) to 0\.(\d+)<", page(report))
+    assert len(cards) >= 3
     assert all(len(value) == len(low) == len(high) for value, low, high in cards)
 
 
@@ -131,7 +131,7 @@ def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bound
     acc = sm.binary(y_true="y", y_score="p", capacity=200).update({"y": seeded.random(400) < p, "p": p})
     cards, numbers = page(acc.finalize(["average_precision", "ks"], confidence=0.95)).split('id="all"')
     number = r"([\d.]+)"
-    found = re.findall(rf"<b>{number}</b>.*?certified {number} to {number} for", cards)
+    found = re.findall(rf"<b>{number}</b>.*?certified {number} to {number}<", cards)
     found += re.findall(rf"<td data-v=[^>]*>{number}</td><td>{number} to {number}</td>", numbers)
     assert len(found) == 4
     assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
@@ -234,14 +234,11 @@ def test_cards_have_the_values_of_any_number_of_models():
 def test_cards_do_not_say_the_name_twice():
     acc = sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 3.0]})
     text = page(acc.finalize(["mae", "absolute_error_quantile(q=0.9)"]))
-    assert text.count("Mean absolute error") == 2  # the card, and the table of all numbers
-    assert (
-        '<p class="what">The mean distance of predictions from true values, in their units. Lower is better.</p>'
-        in text
-    )
+    assert text.count("Mean absolute error") == 3  # the card, its definition, and the table of all numbers
+    assert "</code>: The mean distance of predictions from true values, in their units. Lower is better.</li>" in text
     assert "See quantile" not in text
     ordered = sm.multiclass(y_true="y", y_pred="z", order=[1, 2]).update({"y": [1, 2], "z": [1, 1]})
-    assert '<p class="what">1 minus' in page(ordered.finalize(["kappa(weights=quadratic)"]))
+    assert "</code>: 1 minus" in page(ordered.finalize(["kappa(weights=quadratic)"]))
 
 
 def test_cards_have_the_notes_of_values_and_the_options_in_use():
@@ -251,6 +248,32 @@ def test_cards_have_the_notes_of_values_and_the_options_in_use():
     scores = {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7]}
     report = sm.binary(y_true="y", y_score="p").update(scores).finalize(["recall_at_fpr"])
     assert "linearly interpolated ROC curve. Default: fpr=0.01. Higher is better." in page(report)
+
+
+def test_six_cards_say_what_to_compare_a_value_with():
+    p = np.linspace(0.02, 0.98, 600)
+    y = rng.random(600) < p**2
+    text = page(sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}).finalize())
+    overall = text.split('id="results"')[1].split("</section>")
+    assert [title.split("<h3>")[1].split("</h3>")[0] for title in overall[:6]] == [
+        *("ROC AUC", "Average precision", "Log loss skill", "Calibration ratio"),
+        *("Precision at threshold 0.5", "Recall at threshold 0.5"),
+    ]
+    assert f"random ranking: {percentage(y.mean())}" in overall[1]
+    assert f"predicted 50.00%, observed {percentage(y.mean())}" in overall[3]
+    truth, told = rng.random(500), 0.3
+    errors = sm.regression(y_true="y", y_pred="p").update({"y": truth, "p": truth + told}).finalize()
+    assert re.search("<h3>Root mean squared error</h3>.*?always the mean: ([0-9.]+)", page(errors), re.DOTALL)[1] == (
+        f"{truth.std():.4g}"
+    )
+
+
+def test_the_lowest_recall_is_that_of_a_label_whose_interval_is_low():
+    rows = {"y": ["a"] * 300 + ["b"] * 200 + ["c"] * 2, "z": ["a"] * 290 + ["b"] * 110 + ["a"] * 102}
+    acc = sm.multiclass(y_true="y", y_pred="z").update(rows)
+    for confidence, label in ((None, "label c"), (0.95, "label b")):
+        found = page(acc.finalize(confidence=confidence)).split("<h3>Lowest recall of a label</h3>")[1]
+        assert found.startswith(f'<p class="value"><span class="of">{label}</span>')
 
 
 def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
@@ -293,8 +316,8 @@ def test_values_of_models_have_the_digits_of_their_own_intervals():
     y = 100 * rng.random(2000)
     rows = {"y": y, "good": y + rng.normal(size=2000), "bad": rng.normal(50, 90, 2000)}
     report = sm.regression(y_true="y", y_pred={"good": "good", "bad": "bad"}).update(rows).finalize(confidence=0.95)
-    card = page(report).split("<code>mae</code>")[1].split("</section>")[0]
-    found = re.findall(r"<b>\d+\.(\d+)</b><span class=\"sure\">\d+\.(\d+) to \d+\.(\d+) ", card)
+    card = page(report).split("<h3>Mean absolute error</h3>")[1].split("</section>")[0]
+    found = re.findall(r"<b>\d+\.(\d+)</b><span class=\"sure\">\d+\.(\d+) to \d+\.(\d+)<", card)
     assert [tuple(map(len, decimals)) for decimals in found] == [(3, 3, 3), (1, 1, 1)]
 
 
@@ -400,7 +423,7 @@ def test_each_label_has_a_histogram_of_scores_of_its_own_unless_there_are_many()
 
 
 def test_numbers_are_those_of_all_rows(report, text):
-    total = report.rollup("model").get("log_loss", model="old").value
+    total = report.rollup("model").get("log_loss_skill", model="old").value
     assert f"<b>{total:.6f}".rstrip("0") in text
     assert "certified" in text
 
