@@ -1,10 +1,11 @@
-"""Fill docs/metrics.md with the docstrings of the metrics."""
+"""Fill the pages of docs/metrics/ with the docstrings of the metrics."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from streammetrics import Metric
@@ -13,7 +14,9 @@ from streammetrics.metrics import declared_metrics
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
-MARK = "<!-- metrics -->"
+MARK = re.compile(r"<!-- metrics: (\w+) -->")
+LIST = "<!-- all metrics -->"
+FOLDER = Path(__file__).parent / "metrics"
 THEMES = {
     "volume": "Volume",
     "ratios": "Confusion-count metrics",
@@ -33,8 +36,10 @@ THEMES = {
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """The hook of the site: the reference in place of the mark."""
-    return markdown.replace(MARK, "\n".join(reference())) if MARK in markdown else markdown
+    """The hook of the site: the metrics of a theme in place of its mark."""
+    if page.file.src_uri == "metrics/index.md":
+        return markdown.replace(LIST, "\n".join(names()))
+    return MARK.sub(lambda mark: "\n".join(reference(mark[1])), markdown)
 
 
 def declared() -> list[Metric]:
@@ -42,15 +47,32 @@ def declared() -> list[Metric]:
     return [metric for metric in declared_metrics() if metric.__module__.startswith("streammetrics.")]
 
 
-def reference() -> Iterator[str]:
-    """The lines of the reference, by theme."""
-    by_theme: dict[str, list[Metric]] = {}
-    for metric in declared():
-        by_theme.setdefault(metric.formula.__module__.rsplit(".", 1)[-1], []).append(metric)
-    for theme in sorted(by_theme, key=list(THEMES).index):
-        yield f"## {THEMES[theme]}\n"
-        for metric in sorted(by_theme[theme], key=lambda m: m.name):
-            yield from _entry(metric)
+def themed() -> dict[str, list[Metric]]:
+    """The metrics of each theme, by name."""
+    found: dict[str, list[Metric]] = {theme: [] for theme in THEMES}
+    for metric in sorted(declared(), key=lambda m: m.name):
+        found[metric.formula.__module__.rsplit(".", 1)[-1]].append(metric)
+    return found
+
+
+def reference(theme: str) -> Iterator[str]:
+    """The lines of the reference of a theme."""
+    yield f"## {THEMES[theme]}\n"
+    for metric in themed()[theme]:
+        yield from _entry(metric)
+
+
+def names() -> Iterator[str]:
+    """The lines of a table of all metrics by theme, with links to their entries."""
+    pages = {theme: path.name for path in FOLDER.glob("*.md") for theme in MARK.findall(path.read_text("utf-8"))}
+    yield "| Theme | Metrics |\n|---|---|"
+    for theme, metrics in themed().items():
+        links = ", ".join(f"[`{metric.__name__}`]({pages[theme]}#{_anchor(metric)})" for metric in metrics)
+        yield f"| {THEMES[theme]} | {links} |"
+
+
+def _anchor(metric: Metric) -> str:
+    return "-".join((metric.name, *metric.columns))
 
 
 def _entry(metric: Metric) -> Iterator[str]:
@@ -60,7 +82,7 @@ def _entry(metric: Metric) -> Iterator[str]:
     low, high = (_number(end) for end in metric.range)
     better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "no preferred direction")
     options = ", ".join(f"{name}={value}" for name, value in metric.options.items())
-    yield f"### {metric.__name__} {{ #{'-'.join((metric.name, *metric.columns))} }}\n"
+    yield f"### {metric.__name__} {{ #{_anchor(metric)} }}\n"
     yield f"{_prose(metric)}\n"
     if formula := _formula(metric):
         yield f"    {formula}\n"
