@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -15,8 +16,8 @@ def aligned(
 ) -> list[str]:
     """Return a table as lines. Columns whose numbers are in ``left`` are left-aligned, all others right-aligned.
 
-    If lines are too wide, cells are broken at spaces, into as few lines as possible. If that is not enough, each cell
-    has a line of its own.
+    Cells can have several lines. If lines are too wide, cells are broken at spaces, into as few lines as possible. If
+    that is not enough, each cell has a line of its own.
 
     >>> print(*aligned(["metric", "note"], [["ece", "no interval: biased"]], left=[0, 1], width=20), sep="\\n")
     metric  note
@@ -33,9 +34,9 @@ def aligned(
     header = [name.replace(" - ", f"{NO_BREAK}- ") for name in header]
     rows = [[cell.replace("± ", f"±{NO_BREAK}") for cell in row] for row in rows]
     columns = list(zip(header, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
     if width is not None:
-        least = [max(len(word) for cell in column for word in cell.split(" ")) for column in columns]
+        least = [max(len(word) for cell in column for word in re.split("[ \n]", cell)) for column in columns]
         if sum(least) + len(GAP) * (len(least) - 1) > width:
             return _below_each_other(header, rows, width)
         _narrow(widths, least, columns, width)
@@ -80,6 +81,12 @@ def _below_each_other(header: Sequence[str], rows: Sequence[Sequence[str]], widt
 
 def _broken(cell: str, width: int, first: str = "", others: str = "") -> list[str]:
     """A cell as lines."""
-    if len(first + cell) <= width:
-        return [first + cell]
-    return textwrap.wrap(cell, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False) or [""]
+    lines = list[str]()
+    for line in cell.split("\n"):
+        start = others if lines else first
+        if len(start + line) <= width:
+            lines.append(start + line)
+        else:
+            wrapped = textwrap.wrap(line, width, initial_indent=start, subsequent_indent=others, break_on_hyphens=False)
+            lines += wrapped or [""]
+    return lines

@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from streammetrics.frame import KEPT, of_labels_once, told_apart
+from streammetrics.present.narrow import narrowed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
@@ -15,7 +16,6 @@ from streammetrics.text.decimals import Row, alike, bound, interval, said, typic
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
-BESIDE = 4  # groups that can be columns
 
 
 def report_tables(
@@ -78,19 +78,13 @@ def _of_segments(
     frame = frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")
     found = _by_name(frame, keys)
     table = _of_groups(found, frame, by)
-    if groups and (turned := _turned(table, len(by), width)):
-        return with_notes([turned], *_undefined(found.values()))
-    tables = table.parts(width or PIPED)
-    tables = tables[:1] if groups and width is not None else tables
-    start = sum(len(part.columns) - len(by) for part in tables)
-    notes = []
+    notes = list[str]()
     if every.height > whole.height:
         omitted = f"… and {every.height - whole.height:,} more {'groups' if groups else 'rows'}"
         notes.append(f"{omitted}. {more}" if more else omitted)
-    if left_out := list(found)[start:]:
-        what = "metrics" if len(left_out) > 1 else "metric"
-        notes.append(f"… and {len(left_out)} more {what}: {', '.join(left_out)}")
-    return with_notes(tables, *notes, *_undefined(list(found.values())[:start]))
+    tables = narrowed(table, len(by), width) if groups else table.parts(width or PIPED)
+    shown = [found[column.name] for part in tables for column in part.columns if column.name in found]
+    return with_notes(tables, *notes, *_undefined(shown or found.values()))
 
 
 def _undefined(found: Iterable[Sequence[Row]]) -> Iterator[str]:
@@ -172,14 +166,3 @@ def certified(row: Row) -> str:
     """
     shown = bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
     return f"certified {shown}" if " to " in shown else shown
-
-
-def _turned(table: Table, by: int, width: int | None) -> Table | None:
-    """The table with few groups as columns and metrics as rows, if only this fits."""
-    if len(table.rows) > BESIDE or table.fitting(width or PIPED) == len(table.columns):
-        return None
-    groups = [", ".join(cell.text for cell in row[:by]) for row in table.rows]
-    head = ", ".join(column.name for column in table.columns[:by])
-    cells = [[Cell(column.name), *(row[i] for row in table.rows)] for i, column in enumerate(table.columns) if i >= by]
-    turned = Table([Column(head, "head"), *columns(*groups, kind="number")], cells)
-    return turned if turned.fitting(width or PIPED) == len(turned.columns) else None

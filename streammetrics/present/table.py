@@ -51,11 +51,12 @@ class Table:
     def shown(self) -> Table:
         """The table without empty optional columns."""
         is_shown = [not c.optional or any(row[i].text for row in self.rows) for i, c in enumerate(self.columns)]
-        return self._of(itertools.compress(range(len(self.columns)), is_shown))
+        return self.of(itertools.compress(range(len(self.columns)), is_shown))
 
-    def fitting(self, width: int, gap: int = 2) -> int:
-        """Return how many columns fit in a line, with some characters between them."""
-        lines = [[column.name for column in self.columns], *([cell.line for cell in row] for row in self.rows)]
+    def fitting(self, width: int, gap: int = 2, in_lines: bool = True) -> int:
+        """Return how many columns fit in a line, with some characters between them, or with cells in two lines."""
+        cells = [[cell.line if in_lines else max(cell.text, cell.below, key=len) for cell in row] for row in self.rows]
+        lines = [[column.name for column in self.columns], *cells]
         sizes = (max(len(escaped(text)) for text in column) for column in zip(*lines, strict=True))
         ends = itertools.accumulate(size + gap for size in sizes)
         return sum(end - gap <= width for end in ends)
@@ -65,14 +66,14 @@ class Table:
         first = start = next((i for i, c in enumerate(self.columns) if c.kind == "number"), len(self.columns))
         made = list[Table]()
         while not made or start < len(self.columns):
-            rest = self._of([*range(first), *range(start, len(self.columns))])
+            rest = self.of([*range(first), *range(start, len(self.columns))])
             size = max(first + 1, rest.fitting(width, gap))
-            made.append(replace(rest._of(range(len(rest.columns))[:size]), notes=()))
+            made.append(replace(rest.of(range(len(rest.columns))[:size]), notes=()))
             start += size - first
         made = [made[0], *(replace(part, caption="") for part in made[1:])]
         return [*made[:-1], replace(made[-1], notes=self.notes)]
 
-    def _of(self, places: Iterable[int]) -> Table:
+    def of(self, places: Iterable[int]) -> Table:
         """The table with some of its columns."""
         kept = list(places)
         rows = [[row[i] for i in kept] for row in self.rows]

@@ -35,12 +35,15 @@ def _lines(shown: Table, width: int | None) -> Iterator[str]:
     if shown.caption:
         yield f"{escaped(shown.caption)}:\n"
     left = [i for i, column in enumerate(shown.columns) if column.kind != "number"]
-    cells = [[escaped(_in_a_line(cell)) for cell in row] for row in shown.rows]
+    in_lines = width is None or shown.fitting(width) == len(shown.columns)
+    cells = [[_lines_of(cell, in_lines) for cell in row] for row in shown.rows]
     if shown.columns:
         yield from aligned([escaped(column.name) for column in shown.columns], cells, left, width)
     for note in map(escaped, shown.notes):
         yield note if width is None else textwrap.fill(note, width, break_on_hyphens=False)
 
 
-def _in_a_line(cell: Cell) -> str:
-    return cell.line.replace(" to ", f"{NO_BREAK}to{NO_BREAK}") if cell.below else cell.text
+def _lines_of(cell: Cell, in_lines: bool) -> str:
+    if not cell.below:
+        return escaped(cell.text)
+    return escaped(cell.line) if in_lines else f"{escaped(cell.text)}\n{escaped(cell.below).replace(' ', NO_BREAK)}"

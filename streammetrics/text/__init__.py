@@ -1,6 +1,6 @@
 """Numbers, values, and names as text."""
 
-from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shown_of
+from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shortened, shown_of
 from streammetrics.text.near import did_you_mean, near, near_paths
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "near_paths",
     "noted",
     "rows",
+    "shortened",
     "shown_of",
 ]

@@ -43,6 +43,16 @@ def cell(value: object) -> str:
     return "null" if value is None else escaped(str(value)) or NO_TEXT
 
 
+def shortened(texts: Sequence[str], most: int) -> list[str]:
+    """Return texts of at most so many characters, with an ellipsis in the middle, and more if they become equal.
+
+    >>> shortened(["customer_segment_north_2026", "short"], 12)
+    ['custom…_2026', 'short']
+    """
+    made = [text if len(text) <= most else f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}" for text in texts]
+    return made if len(set(made)) == len(set(texts)) else shortened(texts, most + 1)
+
+
 def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
     """Return the name of a metric with the values of its keys.
 

@@ -54,11 +54,46 @@ def test_texts_without_spaces_are_broken_anywhere():
     assert lines[-1] == "roc_auc  0.5"
 
 
-def test_a_metric_is_shown_beside_groups_of_any_length():
-    frame = pl.DataFrame({"g": ["a b " * 20, "c"], "metric": "rows", "value": 1.0, "lower": 1.0, "upper": 1.0})
-    shown = render(frame.with_columns(note=pl.lit(None, pl.String)), ["g"], 40)
-    assert "rows" in shown.splitlines()[0]
+def groups(metrics, *names, confidence=None):
+    """A report by groups with metrics whose values differ, except for those of "same"."""
+    keys = {"g": [name for name in names for _ in metrics], "metric": [*metrics] * len(names)}
+    frame = pl.DataFrame(keys).with_columns(
+        value=pl.when(metric=pl.lit("same")).then(0.0).otherwise(pl.int_range(pl.len()) / 100)
+    )
+    limits = {"ci_lower": pl.col("value") - 0.01, "ci_upper": pl.col("value") + 0.01} if confidence else {}
+    return frame.with_columns(lower="value", upper="value", **limits, note=pl.lit(None, pl.String))
+
+
+@pytest.mark.parametrize("names", [("a b " * 20, "c"), ("x" * 100, "y" * 100)])
+def test_a_metric_is_shown_beside_groups_of_any_length(names):
+    shown = render(groups(["rows"], *names), ["g"], 40)
+    assert "rows" in shown
     assert max(map(len, shown.splitlines())) <= 40
+
+
+def test_long_keys_are_shortened_but_stay_different():
+    names = [f"{'long_' * 20}{letter}" for letter in "abcdef"]
+    header, _, *lines = render(groups(["roc_auc", "log_loss", "recall"], *names), ["g"], 80).splitlines()
+    assert header.split() == ["g", "roc_auc", "log_loss", "recall"]
+    assert len({line.split()[0] for line in lines}) == 6
+    assert all("…" in line.split()[0] for line in lines)
+
+
+def test_what_says_least_yields_to_other_metrics():
+    metrics = ["same", "average_precision", "pr_auc", *(f"metric_{i}" for i in range(9))]
+    shown = render(groups(metrics, *"abcdef"), ["g"], 60).splitlines()
+    assert shown[0].split() == ["g", "average_precision", "metric_0", "metric_1", "metric_2", "metric_3"]
+    assert "The same in all groups: same 0." in shown
+    assert shown[-1].endswith("pr_auc")
+
+
+def test_intervals_are_below_values_if_more_metrics_then_fit():
+    frame = groups([f"metric_{i}" for i in range(5)], *"abcdef", confidence=0.95)
+    wide, narrow = (render(frame, ["g"], width).splitlines() for width in (200, 80))
+    assert wide[2].split("  ")[1].strip() == "0.000 (-0.010 to 0.010)"
+    assert narrow[0].split() == ["g", "metric_0", "metric_1", "metric_2", "metric_3"]
+    assert narrow[2].split()[:2] == ["a", "0.000"]
+    assert narrow[3].split("  ")[-1] == "0.020 to 0.040"
 
 
 @pytest.mark.parametrize(

@@ -250,9 +250,14 @@ def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
     ]
     assert [line.split()[0] for line in lines[2:5]] == ["rows", "dropped", "roc_auc"]
     assert "more metrics" not in " ".join(lines)
-    narrow = render(frame, ["g", "day", "model"], width=90).splitlines()
+    below = render(frame, ["g", "day", "model"], width=90).splitlines()
+    assert below[0].split("  ")[0] == "g, day, model"
+    assert " to " not in below[4]
+    assert below[5].count(" to ") == 4
+    narrow = render(frame, ["g", "day", "model"], width=60).splitlines()
     assert narrow[0].split()[:4] == ["g", "day", "model", "rows"]
-    assert all(len(line) <= 90 for line in narrow)
+    assert max(map(len, below)) <= 90
+    assert max(map(len, narrow)) <= 60
 
 
 def test_long_and_wide_reports_are_cut_with_a_count():
