@@ -1,9 +1,9 @@
-"""Checks of a metric: its names, range, preferred direction, bounds, and interval."""
+"""Checks of metrics: their names, range, preferred direction, bounds, and interval."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from math import inf
@@ -26,8 +26,8 @@ from streammetrics.testing.rankings import all_rankings, random_bins, table_of
 from streammetrics.testing.rows import MakeRows, rows_of, task_of
 
 SIZES = (0, 1, 2, 3, 10, 200)
-SEEDS = 5
-HISTOGRAMS = 25
+SEEDS = 3
+HISTOGRAMS = 10
 COARSE, FINE = 8, 100_000  # capacities of a histogram
 CONFIDENCE = 0.9
 
@@ -36,9 +36,9 @@ Improve = Callable[[pl.DataFrame], pl.DataFrame]
 
 @dataclass(frozen=True)
 class Case:
-    """A metric, a statistic that has its columns, and rows for that."""
+    """Metrics, a statistic that has their columns, and rows for that."""
 
-    metric: Metric
+    metrics: Sequence[Metric]
     statistic: Statistic
     make_rows: MakeRows | None
     improve: Improve | None
@@ -52,19 +52,31 @@ class Case:
         """Return this many rows."""
         return (self.make_rows or rows_of(self.acc))(size, np.random.default_rng(seed))
 
-    def estimates(self, data: pl.DataFrame, statistic: Statistic | None = None, **options: Any) -> list[Estimate]:
-        """Return the metric of rows, for each label and threshold."""
+    def estimates(
+        self, data: pl.DataFrame, statistic: Statistic | None = None, **options: Any
+    ) -> list[tuple[Metric, Estimate]]:
+        """Return each metric of rows, with its estimates for each label and threshold."""
         acc = self.acc if statistic is None else task_of(statistic)
-        frame = acc.empty().update(data).finalize([self.metric], **options).frame
-        names = [field.name for field in fields(Estimate)]
-        return [Estimate(**row) for row in frame.select(c for c in names if c in frame.columns).iter_rows(named=True)]
+        frame = acc.empty().update(data).finalize(self.metrics, **options).frame
+        names, named = [field.name for field in fields(Estimate)], {str(metric): metric for metric in self.metrics}
+        return [
+            (named[row["metric"]], Estimate(**{name: row[name] for name in names if name in row}))
+            for row in frame.iter_rows(named=True)
+        ]
 
 
 def of_metric(
     metric: Metric, statistic: Statistic | None, rows: MakeRows | None, improve: Improve | None
 ) -> Iterator[Check]:
     """Return the checks of a metric."""
-    case = Case(metric, statistic or statistic_of(metric), rows, improve)
+    return of_metrics([metric], statistic or statistic_of(metric), rows, improve)
+
+
+def of_metrics(
+    metrics: Sequence[Metric], statistic: Statistic, rows: MakeRows | None = None, improve: Improve | None = None
+) -> Iterator[Check]:
+    """Return the checks of metrics of the same statistic, which share its states."""
+    case = Case(metrics, statistic, rows, improve)
     yield from (Check(law.__name__.replace("_", " "), partial(law, case)) for law in LAWS)
 
 
@@ -79,51 +91,52 @@ def statistic_of(metric: Metric) -> Statistic:
 
 def it_is_found_by_its_names(case: Case) -> None:
     """By name, by alias, and after pickling. It has a docstring."""
-    metric = case.metric
-    for name in (metric.name, *metric.aliases):
-        found = find_metric(name, {*metric.columns, "label"})
-        require(found.columns == metric.columns, f"{name!r} is another metric")
-    require(pickle.loads(pickle.dumps(metric)) == metric, "a pickled metric is loaded as another one")
-    require(bool(metric.summary), "it has no docstring")
-    require(metric.range[0] < metric.range[1], f"its range is empty: {metric.range}")
+    for metric in case.metrics:
+        for name in (metric.name, *metric.aliases):
+            found = find_metric(name, {*metric.columns, "label"})
+            require(found.columns == metric.columns, f"{name!r} is another metric")
+        require(pickle.loads(pickle.dumps(metric)) == metric, f"a pickled {metric} is loaded as another metric")
+        require(bool(metric.summary), f"{metric} has no docstring")
+        require(metric.range[0] < metric.range[1], f"the range of {metric} is empty: {metric.range}")
 
 
 def values_lie_within_bounds_and_range(case: Case) -> None:
     """Also for no rows and for few rows: a value is null or a number, and 0/0 is null."""
-    low, high = case.metric.range
     for size in SIZES:
-        for found in case.estimates(case.rows(size)):
+        for metric, found in case.estimates(case.rows(size)):
             value, lower, upper = found.value, found.lower, found.upper
             if value is None or lower is None or upper is None:
-                require(value is lower is upper, f"of {size} rows: {found}")
+                require(value is lower is upper, f"{metric} of {size} rows: {found}")
                 continue
-            require(lower <= value <= upper, f"the value is not within its bounds, of {size} rows: {found}")
+            require(lower <= value <= upper, f"{metric} of {size} rows is not within its bounds: {found}")
+            low, high = metric.range
             within = low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
-            require(within, f"{value} is not within ({low}, {high}), of {size} rows")
+            require(within, f"{metric} of {size} rows is {value}, not within ({low}, {high})")
 
 
 def without_rows_a_mean_is_null(case: Case) -> None:
     """Only counts and sums are 0 without rows."""
     data = case.rows(200)
-    once, twice, none = (case.estimates(rows) for rows in (data, pl.concat([data, data]), data[:0]))
-    grows = all(a.value is not None and _near(2 * a.value, b.value) for a, b in zip(once, twice, strict=True))
-    for found in none:
-        require(found.value is None or grows, f"got {found.value} without rows instead of null for 0/0")
+    once, twice = (case.estimates(rows) for rows in (data, pl.concat([data, data])))
+    means = {metric for (metric, a), (_, b) in zip(once, twice, strict=True) if not _is_double(a.value, b.value)}
+    for metric, found in case.estimates(data[:0]):
+        said = f"{metric} is {found.value} without rows instead of null for 0/0"
+        require(found.value is None or metric not in means, said)
 
 
 def the_better_end_is_the_better_one(case: Case) -> None:
-    """Perfect predictions have at least as good a value as others, and a better one than some."""
+    """Perfect predictions have at least as good a value as others."""
     improve = case.improve or _right(case.acc.roles)
-    if case.metric.better is None or improve is None:
+    if improve is None:
         return
-    sign = 1 if case.metric.better == "high" else -1
     for seed in range(SEEDS):
         data = case.rows(200, seed)
-        for best, other in zip(case.estimates(improve(data)), case.estimates(data), strict=True):
-            if best.value is not None and other.value is not None:
-                change = sign * (best.value - other.value)
-                said = f"better={case.metric.better!r}, but {best.value} if perfect, {other.value} if not"
-                require(change >= -SUM_ROUNDING * max(1.0, abs(best.value)), said)
+        perfect, plain = case.estimates(improve(data)), case.estimates(data)
+        for (metric, best), (_, other) in zip(perfect, plain, strict=True):
+            if metric.better is not None and best.value is not None and other.value is not None:
+                change = (1 if metric.better == "high" else -1) * (best.value - other.value)
+                said = f"{metric} has better={metric.better!r}, but is {best.value} if perfect, {other.value} if not"
+                require(change >= -SUM_ROUNDING * max(1.0, min(abs(best.value), abs(other.value))), said)
 
 
 def bounds_hold_whatever_bins_hide(case: Case) -> None:
@@ -132,22 +145,24 @@ def bounds_hold_whatever_bins_hide(case: Case) -> None:
         coarse, fine = (replace(case.statistic, capacity=capacity) for capacity in (COARSE, FINE))  # type: ignore[call-arg]
         for seed in range(SEEDS):
             data = case.rows(200, seed)
-            for found, truth in zip(case.estimates(data, coarse), case.estimates(data, fine), strict=True):
-                _require_held(truth.value, found.lower, found.upper)
-    if {"neg", "pos"} == {*case.metric.columns}:
-        for seed in range(HISTOGRAMS):
-            _require_all_orders_held(case.metric, seed)
+            for (metric, found), (_, truth) in zip(
+                case.estimates(data, coarse), case.estimates(data, fine), strict=True
+            ):
+                _require_held(metric, truth.value, found.lower, found.upper)
+    rankings = [metric for metric in case.metrics if {*metric.columns} == {"neg", "pos"}]
+    for seed in range(HISTOGRAMS if rankings else 0):
+        _require_all_orders_held(rankings, seed)
 
 
 def it_has_an_interval_or_says_why_not(case: Case) -> None:
     """With a confidence level, each value has an interval within the range of the metric, or a note."""
-    low, high = case.metric.range
-    for found in case.estimates(case.rows(200), confidence=CONFIDENCE):
-        lower, upper = found.ci_lower, found.ci_upper
+    for metric, found in case.estimates(case.rows(200), confidence=CONFIDENCE):
+        (low, high), lower, upper = metric.range, found.ci_lower, found.ci_upper
         if lower is None or upper is None:
-            require(found.value is None or bool(found.note), "it has neither an interval nor a note with the reason")
+            require(found.value is None or bool(found.note), f"{metric} has neither an interval nor a note")
         else:
-            require(low <= lower <= upper <= high, f"the interval ({lower}, {upper}) is not within ({low}, {high})")
+            within = low <= lower <= upper <= high
+            require(within, f"the interval of {metric}, ({lower}, {upper}), is not within ({low}, {high})")
 
 
 LAWS: tuple[Callable[[Case], None], ...] = (
@@ -170,24 +185,24 @@ def promised(metric: Metric, bins: pl.DataFrame, weighted: bool = False) -> tupl
     return (None, None) if None in values else (min(values), max(values))
 
 
-def _require_all_orders_held(metric: Metric, seed: int) -> None:
+def _require_all_orders_held(metrics: Sequence[Metric], seed: int) -> None:
     bins = random_bins(seed)
-    lower, upper = promised(metric, table_of(bins))
-    truth = all_rankings(bins).group_by("ranking").agg(value=metric.expression())["value"]
-    for value in (truth.min(), truth.max()):
-        _require_held(value, lower, upper)  # type: ignore[arg-type]
+    truth = all_rankings(bins).group_by("ranking").agg(metric.expression().alias(str(metric)) for metric in metrics)
+    for metric in metrics:
+        for value in (truth[str(metric)].min(), truth[str(metric)].max()):
+            _require_held(metric, value, *promised(metric, table_of(bins)))  # type: ignore[arg-type]
 
 
-def _require_held(value: float | None, lower: float | None, upper: float | None) -> None:
+def _require_held(metric: Metric, value: float | None, lower: float | None, upper: float | None) -> None:
     if value is not None:
-        require(lower is not None and upper is not None, f"{value} is possible, but the metric is null")
+        require(lower is not None and upper is not None, f"{metric} can be {value}, but is null")
         slack = SUM_ROUNDING * max(1.0, abs(value)) if abs(value) < inf else 0.0
         held = (lower or 0.0) - slack <= value <= (upper or 0.0) + slack
-        require(held, f"{value} is possible, but not within ({lower}, {upper})")
+        require(held, f"{metric} can be {value}, but its bounds are ({lower}, {upper})")
 
 
-def _near(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= SUM_ROUNDING * max(1.0, abs(one))
+def _is_double(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(2 * one - other) <= SUM_ROUNDING * max(1.0, abs(2 * one))
 
 
 def _right(roles: Roles) -> Improve | None:

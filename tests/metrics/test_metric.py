@@ -8,7 +8,8 @@ import streammetrics as sm
 from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_loss, precision
 from streammetrics.metrics.metric import parse_metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.testing import check
+from streammetrics.testing.check import run_all
+from streammetrics.testing.metrics import of_metrics, statistic_of
 
 CANONICAL = (
     "rows accuracy balanced_accuracy precision recall specificity fpr fnr npv f1 fbeta mcc kappa youden_j roc_auc "
@@ -31,10 +32,13 @@ def test_known_by_its_usual_names(report, name):
     assert report[name].value is not None
 
 
-@pytest.mark.parametrize("metric", declared_metrics(), ids=str)
-def test_laws(metric):
-    assert ">>>" in metric.__doc__
-    check(metric)
+def test_laws():
+    together = {}
+    for metric in declared_metrics():
+        assert ">>>" in metric.__doc__, metric
+        together.setdefault(statistic_of(metric), []).append(metric)
+    for statistic, metrics in together.items():
+        run_all(of_metrics(metrics, statistic))
 
 
 def test_called_with_numbers_arrays_expressions_or_options():
