@@ -20,6 +20,10 @@ OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "p
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 
 
+VOLUME = ("rows", "dropped", "dropped_rate")
+"""Metrics of the numbers of rows, which do not depend on predictions or labels."""
+
+
 def hidden(name: str) -> str:
     """Return the name of a column that no group column can have, since theirs have no null character.
 

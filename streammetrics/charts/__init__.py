@@ -5,10 +5,11 @@ Each function takes a report, or several as `Together`, and returns a `Picture`.
 """
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec
+from streammetrics.charts.forest import forest
 from streammetrics.charts.groups import caterpillar, segments
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
-from streammetrics.charts.plot import Plot
+from streammetrics.charts.plot import ComparisonPlot, Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
 from streammetrics.charts.svg import as_svg, described, for_page, scripts
@@ -18,6 +19,7 @@ from streammetrics.charts.windows import each_over_time, over_time, window_of
 
 __all__ = [
     "Axis",
+    "ComparisonPlot",
     "Layer",
     "Picture",
     "Plot",
@@ -33,6 +35,7 @@ __all__ = [
     "error_cdf",
     "errors",
     "for_page",
+    "forest",
     "gain",
     "lift",
     "over_time",

@@ -86,7 +86,7 @@ class Picture:
     """A chart.
 
     ``subtitle`` has the main facts, ``caption`` explains the marks. ``series`` names the colors, dashes, and shapes,
-    ``legend`` is their title. ``below`` is a chart along the same x.
+    ``legend`` is their title, ``grey`` the last of them if it has no color. ``below`` is a chart along the same x.
     """
 
     title: str
@@ -97,6 +97,7 @@ class Picture:
     legend: str = ""
     subtitle: str = ""
     caption: str = ""
+    grey: str = ""
     below: Picture | None = field(default=None, repr=False)
 
     @property

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, groups, matrix, ranking, reliability, windows
+from streammetrics.charts import error_curves, forest, groups, matrix, ranking, reliability, windows
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
+from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
 from streammetrics.metrics import Metric
+from streammetrics.reading.differences import Differences
 
 if TYPE_CHECKING:
     import altair as alt
@@ -117,3 +119,26 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"Plot: {', '.join(name for name in vars(Plot) if not name.startswith('_'))}"
+
+
+class ComparisonPlot(Plot):
+    """Charts of a comparison, such as ``comparison.plot.forest()``: those of `Plot`, with both sides, and differences.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
+    >>> acc = acc.update({"y": [1, 0, 1, 0], "p": [0.8, 0.3, 0.2, 0.1], "q": [0.8, 0.3, 0.4, 0.5]})
+    >>> sm.compare(acc, models=("old", "new")).plot.forest().title.text  # doctest: +SKIP
+    'new compared with old'
+    """
+
+    def __init__(self, found: Differences) -> None:
+        super().__init__(Together(dict(zip(found.names, (found.a, found.b), strict=True))))
+        self._differences = found
+
+    def forest(self, metric: str | Metric | None = None) -> Chart:
+        """Differences with their intervals, grey if they are not significant.
+
+        Args:
+            metric: Metric to show in each group. Defaults to all metrics of all rows, in units of their intervals.
+        """
+        return as_altair(forest.forest(self._differences, metric))

@@ -85,7 +85,7 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
     height = width * 3 // 4
     if picture.y.names:
         names = len(picture.y.names)
-        row = max(ROW, BESIDE * (len(picture.series) + 1)) if len(picture.series) > 1 else ROW
+        row = max(ROW, BESIDE * (len(picture.series) + 1)) if _share_names(picture) else ROW
         cell = max(ROOMY if names <= TALL else min(BOX, width / names), width // 2 // names) if picture.x.names else row
         height = max(round(names * cell), 4 * ROW)
     place = {"x": _position("x", picture.x, width, explore), "y": _position("y", picture.y, width, explore)}
@@ -106,10 +106,13 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], width: int, 
     data = {"data": {"values": _values(picture, layer)}}
     if layer.kind == "reference":
         dotted = {"strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round", "clip": True}
+        if picture.y.names:  # across all of them
+            return [{**data, "mark": {"type": "rule", "color": colours["guide"], **dotted}, "encoding": {"y": None}}]
         return [{**data, "mark": {"type": "line", "color": colours["guide"], **dotted}, "encoding": ORDER}]
     if layer.kind == "cell":
         return [{**data, **mark} for mark in _cells(picture, colours, width)]
-    colour = _by_series(picture, "color", [colours[f"c{i}"] for i in range(len(COLOURS))])
+    own = [colours["guide" if name == picture.grey else f"c{i}"] for i, name in enumerate(picture.series or ("",))]
+    colour = _by_series(picture, "color", own)
     apart = _apart(picture)
     if layer.kind == "band":
         mark: Spec = {"type": "line", "filled": True, "strokeWidth": 0, "clip": True}
@@ -286,10 +289,18 @@ def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
 
 def _apart(picture: Picture) -> Spec:
     """An encoding that puts several series at the same name below each other."""
-    if not picture.y.names or picture.x.names or len(picture.series) < 2:
+    if not _share_names(picture):
         return {}
     scale = {"domain": list(picture.series), "paddingOuter": 0.5}
     return {"yOffset": {"field": "series", "type": "nominal", "sort": None, "scale": scale}}
+
+
+def _share_names(picture: Picture) -> bool:
+    """Whether several series have marks at the same name, other than if the series is a property of the name."""
+    if not picture.y.names or picture.x.names or len(picture.series) < 2:
+        return False
+    dots = [layer.frame for layer in picture.layers if layer.kind == "dot"]
+    return any(frame.n_unique(["y", "series"]) > frame["y"].n_unique() for frame in dots)
 
 
 def _has_lines(picture: Picture) -> bool:

@@ -15,6 +15,7 @@ from streammetrics.cli.output import FINDINGS, show, width, write
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.findings.table import findings_table
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.differences import differences_table
 from streammetrics.present.drift import drift_table, measures_table
@@ -157,12 +158,11 @@ def compare_command(
         found.save_html(html)
     more = "Choose them with --metric, or read all of them with --format csv."
     if form == "markdown":
-        tables = with_notes(
-            [differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame), found.note or ""
-        )
+        tables = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
     else:
-        tables = comparison_tables(found, width(), more)
-    write(found.frame, tables, form, output)
+        tables = comparison_tables(found, width(), more, noted=False)
+    begin = [findings_table(found.findings(), FINDINGS)] if form in ("table", "markdown") else []
+    write(found.frame, [*begin, *tables], form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -205,10 +205,11 @@ def require_no_page(html: Path | None, threshold: float | None) -> None:
 
 
 def names(a: Path, b: Path) -> tuple[str, str]:
-    """Return different names of two files: their paths if the names are equal."""
+    """Return different names of two files, without their suffix: their paths if the names are equal."""
+    one, other = (path.name.removesuffix(".state") for path in (a, b))
     if a == b:
-        return a.name, f"{b.name} again"
-    return (a.name, b.name) if a.name != b.name else (str(a), str(b))
+        return one, f"{other} again"
+    return (one, other) if one != other else (str(a), str(b))
 
 
 def report_of(

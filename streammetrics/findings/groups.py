@@ -8,14 +8,14 @@ import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
-from streammetrics.frame import METRIC, OF_LABELS
+from streammetrics.frame import METRIC, OF_LABELS, VOLUME
 from streammetrics.rows.roles import MODEL
 from streammetrics.slices.slices import slices
 from streammetrics.text import escaped, rows
 from streammetrics.text.decimals import alike
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one
-OF_ROWS = ("rows", "dropped", "dropped_rate", *OF_LABELS)  # metrics that are equal for all models
+OF_ROWS = (*VOLUME, *OF_LABELS)  # metrics that are equal for all models
 LARGE = 0.05  # difference, as a share of the distance of the other rows from the best value
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
 from streammetrics import charts
 from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.findings.sides import findings_of_sides
+from streammetrics.frame import VOLUME
 from streammetrics.html import pictures
-from streammetrics.html.cards import VOLUME
-from streammetrics.html.differences import sides
 from streammetrics.html.evaluated import rows_of, weight_of
+from streammetrics.html.findings import findings_list
+from streammetrics.metrics.words import words
 from streammetrics.present.differences import differences_table
 from streammetrics.present.drift import measures_table
 from streammetrics.present.estimates import only_threshold
@@ -20,10 +23,10 @@ from streammetrics.present.html import filtered, scrolled
 from streammetrics.present.page import Section, lead, page_of
 from streammetrics.reading.differences import Differences
 from streammetrics.reading.readings import Readings
-from streammetrics.rows.roles import MODEL
 from streammetrics.text.markup import markup
 
 GROUPS = 1000  # rows of the tables of groups
+LONG, LETTERS = 20, ("a", "b")  # characters of a name in tables and charts, and what stands for longer ones
 ROLLING = "the period before each window"
 MEASURES = {
     "psi": "population stability index. Below 0.1 counts as stable, above 0.25 as shifted.",
@@ -56,8 +59,12 @@ def comparison_page(
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
     comparison = replace(comparison, names=(names[0], names[1]))
     total = comparison.total
+    found = findings_list(findings_of_sides(comparison)) if _is_whole(moved) else ""
     sizes = _size(comparison.a, total.a) if _is_whole(moved) else ROLLING, _size(comparison.b, total.b)
-    sections = _sections(comparison, names, interactive, moved)
+    if max(map(len, names)) > LONG:
+        comparison = replace(comparison, names=LETTERS)
+        names = (f"a: {names[0]}", f"b: {names[1]}")
+    sections = [Section("findings", "What stands out", found), *_sections(comparison, interactive, moved)]
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
 
 
@@ -74,20 +81,18 @@ def _size(report: Readings, total: Readings) -> str:
 
 
 def _sections(
-    comparison: Differences,
-    names: tuple[str, str],
-    interactive: bool,
-    moved: tuple[pl.DataFrame | None, pl.DataFrame] | None,
+    comparison: Differences, interactive: bool, moved: tuple[pl.DataFrame | None, pl.DataFrame] | None
 ) -> Iterator[Section]:
     total, whole = comparison.total, _is_whole(moved)
     if whole:
-        yield Section("differences", "Differences", _differences(total, names))
+        drawn = pictures.figures("forest", _forests(comparison), interactive)
+        yield Section("differences", "Differences", drawn + _differences(total))
     if moved is not None:
         yield Section("drift", "Drift of distributions", _drift(*moved, comparison.b.by))
-    yield Section("groups", "Groups", _groups(comparison, total, names))
+    yield Section("groups", "Groups", _groups(comparison, total))
     if whole and comparison.a.by == comparison.b.by:
         sides = (side.with_confidence(total.confidence) if total.confidence else side for side in (total.a, total.b))
-        both = charts.Together(dict(zip(names, sides, strict=True)))
+        both = charts.Together(dict(zip(total.names, sides, strict=True)))
         for identity, heading, makers in (
             ("curves", "Curves", pictures.curves(both)),
             ("calibration", "Calibration", pictures.calibration(both)),
@@ -95,38 +100,39 @@ def _sections(
             yield Section(identity, heading, pictures.figures(identity, makers, interactive))
 
 
-def _differences(total: Differences, names: tuple[str, str]) -> str:
-    """The differences of all rows together, and the metrics that are better on each side, of each model."""
-    frame, (a, b) = total.frame, names
-    if total.b.by:
-        parts = frame.partition_by(total.b.by, maintain_order=True)
-        found = [f"Model {markup(str(own[MODEL][0]))}: {sides(own.drop(MODEL), names)}" for own in parts]
-    else:
-        found = [sides(frame, names)]
+def _forests(comparison: Differences) -> Iterator[pictures.Maker]:
+    """Differences of all metrics, and of the primary one in each group."""
+    yield partial(charts.forest, comparison)
+    if comparison.primary is not None and comparison.b.by:
+        yield partial(charts.forest, comparison, comparison.primary)
+
+
+def _differences(total: Differences) -> str:
+    """The differences of all rows together, of each model."""
+    frame, (a, b) = total.frame, total.names
     by_interval = f"significant at {(total.confidence or 0) * 100:g}%, bounds included"
     level = by_interval if total.confidence else "proven by the certified bounds"
     undirected = [m.name for m in total.b.metrics if m.better is None and m.name not in VOLUME]
     unjudged = [name for name in undirected if name in frame["metric"]]
-    judged = f"“Better” means {level}" + (f". {UNJUDGED}: {markup(', '.join(unjudged))}" if unjudged else "")
-    said = "".join(f"<p>{sentence}.</p>" for sentence in (*found, judged))
-    note = "".join(f"<p>{markup(sentence)}</p>" for sentence in (*only_threshold(frame), total.note) if sentence)
-    return said + note + filtered(differences_table(frame, names, caption=f"Differences of {b} from {a}"), "metrics")
+    judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
+    said = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
+    return said + filtered(differences_table(frame, total.names, caption=f"Differences of {b} from {a}"), "metrics")
 
 
-def _groups(comparison: Differences, total: Differences, names: tuple[str, str]) -> str:
-    """The differences of the first metric in each group, those with a better side first."""
-    by = tuple(comparison.b.by)
-    metric = pictures.headline(total.b)
+def _groups(comparison: Differences, total: Differences) -> str:
+    """The differences of the primary metric in each group, those with a better side first."""
+    by, metric = tuple(comparison.b.by), comparison.primary
     if total.b.by == comparison.b.by or metric is None:
         return ""
     frame = comparison.frame.filter(metric=metric.name)
     size = pl.col("difference").abs()
-    decided = pl.col("better").is_in(names)
+    decided = pl.col("better").is_in(comparison.names)
     frame = frame.sort(decided, size, descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     caption = f"Differences of {metric.name} in each group"
-    made = differences_table(frame.head(GROUPS), names, by, caption, of_one_metric=True)
-    return f"<p>{markup(metric.name)} by group, significant differences first.{cut}</p>{filtered(made, 'groups')}"
+    made = differences_table(frame.head(GROUPS), comparison.names, by, caption, of_one_metric=True)
+    said = f"{words(metric)} by group, significant differences first.{cut}"
+    return f"<p>{markup(said)}</p>{filtered(made, 'groups')}"
 
 
 def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> str:

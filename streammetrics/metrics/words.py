@@ -31,6 +31,8 @@ NAMES = {
     "mad": "Median absolute deviation of errors",
 }
 
+PROPER = ("Matthews", "Cohen's", "Youden's", "Brier", "Gini", "Jaccard", "Poisson", "Tweedie")  # first words
+
 BEST = {"bias": 0, "median_error": 0, "calibration_in_the_large": 0, "calibration_ratio": 1}  # between worse values
 
 
@@ -45,6 +47,18 @@ def words(metric: Metric) -> str:
     options = metric.name.removeprefix(name)
     said = NAMES.get(name) or name.replace("_", " ").capitalize()
     return f"{said} {options}" if options else said
+
+
+def in_a_sentence(metric: Metric) -> str:
+    """The name of a metric in words within a sentence.
+
+    >>> from streammetrics.metrics import brier_score, log_loss, roc_auc
+    >>> in_a_sentence(log_loss), in_a_sentence(roc_auc), in_a_sentence(brier_score)
+    ('log loss', 'ROC AUC', 'Brier score')
+    """
+    said = words(metric)
+    is_a_name = not said[1:2].islower() or said.startswith(PROPER)
+    return said if is_a_name else said[0].lower() + said[1:]
 
 
 def better(metric: Metric) -> str:

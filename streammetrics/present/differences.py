@@ -9,11 +9,13 @@ import polars as pl
 
 from streammetrics.frame import told_apart
 from streammetrics.present.estimates import ESTIMATE, estimate
-from streammetrics.present.table import Cell, Table, columns, key_cell
+from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.differences import AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED
 from streammetrics.text import rows
-from streammetrics.text.decimals import Row, compared
+from streammetrics.text.decimals import Row, amount, compared
 
+LONG = 15  # characters of a header that names the difference by both sides
+SIZES = ("rows", "dropped")  # metrics that are not compared, but told
 IN_PARENTHESES = (
     "In parentheses: the side that is ahead on these rows, not significantly or without a confidence interval."
 )
@@ -24,40 +26,61 @@ def differences_table(
 ) -> Table:
     """Return the frame of a comparison as a table: one row per group and metric, with the names of both sides.
 
-    Group columns come first. If all rows are ``of_one_metric``, its name is omitted.
+    Group columns come first. If all rows are ``of_one_metric``, its name is omitted. Numbers of rows are only in
+    `sizes`, unless there is nothing else.
     """
-    metric = [] if of_one_metric else ["metric"]
+    judged = frame.filter(~pl.col("metric").is_in(SIZES))
+    frame = frame if judged.is_empty() else judged
+    metric, header = [] if of_one_metric else ["metric"], "{1} - {0}".format(*names)
     keys = [c for c in told_apart(frame) if c not in by]
     named = [
         *columns(*by[:1], kind="head" if of_one_metric else "text"),
         *columns(*by[1:]),
         *columns(*metric, kind="head"),
         *columns(*keys),
+        Column("better", optional=True),
         *columns(*names, kind="number"),
-        *(replace(ESTIMATE[0], name="{1} - {0}".format(*names)), *ESTIMATE[1:]),
-        *columns("better", "note", optional=True),
+        *(replace(ESTIMATE[0], name=header if len(header) <= LONG else "difference"), *ESTIMATE[1:]),
+        Column("note", optional=True),
     ]
-    cells = []
-    for row in rows(frame):
+    cells, verdicts = [], [_verdict(row, names) for row in rows(frame)]
+    for row, (better, note) in zip(rows(frame), verdicts, strict=True):
         a, b, difference = compared(row)
         cells.append(
             [
                 *(key_cell(row[k]) for k in by),
                 *(Cell(row[c]) for c in metric),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(a, row["a"]), Cell(b, row["b"]), *estimate({**row, "value": row["difference"]}, difference)),
-                *_verdict(row, names),
+                *(Cell(better), Cell(a, row["a"]), Cell(b, row["b"])),
+                *(*estimate({**row, "value": row["difference"]}, difference), Cell(note)),
             ]
         )
-    notes = [IN_PARENTHESES] if any(row[-2].text.startswith("(") for row in cells) else []
-    return Table(named, cells, caption, notes)
+    is_ahead = any(better.startswith("(") for better, _ in verdicts)
+    return Table(named, cells, caption, [IN_PARENTHESES] if is_ahead else [])
 
 
-def _verdict(row: Row, names: Sequence[str]) -> tuple[Cell, Cell]:
-    """The better side, in parentheses if it is only ahead, and the note on other rows."""
+def _verdict(row: Row, names: Sequence[str]) -> tuple[str, str]:
+    """The better side, in parentheses if it is only ahead, or the best value, and the note on other rows."""
     note = row.get("note") or ""
     ahead = next((n for n in names if note in (f"{n} {why}" for why in (AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED))), None)
-    return (Cell(row["better"] or ""), Cell(note)) if ahead is None else (Cell(f"({ahead})"), Cell(""))
+    if ahead is not None:
+        return f"({ahead})", ""
+    return (note.removesuffix(" is better"), "") if note.startswith("nearer ") else (row["better"] or "", note)
+
+
+def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return a sentence on the rows of both sides, and one on dropped rows if there are any.
+
+    >>> frame = pl.DataFrame({"metric": ["rows", "dropped"], "a": [200.0, 0.0], "b": [200.0, 4.0]})
+    >>> sizes(frame, ("old", "new"))
+    ['Rows: 200 on both sides.', 'Dropped: old 0, new 4.']
+    """
+    said = []
+    for metric in SIZES:
+        for a, b in frame.filter(metric=metric).select("a", "b").drop_nulls().unique(maintain_order=True).rows()[:1]:
+            numbers = f"{amount(a)} on both sides" if a == b else f"{names[0]} {amount(a)}, {names[1]} {amount(b)}"
+            said += [f"{metric.capitalize()}: {numbers}."] if a or b or metric == "rows" else []
+    return said
 
 
 def decided(frame: pl.DataFrame, names: Sequence[str], by: Sequence[str], most: int) -> tuple[pl.DataFrame, int]:

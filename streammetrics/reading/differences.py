@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, keys_of
+from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, VOLUME, A, B, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better
@@ -257,11 +257,39 @@ class Differences:
     @cached_property
     def total(self) -> Self:
         """The comparison of all groups together. Models stay separate."""
-        a, b, same_rows = self.a.rollup(), self.b.rollup(), self.same_rows
+        return self.rollup()
+
+    def rollup(self, *columns: str) -> Self:
+        """Return the comparison by fewer group columns, as if the rows had been grouped by these only.
+
+        Models stay separate.
+
+        Raises:
+            ReportError: If a column is not a group column.
+
+        >>> import streammetrics as sm
+        >>> rows = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
+        >>> acc = sm.binary(y_true="y", y_score="p", by="country").update(rows)
+        >>> sm.compare(acc, acc, metrics="rows").rollup().frame["a"].to_list()
+        [3.0]
+        """
+        a, b = self.a.rollup(*(c for c in columns if c in self.a.by)), self.b.rollup(*columns)
+        same_rows = self.same_rows
         if same_rows is not None:
-            pairs = roll_up(for_reports(same_rows.pairs), [])
-            same_rows = replace(same_rows, a=a.state, b=b.state, pairs=pairs)
+            pairs = roll_up(for_reports(same_rows.pairs), columns)
+            one, other = (select(report.state, pairs.keys) if columns else report.state for report in (a, b))
+            same_rows = replace(same_rows, a=one, b=other, pairs=pairs)
         return replace(self, a=a, b=b, same_rows=same_rows)
+
+    @cached_property
+    def primary(self) -> Metric | None:
+        """The metric by which one side is called better: the first with a preferred direction, and one value."""
+        for metric in self._metrics:
+            if metric.better is not None and metric.name not in VOLUME:
+                own = self.total.frame.filter(metric=metric.name).drop_nulls("difference")
+                if own.height and own.height == (own.n_unique(self.total.b.by) if self.total.b.by else 1):
+                    return metric
+        return None
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.present.differences import decided, differences_table
+from streammetrics.present.differences import decided, differences_table, sizes
 from streammetrics.present.estimates import only_threshold, with_notes
 from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text
@@ -20,13 +20,14 @@ LETTERS = ("a", "b")
 METRICS_OF_A_GROUP = 5  # maximum number of metrics in the table of each group
 
 
-def comparison_tables(found: Differences, width: int | None, more: str) -> list[Table]:
+def comparison_tables(found: Differences, width: int | None, more: str, noted: bool = True) -> list[Table]:
     """Return a comparison as tables. For many metrics by group: all for the total, and the first for each group.
 
     The names of both sides are headers. If they are long, or double the lines, the headers are a and b, and a note
-    explains them. ``more`` is advice on the other metrics of each group.
+    explains them. ``more`` is advice on the other metrics of each group. With ``noted``, the last note is that of the
+    comparison.
     """
-    note = [found.note] if found.note else []
+    note = [found.note] if noted and found.note else []
     sides = ["a is {}, b is {}.".format(*found.names)] if found.names != LETTERS else []
     named = with_notes(_tables(found, more, found.names), *note)
     lettered = with_notes(_tables(found, more, LETTERS), " ".join([*sides, *note]))
@@ -37,12 +38,14 @@ def comparison_tables(found: Differences, width: int | None, more: str) -> list[
 def _tables(found: Differences, more: str, names: tuple[str, str]) -> list[Table]:
     by, metrics = found.b.by, found._metrics
     frame, total = ((own._lettered if names == LETTERS else own.frame) for own in (found, found.total))
+    rows = sizes(total, names)
     if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
-        return [_table(frame, names, by)]
+        return with_notes([_table(frame, names, by)], *rows)
     first = next((m for m in metrics if m.better), metrics[0]).name
     groups = _table(frame.filter(metric=first), names, by, f"Each group, {first}")
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
-    return with_notes([_table(total, names, found.total.b.by, "All groups together"), groups], others)
+    together = with_notes([_table(total, names, found.total.b.by, "All groups together")], *rows)
+    return with_notes([*together, groups], others)
 
 
 def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:

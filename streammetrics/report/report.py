@@ -13,6 +13,8 @@ import polars as pl
 from streammetrics import text
 from streammetrics.errors import ReportError
 from streammetrics.findings import findings
+from streammetrics.findings.finding import Finding
+from streammetrics.findings.sides import findings_of_sides
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import with_defaults
@@ -34,7 +36,7 @@ from streammetrics.statistics import PairedOutcomes
 from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
-    from streammetrics.charts import Plot
+    from streammetrics.charts import ComparisonPlot, Plot
 
 
 class Report(Readings):
@@ -396,6 +398,23 @@ class Comparison(Differences):
     a: Report
     b: Report
 
+    def findings(self) -> list[Finding]:
+        """Return what stands out: first which side is better by `primary`, then the others by severity and by code.
+
+        Groups and other metrics by which the other side is better are decided by intervals that allow for their number.
+        If both sides are equally good, at most 5% of comparisons at a confidence level of 95% have such a finding.
+
+        Returns:
+            A list of `Finding`, whose values are differences.
+
+        >>> import streammetrics as sm
+        >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
+        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
+        >>> print(sm.compare(acc, models=("old", "new"), metrics="accuracy").findings()[0])
+        new is better: accuracy is 0.50 higher (0.42 to 0.57), 1.00 against 0.50.
+        """
+        return findings_of_sides(self)
+
     def roc(self) -> pl.DataFrame:
         """Return the intervals in which one ROC curve lies above the other.
 
@@ -432,15 +451,15 @@ class Comparison(Differences):
         return crossings(self.a, self.b, "rec")
 
     @property
-    def plot(self) -> Plot:
-        """Charts of both reports in one picture, such as ``comparison.plot.roc()``. Requires the ``plot`` extra.
+    def plot(self) -> ComparisonPlot:
+        """Differences as a forest plot, and charts of both reports in one picture. Requires the ``plot`` extra.
 
         Raises:
             ReportError: If the group columns differ.
         """
-        from streammetrics.charts import Plot, Together  # when it is needed
+        from streammetrics.charts import ComparisonPlot  # when it is needed
 
-        return Plot(Together(dict(zip(self.names, (self.a, self.b), strict=True))))
+        return ComparisonPlot(self)
 
     def save_html(
         self,

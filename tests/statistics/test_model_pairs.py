@@ -546,7 +546,7 @@ def test_models_of_one_accumulator_by_name(tmp_path):
     acc.save(tmp_path / "other.state")
     both = [str(tmp_path / name) for name in ("both.state", "other.state")]
     run = CliRunner().invoke(main, ["compare", *both, "--metric", "roc_auc", "--width", "400"])
-    assert "other.state - both.state" in run.output
+    assert "other - both" in run.output
     run = CliRunner().invoke(main, ["compare", str(tmp_path / "both.state")])
     assert run.exit_code == 2
     assert "--models" in run.output

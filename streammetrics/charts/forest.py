@@ -1,0 +1,146 @@
+"""Forest plots: the differences of two sides with their intervals, grey if they are not significant."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.charts.estimates import groups_of
+from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
+from streammetrics.charts.series import PLACE
+from streammetrics.errors import ReportError
+from streammetrics.frame import VOLUME, hidden, told_apart
+from streammetrics.metrics import Metric
+from streammetrics.metrics.words import words
+from streammetrics.reading.differences import Differences
+from streammetrics.text import named, rows
+from streammetrics.text.decimals import compared, interval
+
+OPEN = "not significant"  # series
+MOST = 30  # metrics or groups
+FARTHEST = 8.0  # half widths of an interval, beyond which more is no more evidence
+LOW, HIGH = hidden("low"), hidden("high")
+ENDS = [
+    (pl.col("ci_lower") - (pl.col("difference") - pl.col("lower"))).alias(LOW),
+    (pl.col("ci_upper") + (pl.col("upper") - pl.col("difference"))).alias(HIGH),
+]
+
+
+def forest(found: Differences, /, metric: str | Metric | None = None) -> Picture:
+    """Return the differences of all metrics of all rows, or those of one metric in each group.
+
+    Intervals are widened by the certified bounds. Metrics share an axis in units of their intervals, so that each
+    interval has a length of 2, and is significant if it does not contain 0. The better side is that of the dot.
+
+    Raises:
+        ReportError: If there are several models, or no groups.
+        MetricError: If the metric is unknown or not available.
+    """
+    return _of_metrics(found.total) if metric is None else _of_groups(found, found.b.find(metric))
+
+
+def _of_metrics(total: Differences) -> Picture:
+    if total.b.by:
+        raise ReportError("The comparison has several models. Pass metric= to show the differences of each.")
+    judged = {m.name: m for m in total.b.metrics if m.better and m.name not in VOLUME}
+    every = total.frame.filter(pl.col("metric").is_in(list(judged)))
+    if every.is_empty():
+        raise ReportError("No metric of the comparison has a preferred direction.")
+    sign = pl.col("metric").replace_strict({m.name: 1 if m.better == "high" else -1 for m in judged.values()})
+    frame = _known(every).unique((pl.col("difference") * sign).round_sig_figs(9), maintain_order=True)  # one of twins
+    keys, omitted = told_apart(every), every["metric"].unique(maintain_order=True)
+    places = [named({**row, "metric": words(judged[row["metric"]])}, keys) for row in rows(frame)]
+    unit = 2 * sign / (pl.col(HIGH) - pl.col(LOW))
+    scaled = frame.with_columns((pl.col("difference", LOW, HIGH) * unit).clip(-FARTHEST, FARTHEST))
+    frame = scaled.with_columns(pl.Series(PLACE, places, pl.String), _told(total, frame)).head(MOST)
+    a, b = total.names
+    omitted = omitted.filter(~omitted.is_in(_known(every)["metric"].implode()))
+    cut = f"the first {MOST} of {len(places)}" if len(places) > MOST else ""
+    without = f"Without an interval: {', '.join(omitted)}." if len(omitted) else ""
+    far = "At an end of the axis: larger differences." if (scaled["difference"].abs() == FARTHEST).any() else ""
+    return _drawn(
+        total,
+        frame,
+        f"{b} compared with {a}",
+        Axis(f"← {a} better · in half widths of each interval · {b} better →", *_reach(frame, FARTHEST)),
+        "",
+        cut,
+        " ".join(filter(None, (far, without))),
+    )
+
+
+def _of_groups(found: Differences, metric: Metric) -> Picture:
+    if not (by := found.b.by):
+        raise ReportError("The comparison has no groups. Omit metric= to show the differences of all metrics.")
+    frame = _known(found.frame.filter(metric=metric.name))
+    if told_apart(frame) != [key for key in told_apart(frame) if key in by]:
+        raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")
+    frame = frame.with_columns(_told(found, frame))
+    significant = pl.col("better").is_in(found.names)
+    shown = frame.sort(significant, pl.col("difference").abs(), descending=True).head(MOST).sort("difference")
+    places = groups_of(found.b, shown, by, most=frame.height)
+    (a, b), total = found.names, found.total.frame.filter(metric=metric.name)["difference"].drop_nulls()
+    return _drawn(
+        found,
+        places.of(shown).rename({"series": PLACE}),
+        f"Difference in {words(metric)} by {places.legend or 'group'}",
+        Axis(f"{metric.name}: {b} minus {a}", *_reach(shown, float("inf"))),
+        places.legend or "group",
+        f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else "",
+        "Dotted lines: 0, and all groups together.",
+        total.to_list()[:1],
+    )
+
+
+def _known(frame: pl.DataFrame) -> pl.DataFrame:
+    """The differences with an interval, and its ends."""
+    if "ci_lower" not in frame.columns:
+        return frame.clear().with_columns(pl.lit(None, pl.Float64).alias(end) for end in (LOW, HIGH))
+    known = frame.with_columns(ENDS).drop_nulls([LOW, HIGH])
+    return known.filter(pl.all_horizontal(pl.col("difference", LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
+
+
+def _told(found: Differences, frame: pl.DataFrame) -> pl.Series:
+    """Both values and their difference as text."""
+    a, b = found.names
+    texts = []
+    for row in rows(frame):
+        one, other, difference = compared(row)
+        ends = interval(row["ci_lower"], row["ci_upper"], difference)
+        texts.append(f"{a} {one}, {b} {other}, difference {difference} ({ends})")
+    return pl.Series("text", texts, pl.String)
+
+
+def _reach(frame: pl.DataFrame, most: float) -> tuple[float, float]:
+    """The ends of an axis that shows 0."""
+    low, high = extent(frame[LOW], frame[HIGH], pl.Series([0.0]))
+    return max(low, -most), min(high, most)
+
+
+def _drawn(
+    found: Differences,
+    frame: pl.DataFrame,
+    title: str,
+    x: Axis,
+    what: str,
+    cut: str,
+    caption: str,
+    lines: list[float] | None = None,
+) -> Picture:
+    sides = [f"{name} better" for name in found.names]
+    better = pl.col("better").replace_strict(dict(zip(found.names, sides, strict=True)), default=OPEN)
+    frame = frame.with_columns(better.alias("series"))
+    names = frame[PLACE].unique(maintain_order=True)
+    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH), y2=PLACE)
+    level = f"{(found.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
+    at = [line((value, value), (0.0, 1.0)) for value in (0.0, *(lines or []))]
+    return Picture(
+        title,
+        x,
+        Axis(what, scale="names", names=tuple(names)),
+        [*at, Layer("interval", ends), Layer("dot", frame.select("series", x="difference", y=PLACE, text="text"))],
+        (*sides, OPEN),
+        "",
+        "; ".join(filter(None, (cut, level))),
+        caption,
+        grey=OPEN,
+    )
