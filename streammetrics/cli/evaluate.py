@@ -19,7 +19,7 @@ from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
-from streammetrics.cli.output import FINDINGS, show
+from streammetrics.cli.output import FINDINGS, findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import DONE, EXAMPLE, command, told
 from streammetrics.cli.watching import watch
@@ -173,12 +173,13 @@ def evaluate_command(
     report = finalize()
     if task == "binary" and given["positive"] and not given["negative"]:
         _name_negatives(files, columns.one(given["y_true"][0]), acc.roles.positive)
-    if said := of_one_class(report):
+    first = findings_above(form, metrics)
+    if not first and (said := of_one_class(report)):  # else it is a finding
         click.echo(f"Warning: {said} {given['positive'] or 1}.", err=True)
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()
         click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
-    show(report, form, output, html, source=", ".join(paths), sort=sort, first=0 if metrics else FINDINGS)
+    show(report, form, output, html, source=", ".join(paths), sort=sort, first=first)
 
 
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 import click
 
 from streammetrics.cli import options
-from streammetrics.cli.output import GITHUB, as_lines, print_or_save, write
+from streammetrics.cli.output import GITHUB, write, write_for_github
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.findings.table import as_frame, findings_table, outcomes
-from streammetrics.present.github import add_to_summary, commands, inert
-from streammetrics.present.markdown import as_markdown
 
 
 @command("findings", "streammetrics findings week.state --by country")
@@ -29,7 +27,6 @@ def findings_command(state: Path, form: str, output: Path | None, **read: Any) -
     found = report_of(state, **read).findings()
     shown = findings_table(found)
     if form == GITHUB:
-        print_or_save("\n".join([inert(as_lines([shown])), *commands(outcomes(found))]), output)
-        add_to_summary(as_markdown(shown))
+        write_for_github([shown], [shown], outcomes(found), output)
     else:
         write(as_frame(found), [shown], form, output)

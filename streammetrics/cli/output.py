@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -15,12 +15,12 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.root import with_options
-from streammetrics.findings.table import findings_table
+from streammetrics.findings.table import findings_table, outcomes
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
-from streammetrics.present.github import add_to_summary, inert
+from streammetrics.present.github import add_to_summary, commands, inert
 from streammetrics.present.markdown import as_markdown
-from streammetrics.present.table import Table
+from streammetrics.present.table import Outcome, Table
 from streammetrics.present.terminal import PIPED, as_text, terminal_width
 from streammetrics.reading.parts import sorted_by
 from streammetrics.report.nested import as_json
@@ -32,12 +32,22 @@ FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
 GITHUB = "github"  # a table, which is also added to the summary of the step
 FINDINGS = 3  # above a report
+WITH_FINDINGS = ("table", "markdown", GITHUB)  # formats for readers
 METRICS = "metrics"  # nested, for experiment trackers
 SAFE_CSV = "safe csv"  # without formulas
 WIDTH = "streammetrics.width"  # of the context of a command
 FORMULA = r"^[=+@\t\r\n-]"  # first characters of cells that a spreadsheet runs
-COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
-VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
+COLOURS = {
+    "holds": "green",
+    "open": "yellow",
+    "too few rows": "yellow",
+    "breached": "red",  # verdicts
+    "bad": "red",
+    "warn": "yellow",  # severities
+}
+VERDICT = r"(?<=  )(?:holds|open|too few rows|breached)(?=$|: )"  # in the last column
+SEVERITY = r"^(?:bad|warn)(?= +SM\d)"  # of findings, in the first column
+COLOURED = re.compile(f"{VERDICT}|{SEVERITY}", re.MULTILINE)
 
 
 def show(
@@ -64,13 +74,25 @@ def show(
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
-    found = report.findings() if first and form in ("table", "markdown", GITHUB) else []
+    found = report.findings() if first else []
     begin = [findings_table(found, first)] if found else []
     if form == GITHUB:
-        print_or_save(inert(as_lines([*begin, *tables])), output)
-        add_to_summary(as_markdown(*begin, *_every(report)))
+        write_for_github([*begin, *tables], [*begin, *_every(report)], outcomes(found), output)
     else:
         write(report.frame, [*begin, *(_every(report) if form == "markdown" else tables)], form, output)
+
+
+def findings_above(form: str, metrics: Sequence[str]) -> int:
+    """Return how many findings to show above a report: none in data, or above chosen metrics."""
+    return FINDINGS if form in WITH_FINDINGS and not metrics else 0
+
+
+def write_for_github(
+    tables: Iterable[Table], summary: Iterable[Table], found: Iterable[Outcome], output: Path | None
+) -> None:
+    """Write tables and annotations for the log of GitHub Actions, and tables for the summary of the step."""
+    print_or_save("\n".join([inert(as_lines(tables)), *commands(found)]), output)
+    add_to_summary(as_markdown(*summary))
 
 
 def _every(report: sm.Report) -> list[Table]:
@@ -88,14 +110,9 @@ def width() -> int:
     return asked_width() or terminal_width() or PIPED
 
 
-def with_colours(verdicts: str) -> str:
-    """Return verdicts of rules as colored text."""
-    return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), verdicts)
-
-
 def as_lines(tables: Iterable[Table]) -> str:
-    """Return tables in lines of the width of the terminal."""
-    return as_text(*tables, width=width())
+    """Return tables in lines of the width of the terminal, with colored verdicts and severities."""
+    return COLOURED.sub(lambda word: click.style(word[0], fg=COLOURS[word[0]]), as_text(*tables, width=width()))
 
 
 def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path | None) -> None:

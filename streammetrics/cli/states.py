@@ -11,7 +11,7 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import FINDINGS, show, width, write
+from streammetrics.cli.output import findings_above, show, width, write
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
@@ -56,7 +56,7 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     worst value comes first: the lowest if higher is better, else the highest.
     """
     require_no_page(html, read["threshold"])
-    show(report_of(state, **read), form, output, html, sort=sort, first=0 if read["metrics"] else FINDINGS)
+    show(report_of(state, **read), form, output, html, sort=sort, first=findings_above(form, read["metrics"]))
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")

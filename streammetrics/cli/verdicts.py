@@ -7,14 +7,12 @@ from pathlib import Path
 import click
 
 import streammetrics as sm
-from streammetrics.cli.output import as_lines, print_or_save, save_data, with_colours, write
+from streammetrics.cli.output import GITHUB, save_data, write, write_for_github
 from streammetrics.present.estimates import with_notes
-from streammetrics.present.github import add_to_summary, commands, inert
 from streammetrics.present.junit import junit
-from streammetrics.present.markdown import as_markdown
 from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
 
-FORMATS = ("github", "junit")
+FORMATS = (GITHUB, "junit")
 
 
 def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: str, advice: str = "") -> None:
@@ -26,14 +24,11 @@ def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: st
     frame = found.frame
     shown = with_notes([verdicts_table(frame, found.by)], advice)
     every = every_verdict(frame)
-    if form == "github":
-        print_or_save("\n".join([inert(as_lines(shown)), *commands(outcomes(frame))]), output)
-        add_to_summary(as_markdown(every))
+    if form == GITHUB:
+        write_for_github(shown, [every], outcomes(frame), output)
     elif form == "junit":
         save_data(junit(outcomes(frame), suite), output)
-    elif form == "table":
-        print_or_save(with_colours(as_lines(shown)), output)
     else:
-        write(frame, [every], form, output)
+        write(frame, shown if form == "table" else [every], form, output)
     if output is not None and (failing := int((~frame["passes"]).sum())):
         click.echo(f"Failing: {failing:,} of {frame.height:,} verdicts, see {output}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from streammetrics.findings import calibration, data, decisions, groups, ranking
 from streammetrics.findings.finding import SEVERITIES, Finding, Searched
@@ -21,6 +22,7 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     calibration.errors_of_groups,
     groups.worse,
 )
+KNOWN: WeakKeyDictionary[Readings, tuple[Finding, ...]] = WeakKeyDictionary()  # a page and a terminal show the same
 BY_COUNTS: Final = (decisions.thresholds, decisions.labels, groups.twins, data.classes, data.scores, data.dropped)
 
 
@@ -40,6 +42,12 @@ def findings(report: Readings) -> list[Finding]:
     >>> found[0].code, str(found[0])[:57]
     ('SM301', 'At threshold 0.5, none of the rows are predicted positive')
     """
+    if report not in KNOWN:
+        KNOWN[report] = tuple(_found(report))
+    return list(KNOWN[report])
+
+
+def _found(report: Readings) -> list[Finding]:
     searched, error = Searched(report), ERROR / len(BY_INTERVALS)
     if not searched.total.rows("rows")["value"].sum():
         return []

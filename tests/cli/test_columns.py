@@ -31,9 +31,12 @@ def test_a_label_that_never_occurs_is_told(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("outcome,p\nchurned,0.9\nstayed,0.2\n")
     evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p", "--positive"]
-    assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned")
-    assert "Warning" not in run(*evaluate, "churned")
-    assert "Warning: every row has the positive label churned." in run(*evaluate, "churned", "--where", "p > 0.5")
+    only, of_one = ["--metric", "rows"], ["churned", "--where", "p > 0.5"]
+    assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned", *only)
+    assert "Warning" not in run(*evaluate, "churned", *only)
+    assert "Warning: every row has the positive label churned." in run(*evaluate, *of_one, *only)
+    assert "Warning: every row has the positive label churned." in run(*evaluate, *of_one, "--format", "csv")
+    assert run(*evaluate, *of_one).lower().count("row has the positive label") == 1  # a finding
 
 
 def test_labels_that_count_as_negative_are_named(tmp_path):

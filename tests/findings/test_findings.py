@@ -4,12 +4,15 @@ import json
 import re
 from pathlib import Path
 
+import click
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from commands import run
 
 import streammetrics as sm
+from streammetrics.cli import main
 from streammetrics.findings.table import as_frame, findings_table
 from streammetrics.present.terminal import as_text
 
@@ -196,6 +199,13 @@ def test_findings_as_text_and_frame():
     assert as_frame(FAULTS["SM102"]().findings()).filter(code="SM102")["where"].item() == "g 1"
 
 
+def test_a_report_searches_once(monkeypatch):
+    report = FAULTS["SM101"]()
+    first = report.findings()
+    monkeypatch.setattr("streammetrics.findings.findings._found", None)
+    assert report.findings() == first
+
+
 def test_the_command_says_them_in_every_format(tmp_path):
     state, summary = tmp_path / "a.state", tmp_path / "summary.md"
     sm.binary(y_true="y", y_score="p", by="g").update(scored().with_columns(P * 0.6)).save(state)
@@ -204,5 +214,10 @@ def test_the_command_says_them_in_every_format(tmp_path):
     printed = run("findings", state, "--format", "github", GITHUB_STEP_SUMMARY=str(summary))
     assert re.search(r"^::warning title=SM101::Predicts \d+%25 too few positives", printed, re.MULTILINE)
     assert "| bad | SM101 | Predicts" in summary.read_text(encoding="utf-8")
+    shown = run("show", state, "--format", "github")
+    assert shown.count("\n::warning title=SM101::Predicts ") == 1
+    found = CliRunner().invoke(main, ["findings", str(state)], color=True).output
+    assert "\n\x1b[31mbad\x1b[0m       SM101" in found
+    assert click.unstyle(found) == run("findings", state)
     assert "SM101" in run("show", state)
     assert "SM101" not in run("show", state, "--metric", "roc_auc")
