@@ -82,7 +82,7 @@ def show(
         write(report.frame, [*begin, *(_every(report) if form == "markdown" else tables)], form, output)
 
 
-def findings_above(form: str, metrics: Sequence[str]) -> int:
+def findings_above(form: str, metrics: Sequence[str] = ()) -> int:
     """Return how many findings to show above a report: none in data, or above chosen metrics."""
     return FINDINGS if form in WITH_FINDINGS and not metrics else 0
 

@@ -161,7 +161,7 @@ def compare_command(
         tables = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
     else:
         tables = comparison_tables(found, width(), more, noted=False)
-    begin = [findings_table(found.findings(), FINDINGS)] if form in ("table", "markdown") else []
+    begin = [findings_table(found.findings(), first)] if (first := findings_above(form)) else []
     write(found.frame, [*begin, *tables], form, output)
 
 
