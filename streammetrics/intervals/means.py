@@ -102,9 +102,9 @@ class MeanOfShares(Closed):
 class ShareOfSets(MeanOfShares):
     """A proportion of rows, from a table of sums over rows."""
 
-    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
+    def rows_of(self, metric: Quantity) -> Expr | None:
         """All rows."""
-        return ("rows",)
+        return pl.col(self.rows)
 
     def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits, of weighted rows those of a mean."""

@@ -105,9 +105,9 @@ class Method:
         """The method for rows with or without weights; None to compute the influence of a row on the columns."""
         return None
 
-    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
-        """Names of the metrics whose sum is the number of rows that the metric is a proportion of, if it is one."""
-        return ()
+    def rows_of(self, metric: Quantity) -> Expr | None:
+        """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
+        return None
 
     def fewest_of(self, metric: Quantity) -> int:
         """Minimum number of rows of each class for an interval."""

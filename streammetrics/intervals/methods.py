@@ -17,6 +17,7 @@ from streammetrics.intervals.method import Closed, Method, OfUnits, Quantity, Sa
 from streammetrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.intervals.proportions import Proportion as Proportion
+from streammetrics.intervals.proportions import ShareOfBins as ShareOfBins
 from streammetrics.intervals.proportions import ShareOfRows as ShareOfRows
 from streammetrics.intervals.proportions import SumOfProportions as SumOfProportions
 from streammetrics.intervals.quantiles import Quantile as Quantile
@@ -33,7 +34,6 @@ from streammetrics.intervals.tails import (
     of_square_percentage,
 )
 
-ROWS = ("rows",)
 FEWEST_OF_AUC = 20
 FEWEST_OF_STEPS = 100
 FEWEST_AT_LEVEL = 50
@@ -51,8 +51,8 @@ def share_of_labels(*, correct: bool) -> Proportion:
     """The proportion of rows predicted correctly, or incorrectly, from a table with a row for each label."""
     (hits, hits_w2), (rows, rows_w2) = ([pl.sum(f"{c}{end}") for end in ("", "_w2")] for c in ("correct", "actual"))
     if correct:
-        return Proportion(hits, rows, ROWS, (hits_w2, rows_w2))
-    return Proportion(rows - hits, rows, ROWS, (rows_w2 - hits_w2, rows_w2))
+        return Proportion(hits, rows, (hits_w2, rows_w2))
+    return Proportion(rows - hits, rows, (rows_w2 - hits_w2, rows_w2))
 
 
 def sums(*products: tuple[str, str, str], largest: Largest | None = None, **squares: str) -> Smooth:

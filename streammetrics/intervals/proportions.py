@@ -146,13 +146,11 @@ class Proportion(Closed):
     Args:
         count: Number of rows that are counted.
         rows: Number of rows.
-        counted: Names of the metrics whose sum is ``rows``.
         squares: The same numbers with squared weights, for an interval that is also valid for weighted rows.
     """
 
     count: Expr
     rows: Expr
-    counted: tuple[str, ...] = ()
     squares: tuple[Expr, Expr] | None = None
 
     @property
@@ -160,9 +158,9 @@ class Proportion(Closed):
         """Whether squares are known."""
         return self.squares is not None
 
-    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
-        """Those declared."""
-        return self.counted
+    def rows_of(self, metric: Quantity) -> Expr | None:
+        """The number of rows."""
+        return self.rows
 
     def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits, of effective rows if rows have weights."""
@@ -174,19 +172,26 @@ class Proportion(Closed):
 
 @dataclass(frozen=True, eq=False)
 class ShareOfRows(Closed):
-    """A proportion of all rows, which bins can hide."""
+    """A proportion of all rows, from a table with their number in each row."""
 
     count: Expr = COUNT
-    counted: tuple[str, ...] = ()
 
-    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
-        """Those declared."""
-        return self.counted
+    def rows_of(self, metric: Quantity) -> Expr | None:
+        """All rows."""
+        return self.count.sum()
 
     def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits."""
         rows = self.count.sum()
         return wilson_interval(metric.expression() * rows, rows, confidence)
+
+
+class ShareOfBins(ShareOfRows):
+    """A proportion of all rows, which bins can hide."""
+
+    def rows_of(self, metric: Quantity) -> Expr | None:
+        """None, since it is the proportion of other rows."""
+        return None
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,6 @@ from streammetrics.rounding import SUM_ROUNDING
 
 FEWEST_OF_HEAVIEST = 100  # minimum number of rows of each class, if each weighed as much as those of the heavier class
 PAIRS_OF_LABELS = 600  # maximum number of pairs of labels of a group whose influence is computed one by one
-OF_CELLS: dict[frozenset[str], tuple[str, ...]] = {
-    frozenset(CELLS): ("support",),
-    frozenset({"tp", "fn"}): ("positives",),
-    frozenset({"fp", "tn"}): ("negatives",),
-    frozenset({"tp", "fp"}): ("predicted_positives",),
-    frozenset({"fn", "tn"}): ("predicted_negatives",),
-}
 
 
 @dataclass(frozen=True)
@@ -158,10 +151,10 @@ class Smooth(Method):
         share = None if weighted else _as_proportion(metric)
         return None if share is None else Proportion(*share)
 
-    def counted_by(self, metric: Quantity) -> tuple[str, ...]:
-        """The metric that counts the denominator of a proportion of confusion counts."""
+    def rows_of(self, metric: Quantity) -> Expr | None:
+        """All rows, or those of one label or prediction, if the metric is a proportion of these."""
         share = _as_proportion(metric)
-        return () if share is None else OF_CELLS.get(frozenset(share[1].meta.root_names()), ())
+        return None if share is None or len(share[1].meta.root_names()) == 3 else share[1]
 
 
 def _as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:

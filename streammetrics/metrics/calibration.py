@@ -64,7 +64,7 @@ def mean_score(weight: Expr, score_sum: Expr) -> Expr:
     return score_sum.sum() / weight.sum()
 
 
-@metric(range=(0, 1), interval=methods.Proportion(pl.sum("pos"), pl.sum("weight"), methods.ROWS))
+@metric(range=(0, 1), interval=methods.Proportion(pl.sum("pos"), pl.sum("weight")))
 def observed_rate(weight: Expr, pos: Expr) -> Expr:
     """Share of rows that are positive.
 

@@ -135,7 +135,7 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("top_k_accuracy_score(k=2)",),
-    interval=methods.ShareOfRows(counted=methods.ROWS),
+    interval=methods.ShareOfRows(),
 )
 def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose true label is among the ``k`` labels with the highest probabilities.

@@ -62,7 +62,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     return _interpolated(0.5, _bins(mean, weight, min, max, weighted), median)
 
 
-@metric(range=(0, 1), interval=methods.ShareOfRows(pl.col("weight")))
+@metric(range=(0, 1), interval=methods.ShareOfBins(pl.col("weight")))
 def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 

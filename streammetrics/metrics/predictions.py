@@ -16,9 +16,7 @@ _POSITIVE = pl.col("predicted_positives")
 @metric(
     range=(0, 1),
     aliases=("selection_rate", "detection_prevalence"),
-    interval=methods.Proportion(
-        _POSITIVE, _POSITIVE + pl.col("predicted_negatives"), ("predicted_positives", "predicted_negatives")
-    ),
+    interval=methods.Proportion(_POSITIVE, _POSITIVE + pl.col("predicted_negatives")),
 )
 def predicted_positive_rate(predicted_positives: Expr, predicted_negatives: Expr) -> Expr:
     """Share of rows that are predicted positive.

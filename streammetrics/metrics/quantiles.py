@@ -123,7 +123,7 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | b
     return _iqr(bins_between(error_low, error_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.ShareOfRows())
+@metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.ShareOfBins())
 def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose signed error is at most ``x``; with 0, the share of rows not predicted too high.
 
@@ -135,7 +135,7 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
     return _share_up_to(bins_between(error_low, error_high, count), x)
 
 
-@metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.ShareOfRows())
+@metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.ShareOfBins())
 def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
     """Share of rows whose absolute error is at most ``x``.
 
@@ -230,7 +230,7 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = 
     return _iqr(bins_between(value_low, value_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("ecdf",), interval=methods.ShareOfRows())
+@metric(range=(0, 1), aliases=("ecdf",), interval=methods.ShareOfBins())
 def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose value is at most ``x``: the empirical distribution function.
 

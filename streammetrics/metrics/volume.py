@@ -32,7 +32,7 @@ def dropped(dropped: Expr) -> Expr:
 @metric(
     range=(0, 1),
     better="low",
-    interval=methods.Proportion(pl.col("dropped"), pl.col("rows") + pl.col("dropped"), ("rows", "dropped")),
+    interval=methods.Proportion(pl.col("dropped"), pl.col("rows") + pl.col("dropped")),
 )
 def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
     """Share of all rows that were dropped.

@@ -109,6 +109,16 @@ def at_only(state: State, threshold: float) -> State:
     )
 
 
+def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:
+    """Return an expression over the columns of a metric in place of its value: keys, metric, value."""
+    statistic, view = next((statistic, view) for statistic, view, own in by_view(state, [metric]) if own)
+    table = _as_floats(view, first_case(view, state.table(statistic)))
+    groups = state.groups_of(statistic) if view.folds else None
+    found = with_label(by_group(table, [GROUP, *view.kept], {"value": column}, groups), state.labels_of(statistic))
+    found = found.select(pl.exclude("value"), pl.lit(metric.name).alias(METRIC), "value")
+    return state.groups.join(found, on=GROUP, maintain_order="right").drop(GROUP)
+
+
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
     """Each view with the metrics that are computed from it, which is the first view with their columns."""
     left = find(metrics, state.statistics, state.labels)

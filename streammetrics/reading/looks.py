@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, hidden, keys_of, noted
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.sequences import errors_wide, share_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
-from streammetrics.reading.estimates import estimate
+from streammetrics.reading.estimates import estimate, expression_of
 from streammetrics.state.tables import State
 
 ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
@@ -58,23 +57,21 @@ def widened(
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
     """Estimates of a metric with `TOTAL`, the denominator in rows if it is a share and rows have no weights."""
-    names = () if metric.average is not None else metric.interval.counted_by(metric)
-    if not names or state.weighted:
+    rows = None if metric.average is not None or state.weighted else metric.interval.rows_of(metric)
+    if rows is None:
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
-    own = [f"{TOTAL}: {name}" for name in names]
-    try:
-        for name, column in zip(names, own, strict=True):
-            frame = with_count(frame, state, name, column)
-    except MetricError:  # the state does not contain these counts
-        return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
-    successes = pl.col("value") * pl.sum_horizontal(own)
+    found = _joined(frame, state, expression_of(state, metric, rows), TOTAL)
+    successes = pl.col("value") * pl.col(TOTAL)
     whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
-    return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(own)).alias(TOTAL)).drop(own)
+    return found.with_columns(pl.when(whole).then(TOTAL).alias(TOTAL))
 
 
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
     """The frame with a metric that counts rows as an additional column."""
-    counts = estimate(state, find(metric, state.statistics, state.labels))
+    return _joined(frame, state, estimate(state, find(metric, state.statistics, state.labels)), name)
+
+
+def _joined(frame: pl.DataFrame, state: State, counts: pl.DataFrame, name: str) -> pl.DataFrame:
     keys = [
         c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())
     ]
