@@ -8,14 +8,16 @@ from typing import Any
 import polars as pl
 
 from streammetrics.charts.amounts import is_weighted, sized
-from streammetrics.charts.picture import NUMBERED, Axis, Layer, Picture
+from streammetrics.charts.cells import FEW
+from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free
 from streammetrics.text.decimals import percentage
 
-LABELS = 24  # of a legible confusion matrix
+LABELS = 30  # of a legible confusion matrix
+MANY = 0.1  # share of a label from which errors can be as dark as any: few are pale
 
 
 def confusion(report: Drawn, /, **keys: Any) -> Picture:
@@ -27,35 +29,30 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
     names = _labels(series.frame, report.state.labels)
     shown, left_out = names[:LABELS], len(names[LABELS:])
-    grid = pl.DataFrame({"actual": shown}, {"actual": pl.String}).join(
-        pl.DataFrame({"predicted": shown}, {"predicted": pl.String}), how="cross"
-    )
     totals = found.group_by("actual").agg(total=pl.sum("count"))
-    joined = (
-        grid.join(found, on=["actual", "predicted"], how="left", maintain_order="left")
-        .join(totals, on="actual", how="left", maintain_order="left")
-        .select(
-            x="predicted",
-            y="actual",
-            share=(pl.col("count").fill_null(0) / pl.col("total")).fill_nan(None).fill_null(0.0),
-            count=pl.col("count").fill_null(0),
-        )
+    counted = found.filter(pl.col("count") > 0, *(pl.col(c).is_in(shown) for c in ("actual", "predicted")))
+    in_order = counted.sort(pl.col("actual", "predicted").cast(pl.Enum(shown)))
+    joined = in_order.join(totals, on="actual", maintain_order="left").select(
+        "count", x="predicted", y="actual", share=pl.col("count") / pl.col("total")
     )
     prefix = shared(shown)
     labels = [pl.col(c).str.strip_prefix(prefix) for c in ("x", "y")]
     said = pl.Series([percentage(share) for share in joined["share"]], dtype=pl.String)
     weighted = is_weighted(report)
-    frame = joined.select(*labels, "share", text=said, count=count("count"), size=sized("count", weighted))
+    deepest = pl.max_horizontal(pl.col("share").filter(pl.col("x") != pl.col("y")).max(), MANY)
+    shade = pl.when(pl.col("x") == pl.col("y")).then("share").otherwise(pl.col("share") / deepest)
+    amounts = [count("count"), sized("count", weighted).alias("size")]
+    frame = joined.select(*labels, "share", shade.round(2).alias("shade"), said.alias("text"), *amounts)
     x, y = (
         Axis(f"{title} ({prefix}…)" if prefix else title, scale="names", names=tuple(n[len(prefix) :] for n in shown))
         for title in ("Predicted", "Actual")
     )
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
-    shade = ", darker if larger" if len(shown) > NUMBERED else ""
     where = ", ".join(n for n in series.names if n != "all rows")
     at_threshold = f"threshold {cells['threshold'][0]:g}" if _one_threshold(cells) else ""
     is_binary = "threshold" in cells.columns
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
+    faint = "" if len(shown) <= FEW else ", without a number below 0.5%"
     shares = "Shares and sums of the weights of each" if weighted else "Shares of the rows with each"
     return Picture(
         "Confusion matrix",
@@ -63,7 +60,7 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
         y,
         [Layer("cell", frame)],
         subtitle="; ".join(filter(None, (where, at_threshold, note))),
-        caption=f"{shares} actual label{shade}. Diagonal: {diagonal}. Off the diagonal: errors.",
+        caption=f"{shares} actual label. Diagonal: {diagonal}. Off the diagonal: errors{faint}.",
     )
 
 

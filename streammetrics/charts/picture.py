@@ -22,7 +22,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#9A6700")
 contrast of 3 to 1 on white that WCAG 2 asks of graphics."""
 DASHES = ((), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-NUMBERED = 10  # labels of a confusion matrix with numbers in its cells
 MOST = len(COLOURS)  # series that are distinguishable, in color and without
 
 
@@ -73,8 +72,8 @@ class Layer:
 
     Columns of ``frame``: ``x``, ``y``, and ``series`` except for references and cells. Lines and references connect
     points in the order of rows. A band is the area inside such a line. An interval is a straight line to ``x2``,
-    ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` between 0 and 1, and as texts its
-    ``text``, its ``count``, and its ``size`` in words.
+    ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` and a ``shade`` between 0 and 1, and
+    as texts its ``text``, its ``count``, and its ``size`` in words.
     """
 
     kind: Kind

@@ -14,25 +14,26 @@ from streammetrics.text.markup import markup
 
 WIDTH = 300  # of a plot on the page, without its labels
 OF_PAGE = {name: f"var(--{name})" for name in PAPER}
-FONT = "Helvetica, Arial, sans-serif"
+FONT, SIZE = "Helvetica, Arial, sans-serif", 12  # as in the style sheet
 QUIET, GRID = "var(--quiet)", "var(--grid)"
 CONFIG: Spec = {
     "font": FONT,
     "aria": False,
     "view": {"stroke": None},
     "axis": {"labelColor": QUIET, "titleColor": QUIET, "gridColor": GRID, "ticks": False, "domainColor": GRID}
-    | {"labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal", "titlePadding": 8, "aria": False},
+    | {"labelFontSize": SIZE, "titleFontSize": SIZE, "titleFontWeight": "normal", "titlePadding": 8, "aria": False},
     "legend": {"labelColor": "var(--text)", "titleColor": QUIET, "titleFontWeight": "normal", "aria": False}
-    | {"labelFontSize": 11.5, "titleFontSize": 11, "padding": 0, "offset": 10},
+    | {"labelFontSize": SIZE, "titleFontSize": SIZE, "padding": 0, "offset": 10},
 }
 TAG = re.compile("<[^>]*>")
 UNSEEN = re.compile(r'<path class="(?:back|fore)ground"')
 NEEDLESS = re.compile(
-    r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"]*"'
+    r' (?:class|role|aria-[a-z]+|pointer-events|font-family|font-size)="[^"]*"'
     r'| (?:opacity|stroke-width)="1"| [xy]2="0"| font-weight="normal"| stroke-dasharray="1,0"'
     r'| transform="translate\(0,0\)"'
 )
 TOLD = re.compile(r'<path aria-label="([^"]*)"')
+FILL = re.compile(r' fill="[^"]*"')
 GEOMETRY = re.compile(r' (?:d|transform)="[^"]*"')
 FINE = re.compile(r"(?<=\.\d)\d+")
 CLIP = re.compile(r"clip(?=\d)")
@@ -46,9 +47,10 @@ def as_svg(picture: Picture, identity: str) -> str:
     drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture)))
     root, _, marks = drawn.partition(">")
     box = root.partition('viewBox="')[2].partition('"')[0]
+    width = float(box.split()[2])
     marks = TAG.sub(lambda found: _tidy(found[0], identity), marks)
     return (
-        f'<svg viewBox="{box}" role="img" aria-labelledby="{identity}t {identity}d">'
+        f'<svg width="{width:.0f}" viewBox="{box}" role="img" aria-labelledby="{identity}t {identity}d">'
         f'<title id="{identity}t">{markup(picture.title)}</title>'
         f'<desc id="{identity}d">{markup(described(picture))}</desc>{marks}'
     )
@@ -63,6 +65,8 @@ def _tidy(tag: str, identity: str) -> str:
     """A tag with visible attributes, rounded to a tenth of a pixel, with names unique to this chart."""
     if UNSEEN.match(tag):
         return ""
+    if tag.startswith("<text"):  # the style sheet has the color of texts, and their size
+        tag = "" if tag.endswith("/>") else FILL.sub("", tag)
     told = TOLD.match(tag)
     tag = CLIP.sub(f"{identity}clip", NEEDLESS.sub("", tag))
     tag = GEOMETRY.sub(lambda found: FINE.sub("", found[0]), tag)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.charts.picture import COLOURS, DASHES, NUMBERED, SHAPES, Axis, Layer, Picture, numbers
+from streammetrics.charts import cells
+from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
-from streammetrics.text.decimals import whole_percentage
 
 if TYPE_CHECKING:
     import altair as alt
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
-ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
+ROW = 17  # pixels of a name at an axis
 BESIDE = 8  # pixels from a series to the next one at the same name
-TALL, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
-DECIMALS = 48  # minimum pixels of a cell whose share has decimals
 DAY = 86_400_000  # milliseconds
 TIMES = ((360 * DAY, "%Y"), (27 * DAY, "%b %Y"), (DAY, "%b %-d"), (60_000, "%H:%M"), (0, "%H:%M:%S"))
 """Formats of labels by the least time between two of them."""
@@ -40,8 +38,6 @@ PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
     "paper": "#ffffff",
     "text": "#16191d",
     "guide": "#70767f",
-    "cell": "#0b559f",
-    "over": "#ffffff",
 }
 """Colors by purpose; the style sheet of the page uses the same names."""
 
@@ -84,10 +80,10 @@ def _safe(part: Any) -> Any:
 def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool) -> Spec:
     height = width * 3 // 4
     if picture.y.names:
-        names = len(picture.y.names)
         row = max(ROW, BESIDE * (len(picture.series) + 1)) if _share_names(picture) else ROW
-        cell = max(ROOMY if names <= TALL else min(BOX, width / names), width // 2 // names) if picture.x.names else row
-        height = max(round(names * cell), 4 * ROW)
+        height = max(len(picture.y.names) * row, 4 * ROW)
+    if picture.x.names:
+        width, height = cells.size(len(picture.x.names))
     place = {"x": _position("x", picture.x, width, explore), "y": _position("y", picture.y, width, explore)}
     place["y"]["axis"]["grid"] = not picture.x.names
     layers = [
@@ -110,7 +106,8 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], width: int, 
             return [{**data, "mark": {"type": "rule", "color": colours["guide"], **dotted}, "encoding": {"y": None}}]
         return [{**data, "mark": {"type": "line", "color": colours["guide"], **dotted}, "encoding": ORDER}]
     if layer.kind == "cell":
-        return [{**data, **mark} for mark in _cells(picture, colours, width)]
+        box, *texts = cells.marks(len(picture.x.names), colours)
+        return [{**data, **box, "encoding": box["encoding"] | TOLD}, *({**data, **text} for text in texts)]
     own = [colours["guide" if name == picture.grey else f"c{i}"] for i, name in enumerate(picture.series or ("",))]
     colour = _by_series(picture, "color", own)
     apart = _apart(picture)
@@ -159,26 +156,6 @@ ORDER = {"order": {"field": "order", "type": "quantitative"}}
 TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field": "told", "type": "nominal"}}
 
 
-def _cells(picture: Picture, colours: dict[str, str], width: int) -> list[Spec]:
-    """Cells shaded by their share, with the share and the count if there is room."""
-    opacity = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
-    edge = {"stroke": colours["paper"], "strokeWidth": 1, "strokeOpacity": 1}  # between cells of the same shade
-    square = {"type": "rect", "color": colours["cell"], "aria": True, **edge}
-    box = {"mark": square, "encoding": {"fillOpacity": opacity, **TOLD}}
-    dark = {"test": "datum.share > 0.6", "value": colours["over"]}
-    many = len(picture.x.names)
-
-    def text(field: str, size: int, shift: int) -> Spec:
-        ink = {"color": {"condition": dark, "value": colours["text"]}}
-        mark = {"type": "text", "fontSize": size, "dy": shift}
-        return {"mark": mark, "encoding": {"text": {"field": field, "type": "nominal"}, **ink}}
-
-    if many > NUMBERED:
-        return [box]
-    share = "text" if width >= DECIMALS * many else "whole"
-    return [box, text(share, 10, 0)] if many > TALL else [box, text("text", 13, -7), text("count", 10, 9)]
-
-
 def _inside(picture: Picture, dots: pl.DataFrame) -> pl.DataFrame:
     """The dots that lie in the plot."""
     places = (axis.place(dots[name]) for name, axis in (("x", picture.x), ("y", picture.y)))
@@ -200,11 +177,8 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
         columns.append(frame.select(told=pl.col("text") if one else pl.format("{}: {}", "series", "text")).to_series())
         shapes = dict(zip(picture.series, SHAPES, strict=False))
         columns.append(frame["series"].replace_strict(shapes, default=SHAPES[0], return_dtype=pl.String).alias("shape"))
-    if layer.kind == "cell":
-        said = pl.format("actual {}, predicted {}: {}, {}", "y", "x", "size", "text")
-        columns.append(frame.select(told=said).to_series())
-        columns.append(pl.Series("whole", map(whole_percentage, frame["share"]), pl.String))
-    shown = frame.with_columns(columns).drop({"dot": ["text"], "cell": ["size"]}.get(layer.kind, []))
+    columns += cells.texts(frame, len(picture.x.names)) if layer.kind == "cell" else []
+    shown = frame.with_columns(columns).drop({"dot": ["text"], "cell": ["size", "text", "count"]}.get(layer.kind, []))
     return (shown.with_row_index("order") if layer.kind in ("reference", "band", "line") else shown).to_dicts()
 
 
@@ -214,7 +188,7 @@ def _position(channel: str, axis: Axis, width: int, explore: bool) -> Spec:
         longest = max((len(name) for name in axis.names), default=0)
         sloping = -45 if len(axis.names) * SLOPING < width else -90
         look["labelAngle"] = sloping if channel == "x" and longest * len(axis.names) * 6.5 > width else 0
-        scale: Spec = {"domain": list(axis.names)}
+        scale: Spec = {"domain": list(axis.names), "paddingInner": cells.GAP}
         return {"field": channel, "type": "nominal", "title": axis.title, "sort": None, "scale": scale, "axis": look}
     low, high, kind = axis.low, axis.high, "linear"
     look |= {"labelOverlap": "greedy", "labelSeparation": 6} | ({} if axis.windows else {"tickCount": 5})

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.charts.amounts import sized
 from streammetrics.errors import MetricError
 from streammetrics.html.evaluated import weight_of
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
@@ -17,6 +18,8 @@ from streammetrics.reading.readings import Readings
 from streammetrics.rounding import at_most
 from streammetrics.text import rows
 from streammetrics.text.decimals import alike, amount, percentage
+from streammetrics.text.markup import markup
+from streammetrics.text.values import readable
 
 COUNTS = ("tp", "fp", "fn", "tn")
 CALLED = ("true positives", "false positives", "false negatives", "true negatives")
@@ -25,6 +28,7 @@ OF_CURVES, OF_POINTS = ("threshold", "targeted", "gain", "lift"), ("value", "low
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 COSTS = (1, 3, 10, 30, 100)
 MOST = 200  # rows of a table
+CONFUSED = 8  # pairs of labels
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
 
@@ -42,6 +46,23 @@ def at_thresholds(total: Readings) -> str:
     if total.state.weighted:
         note = f"Sums of the weights in {weight_of(total)}. Below each: its share of the total weight."
     return _titled(title, header, listed, f"{note}{_cut(counts)}")
+
+
+def most_confused(total: Readings) -> str:
+    """Return the most frequent confusions of labels in words, of each model."""
+    try:
+        found = total.most_confused(CONFUSED)
+    except MetricError:
+        return ""
+    if found.is_empty():
+        return ""
+    named = [readable(found[c]).fill_null("null") for c in ("actual", "predicted")]
+    lines = []
+    for row in rows(found.with_columns(*named, size=sized("count", total.state.weighted))):
+        model = "".join(f"{row[c]}: " for c in total.by)
+        pair = f"{markup(model)}<b>{markup(row['actual'])}</b> read as <b>{markup(row['predicted'])}</b>"
+        lines.append(f"<li>{pair}: {row['size']}, {percentage(row['share_of_actual'])} of this label</li>")
+    return f"<h3>Most confused</h3><ul>{''.join(lines)}</ul>"
 
 
 def highest_scores(total: Readings) -> str:

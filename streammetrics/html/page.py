@@ -9,7 +9,7 @@ from streammetrics import charts
 from streammetrics.findings.findings import findings
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
-from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
+from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores, most_confused
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
@@ -59,8 +59,10 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
         yield Section("fairness", "Fairness", fair)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
-    tables = (make(total) for make in (at_thresholds, highest_scores, best_thresholds))
-    decided = draw("matrix", pictures.matrices(total)) + "".join(tables)
+    decided = "".join(make(total) for make in (highest_scores, best_thresholds))
+    if drawn := draw("matrix", pictures.matrices(total)):
+        counted = most_confused(total) or at_thresholds(total)
+        decided = f'<div class="matrices">{drawn}<div>{counted}</div></div>{decided}'
     yield Section("decision", "Decisions", decided)
     title = "By model" if {*report.by} - {*charts.window_of(report)} == {MODEL} else "Segments"
     yield Section("segments", title, draw("segment", pictures.segments(report, total)))

@@ -276,6 +276,15 @@ def test_the_lowest_recall_is_that_of_a_label_whose_interval_is_low():
         assert found.startswith(f'<p class="value"><span class="of">{label}</span>')
 
 
+def test_the_most_confused_labels_are_told_in_words():
+    rows = {"y": ["cat"] * 8 + ["dog"] * 2, "z": ["cat"] * 6 + ["<dog>"] * 2 + ["cat", "dog"]}
+    text = page(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
+    assert re.findall("<li>(<b>.*?)</li>", text.split("<h3>Most confused</h3>")[1].split("</ul>")[0]) == [
+        "<b>cat</b> read as <b>&lt;dog&gt;</b>: 2 rows, 25.00% of this label",
+        "<b>dog</b> read as <b>cat</b>: 1 row, 50.00% of this label",
+    ]
+
+
 def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
     scores = rng.permutation(np.arange(1000) / 1000)
     labels = rng.random(1000) < scores
