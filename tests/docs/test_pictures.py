@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from streammetrics.charts.plot import Plot
+
 DOCS = Path(__file__).parents[2] / "docs"
+KINDS = [name for name in vars(Plot) if name[0] != "_"]
 DRAWN = runpy.run_path(str(DOCS / "pictures" / "decisions.py"))
 
 
@@ -39,3 +42,28 @@ def test_their_numbers_are_those_of_the_page():
     for limit, verdict in DRAWN["LIMITS"].items():
         found = shown(rf"\nroc_auc >= {limit:g} .* ([\d.]+) to ([\d.]+) +{verdict}\n")
         assert tuple(found) == DRAWN["SIDE"]
+
+
+def test_the_gallery_has_every_chart():
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert re.findall(r"^`report\.plot\.(\w+)\(", page, re.MULTILINE) == KINDS
+    assert re.findall(r"\(pictures/gallery/(\w+)\.svg\)", page) == KINDS
+    pictures = sorted((DOCS / "pictures/gallery").iterdir())
+    assert [path.stem for path in pictures] == sorted(KINDS)
+    assert sum(path.stat().st_size for path in pictures) < 600_000
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    for package in ("sklearn", "vl_convert"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    return runpy.run_path(str(DOCS / "pictures" / "gallery.py"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pictures_of_the_gallery_are_current(gallery, kind):
+    """After a change of charts: ``python docs/pictures/gallery.py``."""
+    picture = (DOCS / "pictures/gallery" / f"{kind}.svg").read_text(encoding="utf-8")
+    assert gallery["stamp"](gallery["PICTURES"][kind]()) in picture
+    assert gallery["style"]() in picture
