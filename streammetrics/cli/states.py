@@ -192,8 +192,9 @@ def drift_command(
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
+    begin = [findings_table(found.findings(), first)] if (first := findings_above(form)) else []
     shown = measures_table(found.frame) if form == "markdown" else drift_table(found.frame, found.metrics.note)
-    write(found.frame, [shown], form, output)
+    write(found.frame, [*begin, shown], form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:

@@ -17,6 +17,8 @@ from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.findings.drift import findings_of_drift
+from streammetrics.findings.finding import Finding
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.present.drift import drift_table
@@ -86,9 +88,9 @@ def drift(
     >>> scores = [0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.9]
     >>> january, may = (sm.predictions(y_score="p").update({"p": p}) for p in scores)
     >>> sm.drift(january, may, bins=2)
-    of            psi        js    ks  wasserstein
-    ───────  ────────  ────────  ────  ───────────
-    y_score  0.274653  0.048795  0.25          0.2
+    of       verdict    psi      js     ks  wasserstein
+    ───────  ───────  ─────  ──────  ─────  ───────────
+    y_score  shifted  0.275  0.0488  0.250          0.2
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
     if foreign := [c for c in one.by if c not in other.by]:
@@ -249,6 +251,28 @@ class Drift:
         weighted = any(side.state.weighted for side in sides)
         return "weights do not count rows" if weighted else None
 
+    def findings(self) -> list[Finding]:
+        """Return what stands out: first whether distributions drifted, then the others by severity and by code.
+
+        A distribution or group drifted if the confidence interval of its PSI is above 0.1, at levels that allow for the
+        number of groups. Without such intervals, for example of weighted rows, there are no such findings.
+
+        Returns:
+            A list of `Finding`. Those of changed metrics are those of `Comparison.findings`.
+
+        >>> import streammetrics as sm
+        >>> a, b = (sm.predictions(y_score="p").update({"p": [low, 0.5] * 500}) for low in (0.1, 0.4))
+        >>> print(sm.drift(a, b).findings()[0])
+        y_score shifted: PSI is 8.515 (8.097 to 8.931).
+        """
+        return self._findings(("reference", "current"))
+
+    def _findings(self, names: tuple[str, str]) -> list[Finding]:
+        def measured(sides: Comparison, confidence: float) -> pl.DataFrame:
+            return replace(self, metrics=sides, confidence=confidence).frame
+
+        return findings_of_drift(replace(self.metrics, names=names), measured, self.rolling)
+
     def save_html(
         self,
         path: str | Path,
@@ -258,9 +282,9 @@ class Drift:
     ) -> None:
         """Write the drift as one HTML page, which needs no network.
 
-        It shows the changes of all metrics, the measures of drift of all rows and of each group, and the curves and
-        distributions of both sides in the same charts. With a rolling reference, it shows the groups only. Arguments
-        and errors are those of `Comparison.save_html`. For charts over time, use `MetricStore.save_html`.
+        It begins with what stands out, and shows the measures of drift of all rows and of each group, the distributions
+        of both sides, and the changes of all metrics. With a rolling reference, it shows the groups only. Arguments and
+        errors are those of `Comparison.save_html`. For charts over time, use `MetricStore.save_html`.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -268,10 +292,11 @@ class Drift:
         >>> with TemporaryDirectory() as directory:
         ...     sm.drift(a, b).save_html(f"{directory}/drift.html")
         """
-        from streammetrics.html import comparison_page  # when it is needed
+        from streammetrics.html import drift_page  # when it is needed
 
         total = None if self.rolling else replace(self, metrics=self.metrics.total).frame
-        write_file(path, comparison_page(self.metrics, names, title, interactive, (total, self.frame)).encode())
+        found = self._findings(names)
+        write_file(path, drift_page(self.metrics, names, title, interactive, found, total, self.frame).encode())
 
     def __str__(self) -> str:
         return as_text(drift_table(self.frame, self.metrics.note), width=terminal_width())

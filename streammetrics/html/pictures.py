@@ -67,10 +67,15 @@ def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
 def curves(total: Drawn) -> Iterator[Maker]:
     """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
+    yield from distributions(total)
+    yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
+
+
+def distributions(total: Drawn) -> Iterator[Maker]:
+    """Return charts of scores and errors, per model or report, and per label."""
     sides = [model | report for model in _models(total) for report in _reports(total)]
     yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
     yield from (partial(charts.errors, total, **model) for model in _models(total))
-    yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
 def calibration(total: Drawn) -> Iterator[Maker]:

@@ -7,9 +7,33 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.present.estimates import ESTIMATE, estimate, listed
+from streammetrics.frame import LIMITS
+from streammetrics.present.estimates import certified, estimate, listed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.text import rows, shown_of
+from streammetrics.text.decimals import Row
+
+STABLE, SHIFTED = 0.1, 0.25  # PSI (Siddiqi 2006)
+DECIMALS = {"psi": 3, "ks": 3, "js": 4}  # of measures without a unit, that matter
+
+
+def stability(row: Row) -> str:
+    """Return what the PSI of a distribution means; empty for other measures.
+
+    >>> [stability({"measure": "psi", "value": psi}) for psi in (0.02, 0.2, 0.3)]
+    ['stable', 'moderate', 'shifted']
+    >>> stability({"measure": "psi", "value": 0.11, "ci_lower": 0.05, "ci_upper": 0.15})
+    'open'
+    """
+    if row["measure"] != "psi" or row["value"] is None:
+        return ""
+    known = row.get("ci_lower") is not None and row.get("ci_upper") is not None
+    low, high = (row["ci_lower"], row["ci_upper"]) if known else (row["value"],) * 2
+    if high < STABLE:
+        return "stable"
+    if low > SHIFTED:
+        return "shifted"
+    return "moderate" if low > STABLE else "open"
 
 
 def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
@@ -18,22 +42,50 @@ def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
     measures = frame["measure"].unique(maintain_order=True).to_list()
     every = frame.height // (len(measures) or 1)
     shown = frame.head(shown_of(every) * len(measures))
-    values = [listed(list(rows(shown.filter(measure=measure)))) for measure in measures]
+    parts = [list(rows(shown.filter(measure=measure))) for measure in measures]
+    values = [_column(measure, part) for measure, part in zip(measures, parts, strict=True)]
+    verdicts = [Cell(stability(row)) for row in parts[0]] if parts else []
     groups = rows(shown.select(keys).unique(maintain_order=True))
-    cells = [[*map(key_cell, group.values()), *own] for group, *own in zip(groups, *values, strict=True)]
+    cells = [[*map(key_cell, group.values()), *own] for group, *own in zip(groups, verdicts, *values, strict=True)]
     notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
-    named = [*columns(*keys), *columns(*measures, kind="number")]
-    return Table(named, cells, notes=[*notes, *([note] if note else [])])
+    named = [*columns(*keys), Column("verdict", optional=True), *columns(*measures, kind="number")]
+    return Table(named, cells, notes=[*notes, *([note] if note else [])]).shown
 
 
 def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption: str = "") -> Table:
     """Return one row per group, distribution, and measure. Group columns are all those of the frame, if None."""
     by = frame.columns[: frame.columns.index("of")] if by is None else list(by)
     measure = ["measure"] if frame["measure"].n_unique() > 1 else []
-    named = columns(*by, "distribution", *measure)
+    head, *others = columns(*by, "distribution", *measure)
     cells = [
-        [*(key_cell(row[k]) for k in (*by, "of", *measure)), *estimate(row), Cell(row["note"] or "")]
+        [
+            *map(key_cell, (row[k] for k in (*by, "of", *measure))),
+            Cell(stability(row)),
+            *_of_row(row),
+            Cell(row["note"] or ""),
+        ]
         for row in rows(frame)
     ]
-    head = replace(named[0], kind="head")
-    return Table([head, *named[1:], *ESTIMATE, Column("note", optional=True)], cells, caption)
+    named = [replace(head, kind="head"), *others, Column("verdict", optional=True), Column("value", "number")]
+    return Table([*named, *columns("bound", "interval", "note", optional=True)], cells, caption)
+
+
+def _column(measure: str, own: Sequence[Row]) -> list[Cell]:
+    """The values of a measure, with their intervals below."""
+    if measure not in DECIMALS:
+        return listed(own)
+    return [Cell(value.text, value.number, sampled.text) for value, _, sampled in map(_of_row, own)]
+
+
+def _of_row(row: Row) -> list[Cell]:
+    """A value, its bound, and its interval."""
+    places, ends = DECIMALS.get(row["measure"]), [row.get(end) for end in LIMITS]
+    if places is None or row["value"] is None:
+        value, _, sampled = estimate(row)
+        return [value, Cell(certified(row)), sampled]
+    said = "" if None in ends else " to ".join(f"{end:.{places}f}" for end in ends)
+    return [Cell(_small(row["value"], places), row["value"]), Cell(certified(row)), Cell(said)]
+
+
+def _small(value: float, places: int) -> str:
+    return f"< {10**-places:.{places}f}" if 0 < value < 10**-places else f"{value:.{places}f}"
