@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
@@ -16,7 +15,7 @@ from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
 from streammetrics.rows.roles import labeling
-from streammetrics.sources.streams import Source, Stream, are_paths, open_stream
+from streammetrics.sources.streams import Source, Stream, open_stream, paths_of
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
@@ -186,7 +185,7 @@ def _named(several: Any) -> bool:
 def require_rows(filled: Iterable[Accumulator], source: Source) -> None:
     """Reject a source without rows, by its paths if it has any."""
     if not any(acc.seen for acc in filled):
-        paths = [source] if isinstance(source, str | Path) else source if are_paths(source) else ()
+        paths = paths_of(source)
         raise SourceError(f"No rows in {few(map(str, paths)) or 'the source'}.")
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import engines, errors, metrics, statistics, streams, testing
+from streammetrics.charts.plot import ComparisonPlot, Plot
 from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
@@ -60,6 +61,10 @@ def members(thing):
 def lines():
     """Every public name with its signature; of classes the members that no other public class tells of."""
     adapters = [import_module(f"streammetrics.engines.{name}") for name in ADAPTERS]
+    for plot in (Plot, ComparisonPlot):
+        for name, chart in vars(plot).items():
+            if name[0] != "_":
+                yield f"{plot.__module__}.{plot.__name__}.{name}{signature(chart)}"
     for module in (*MODULES, *adapters):
         for name in names_of(module):
             thing = getattr(module, name)

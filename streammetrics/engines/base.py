@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
@@ -15,7 +14,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
-from streammetrics.sources.streams import Source, are_paths, open_stream
+from streammetrics.sources.streams import Source, open_stream, paths_of
 from streammetrics.state import storage
 from streammetrics.system.lazy import of_extra, pa
 
@@ -54,7 +53,7 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
             yield batch
             before += pipeline._height(batch)
 
-    own = part is not None and not (are_paths(source) or isinstance(source, str | Path))
+    own = part is not None and not paths_of(source)
     named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if own else stream
     try:
         return pipeline.accumulate(named, acc, workers=1).to_arrow()

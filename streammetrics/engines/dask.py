@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.folds import MOST_FOLDS, fold
-from streammetrics.sources.streams import Source, are_paths, open_files
+from streammetrics.sources.streams import Source, open_files, paths_of
 from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
@@ -128,8 +127,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
             require_columns(columns, list(source.columns))
             source = source[list(columns)] if columns else source
         return list(source.to_delayed())
-    paths = [source] if isinstance(source, (str, Path)) else source
-    if are_paths(paths):
+    if paths := paths_of(source):
         return [str(file.resolve()) for file in open_files(paths).paths]
     kind = type(source).__name__
     raise SourceError(f"Unsupported source type {kind}. Pass paths, a dask.dataframe, or a bag of frames.")

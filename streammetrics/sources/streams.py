@@ -90,8 +90,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
     """
     refuse_engines(source, SourceError)
-    if isinstance(source, (str, Path)):
-        return _files(open_files([source]), columns, chunk, names)
+    if paths := paths_of(source):
+        return _files(open_files(paths), columns, chunk, names)
     if isinstance(source, Files):
         return _files(source, columns, chunk, names)
     if isinstance(source, Stream):
@@ -121,8 +121,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
         return Stream(iter([source]))
     if isinstance(source, Iterable):
         items = list(source)
-        if are_paths(items):
-            return _files(open_files(items), columns, chunk, names)
+        if paths := paths_of(items):
+            return _files(open_files(paths), columns, chunk, names)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
                 return _frame(to_frame(items, columns), columns, chunk, "row {} of the list")
@@ -130,9 +130,11 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     raise SourceError(f"Unsupported source type {type(source).__name__}. Pass paths, a frame, or batches.")
 
 
-def are_paths(source: Source) -> bool:
-    """Whether a source is a list of paths."""
-    return isinstance(source, list | tuple) and bool(source) and all(isinstance(item, (str, Path)) for item in source)
+def paths_of(source: Source) -> list[PathLike]:
+    """Return the paths of a source that is a path or a list of them, and no paths of any other source."""
+    items = [source] if isinstance(source, str | Path) else source
+    are_paths = isinstance(items, list | tuple) and all(isinstance(item, str | Path) for item in items)
+    return list(items) if are_paths else []
 
 
 def _is_row(item: Any) -> bool:
@@ -171,8 +173,11 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches(), columns), place)
 
 
-def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = (), text: Sequence[str] = ()) -> Files:
+def open_files(
+    patterns: PathLike | Sequence[PathLike], null_values: Sequence[str] = (), text: Sequence[str] = ()
+) -> Files:
     """The files and tables of paths, folders, and globs. Rejects repeated ones, including through links."""
+    patterns = paths_of(patterns)
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern)]
         path, times = Counter(map(Path.resolve, paths)).most_common(1)[0]

@@ -18,6 +18,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics.engines import partial
+from streammetrics.sources.streams import open_files
 
 PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
 
@@ -140,6 +141,11 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
     with pytest.raises(sm.SourceError, match="is given 2 times"):
         rows(tmp_path)
     assert rows("latest.parquet") == 2
+
+
+def test_a_path_is_one_path_and_not_its_characters(tmp_path):
+    path = put(tmp_path / "a.parquet")
+    assert open_files(str(path)).paths == open_files(path).paths == open_files([str(path)]).paths == (path,)
 
 
 def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
