@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.errors import ReportError
+from streammetrics.text import did_you_mean
 from streammetrics.times import moment
 
 TEXT_DATES = "Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
@@ -39,7 +40,8 @@ def _literal(value: Any, dtype: pl.DataType) -> pl.Expr:
 def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
     """Reject columns that are not group columns."""
     if foreign := [c for c in columns if c not in by]:
-        raise ReportError(f"Unknown group column {foreign[0]!r}. Group columns: {', '.join(by) or 'none'}.")
+        similar = did_you_mean(foreign[0], by)
+        raise ReportError(f"Unknown group column {foreign[0]!r}.{similar} Group columns: {', '.join(by) or 'none'}.")
 
 
 def require_free(by: Sequence[str], names: Collection[str], whose: str = "the name of a column of this table") -> None:

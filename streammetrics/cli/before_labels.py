@@ -19,7 +19,13 @@ from streammetrics.present.table import of_frame
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
 @click.argument("scores", type=click.Path(path_type=Path))
-@click.option("--reference", type=click.Path(path_type=Path), required=True, help="Saved state of rows with labels.")
+@click.option(
+    "--reference",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Saved state of rows with labels.",
+)
 @click.option(
     "--odds",
     type=Number(),

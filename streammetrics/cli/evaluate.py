@@ -21,7 +21,7 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import FINDINGS, findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
-from streammetrics.cli.root import DONE, EXAMPLE, command, told
+from streammetrics.cli.root import EXAMPLE, command, done, told
 from streammetrics.cli.watching import watch
 from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import SourceError
@@ -161,15 +161,16 @@ def evaluate_command(
         if watched:
             watch(files, acc, finalize, workers)
         else:
-            progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-            accumulate(files, into=acc, workers=workers, progress=progress)
+            has_bar = importlib.util.find_spec("tqdm") is not None
+            if sys.stderr.isatty() and not has_bar:
+                click.echo("Evaluating … For a progress bar, install the 'progress' extra.", err=True)
+            accumulate(files, into=acc, workers=workers, progress=sys.stderr.isatty() and has_bar)
         if where is not None and not acc.seen:
             raise SourceError(f"No row meets the condition {where!r}.")
         require_rows([acc], paths)
         if save:
             acc.save(save)
-    done = f"Evaluated {acc.seen // len(acc.roles.models):,} rows in {time.perf_counter() - start:.1f} s."
-    click.get_current_context().meta[DONE] = [done]
+    done(f"Evaluated {acc.seen // len(acc.roles.models):,} rows in {time.perf_counter() - start:.1f} s.")
     report = finalize()
     if task == "binary" and given["positive"] and not given["negative"]:
         _name_negatives(files, columns.one(given["y_true"][0]), acc.roles.positive)

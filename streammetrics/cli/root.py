@@ -31,6 +31,17 @@ OTHERWISE = {  # words of Python that the command line has an option for
     "y_score={'cat': 'p_cat'}": "--y-score cat=p_cat",
 }
 DONE = "streammetrics.done"  # sentences on what a command did, in the metadata of its context
+ORDER = (
+    "demo",
+    "evaluate",
+    "append",
+    "show",
+    "report",
+    "findings",
+    "check",
+    "page",
+    "compare",
+)  # of work; others follow
 UNQUOTED = frozenset('"$`\\!')  # characters with a meaning within double quotes
 
 
@@ -56,6 +67,10 @@ class Interrupted(click.ClickException):
 class Commands(ExampleFirst, click.Group):
     """Commands with errors of one line."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of work."""
+        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
@@ -70,6 +85,11 @@ class Commands(ExampleFirst, click.Group):
             raise Failure(told(str(error).partition("\n")[0])) from error
         except OSError as error:
             raise Failure(escaped(str(error).partition("\n")[0])) from error
+
+
+def done(sentence: str) -> None:
+    """Keep a sentence on what the command did, which a terminal shows at its end."""
+    click.get_current_context().meta.setdefault(DONE, []).append(sentence)
 
 
 def _tell_what_was_done(ctx: click.Context) -> None:

@@ -15,6 +15,29 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Size and speed": ("capacity", "atoms", "max_groups", "overflow", "workers"),
 }
 OTHERS = "Output"
+VALUES: dict[str, tuple[str, ...]] = {  # what options take
+    "COLUMN": ("y_true", "y_score", "y_pred", "sample_weight", "unit", "by", "text", "window"),
+    "CONDITION": ("where",),
+    "METRIC": ("metrics", "sort"),
+    "MODEL": ("model",),
+    "LABEL": ("label", "labels", "order", "positive", "negative"),
+    "LEVEL": ("confidence",),
+    "NUMBER": ("threshold", "thresholds", "atoms", "max_groups", "workers", "bins", "depth"),
+    "ROWS": ("rows", "min_rows", "always"),
+    "BINS": ("capacity",),
+    "CHARACTERS": ("width",),
+    "REQUIREMENT": ("requirements",),
+    "DISTRIBUTION": ("of",),
+    "FACTOR": ("odds",),
+    "RATE": ("fdr",),
+    "TIME": ("since", "until"),
+    "DURATION": ("every", "reference"),
+    "OFFSET": ("start", "upto"),
+    "ID": ("batch_id",),
+    "NAME": ("source",),
+    "URI": ("scores",),
+    "COMMAND": ("on_breach",),
+}
 
 
 class ExampleFirst(click.Command):
@@ -29,7 +52,14 @@ class ExampleFirst(click.Command):
 
 
 class Command(ExampleFirst):
-    """A command whose help has many options in sections."""
+    """A command whose help says what options take, and has many options in sections."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        names = {name: value for value, names in VALUES.items() for name in names}
+        for parameter in self.params:
+            if isinstance(parameter, click.Option) and not parameter.is_flag:
+                parameter.metavar = parameter.metavar or names.get(parameter.name or "")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, in sections if there are many."""

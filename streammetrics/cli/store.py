@@ -16,7 +16,7 @@ import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, write
 from streammetrics.cli.parameters import FileToWrite, Number
-from streammetrics.cli.root import Commands, Failure, command, epilog, main
+from streammetrics.cli.root import Commands, Failure, command, done, epilog, main
 from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.present.table import of_frame
@@ -70,6 +70,7 @@ def store_append(
         acc = sm.Accumulator.load(path)
         if store.append(acc, batch_id=name, source=source, **offsets):
             result = "added"
+            done(f"Added {acc.seen // len(acc.roles.models):,} rows to {uri}.")
         elif name is None or not acc.seen:
             result = "nothing to add"
         else:
@@ -95,14 +96,19 @@ def store_offset(uri: str, source: str) -> None:
 )
 @click.argument("uri")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--window", required=True, help="Window to replace, such as 2026-01-31. With --until, the first one.")
+@click.option(
+    "--window",
+    metavar="TIME",
+    required=True,
+    help="Window to replace, such as 2026-01-31. With --until, the first one.",
+)
 @click.option("--until", help="End of the windows to replace, exclusive. Default: one window.")
 @click.option("--batch-id", required=True, help="Unique ID of this replacement, different from those of appends.")
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
     """Replace windows of a history in one commit."""
     given = window if until is None else (window, until)
-    done = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=given, batch_id=batch_id)
-    click.echo(f"{batch_id}: {'replaced' if done else f'nothing replaced, because {KNOWN}'}")
+    replaced = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=given, batch_id=batch_id)
+    click.echo(f"{batch_id}: {'replaced' if replaced else f'nothing replaced, because {KNOWN}'}")
 
 
 @command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
@@ -312,6 +318,8 @@ def store_retain(uri: str, since: str) -> None:
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:
     """Run a command that reads verdicts. Its output goes to standard error."""
-    done = subprocess.run(command, shell=True, input=verdicts.write_json().encode(), stdout=STDERR, check=False)
-    if done.returncode:
-        raise Failure(f"The command of --on-breach failed with exit code {done.returncode}. The next check repeats it.")
+    ended = subprocess.run(command, shell=True, input=verdicts.write_json().encode(), stdout=STDERR, check=False)
+    if ended.returncode:
+        raise Failure(
+            f"The command of --on-breach failed with exit code {ended.returncode}. The next check repeats it."
+        )

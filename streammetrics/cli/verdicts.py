@@ -8,6 +8,7 @@ import click
 
 import streammetrics as sm
 from streammetrics.cli.output import GITHUB, save_data, write, write_for_github
+from streammetrics.cli.root import done
 from streammetrics.present.estimates import with_notes
 from streammetrics.present.junit import junit
 from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
@@ -30,5 +31,7 @@ def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: st
         save_data(junit(outcomes(frame), suite), output)
     else:
         write(frame, shown if form == "table" else [every], form, output)
+    if found.hold:
+        done(f"Passed: {int((frame['verdict'] == 'holds').sum()):,} of {frame.height:,} hold.")
     if output is not None and (failing := int((~frame["passes"]).sum())):
         click.echo(f"Failing: {failing:,} of {frame.height:,} verdicts, see {output}", err=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import parse_metric
 from streammetrics.rounding import above, at_least, at_most, below
@@ -41,7 +42,8 @@ class Requirement:
         """
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise MetricError(f"Cannot read {text!r} as a requirement. Write one such as 'roc_auc >= 0.8'.")
+            percent = of_percent(str(text).split("=")[-1])
+            raise MetricError(f"Cannot read {text!r} as a requirement. Write one such as 'roc_auc >= 0.8'.{percent}")
         metric, comparison, limit = match.groups()
         parse_metric(metric)
         return cls(metric, comparison, float(limit))

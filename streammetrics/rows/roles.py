@@ -259,7 +259,8 @@ def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, p
     for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
         if column not in roles.by:
             known = ", ".join(roles.by) or "none"
-            raise SpecificationError(f"Unknown group column {column!r}. Group columns: {known}.")
+            similar = did_you_mean(column, roles.by)
+            raise SpecificationError(f"Unknown group column {column!r}.{similar} Group columns: {known}.")
     of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
     kept = {n: e for n, e in before.items() if n not in made}
     return replace(roles, by=by, expressions=kept | of_batches), made

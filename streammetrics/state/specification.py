@@ -57,7 +57,7 @@ def difference(name: str, roles: Roles, other: Roles) -> str:
     if name == "by":
         a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
         shared = ", ".join(repr(column) for column in roles.by if column in other.by)
-        return f"One accumulator {a}, and the other {b}. Roll up first: acc.rollup({shared})."
+        return f"The first {a}, and the second {b}. Evaluate both with the same by=, or roll up: acc.rollup({shared})."
     a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
     return f"The accumulators differ in {name}: {a!r} and {b!r}."
 

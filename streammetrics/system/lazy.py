@@ -33,7 +33,7 @@ def of_extra(extra: str, module: str, what: str) -> Any:
     >>> of_extra("plot", "no_such_module", "Charts require")
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: Charts require the 'plot' extra. Install it with: \
-pip install 'streammetrics[plot]', or in a clone: uv sync --extra plot
+pip install 'streammetrics[plot]', or in a clone: pip install '.[plot]'
     """
     try:
         return import_module(module)
@@ -43,7 +43,7 @@ pip install 'streammetrics[plot]', or in a clone: uv sync --extra plot
 
 def to_install(extra: str) -> str:
     """Return the commands that install an extra of a release and of a clone."""
-    return f"Install it with: pip install 'streammetrics[{extra}]', or in a clone: uv sync --extra {extra}"
+    return f"Install it with: pip install 'streammetrics[{extra}]', or in a clone: pip install '.[{extra}]'"
 
 
 if TYPE_CHECKING:

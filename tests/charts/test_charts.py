@@ -404,7 +404,7 @@ def test_charts_are_saved_as_pictures(report, tmp_path):
 def test_without_altair_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     with pytest.raises(
-        sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]', or in a clone: uv sync --extra plot$"
+        sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]', or in a clone: pip install '.\[plot\]'$"
     ):
         report.plot.roc()
 

@@ -1,6 +1,7 @@
 """Evaluations and reports on the command line."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -224,3 +225,11 @@ def test_help_of_evaluate_has_every_option_in_one_section():
     assert len(named) == len(set(named))
     assert {parameter.name for parameter in main.commands["evaluate"].params}.issuperset(named)
     assert "PATHS" not in output[places[0] :]
+
+
+def test_help_says_what_options_take_and_lists_commands_in_the_order_of_work():
+    helped = run("evaluate", "--help")
+    assert "--y-true COLUMN" in helped
+    assert "--metric METRIC" in helped
+    assert "--window TIME" in run("store", "replace", "--help")
+    assert re.findall(r"^  (\w+)  +[A-Z]", run("--help"), re.MULTILINE)[:4] == ["demo", "evaluate", "show", "findings"]

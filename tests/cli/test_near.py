@@ -124,8 +124,8 @@ def test_states_with_other_groups_are_named(folder):
     sm.accumulate("clicks.csv", sm.binary(y_true="clicked", y_score="p_click", by="clicked")).save("by.state")
     message = failed("merge", "by.state", "clicks.state", "-o", "all.state")
     assert message == (
-        "Error: Cannot merge 'by.state' and 'clicks.state'. One accumulator is grouped by 'clicked', "
-        "and the other is not grouped. Roll up first: acc.rollup()."
+        "Error: Cannot merge 'by.state' and 'clicks.state'. The first is grouped by 'clicked', "
+        "and the second is not grouped. Evaluate both with the same --by, or roll up: acc.rollup()."
     )
 
 
@@ -138,3 +138,9 @@ def test_other_files_of_a_folder_of_states(folder):
     with pytest.raises(sm.StateError, match=message):
         sm.Accumulator.load("history")
     assert sm.Accumulator.load("history/*.state").seen == 2
+
+
+def test_group_columns_and_percentages_in_requirements(folder):
+    sm.accumulate("clicks.csv", sm.binary(y_true="clicked", y_score="p_click", by="clicked")).save("by.state")
+    assert "Did you mean 'clicked'? Group columns: clicked." in failed("show", "by.state", "--by", "click")
+    assert failed("check", "by.state", "--require", "roc_auc>=70%").endswith("'roc_auc >= 0.8'. For 70%, pass 0.7.")

@@ -149,3 +149,6 @@ def test_a_terminal_is_told_what_was_done(files, tmp_path):
     size = round(saved.stat().st_size / 1_000)
     assert re.search(rf"Evaluated 400 rows in \d+\.\d s\. Wrote {re.escape(str(saved))} \({size} kB\)\.\s*$", printed)
     assert "Evaluated" not in CliRunner().invoke(main, files).output
+    printed, code = on_terminal(["check", str(saved), "--require", "rows >= 400"], (50, 400))
+    assert code == 0
+    assert printed.endswith("Passed: 1 of 1 hold.\r\n")
