@@ -9,7 +9,6 @@ import polars as pl
 from streammetrics.charts.picture import MOST, extent
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.frame import ESTIMATE
-from streammetrics.metrics import Metric
 from streammetrics.text.decimals import interval, said
 
 
@@ -36,16 +35,6 @@ def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, floa
     low, high = extent(*columns)
     least, most = within
     return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
-
-
-def axis_title(metric: Metric) -> str:
-    """The name with its range."""
-    low, high = metric.range
-    if (low, high) == (0, 1):
-        return f"{metric.name} (0 to 1)"
-    if (low, high) == (-1, 1):
-        return f"{metric.name} (-1 to 1)"
-    return metric.name
 
 
 def said_with(low: str, high: str) -> pl.Expr:

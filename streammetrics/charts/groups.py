@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said_with
+from streammetrics.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.charts.picture import Axis, Layer, Picture, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, shared
 from streammetrics.errors import ReportError
@@ -38,7 +38,7 @@ def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **ke
     prefix = shared(shown.to_list())
     frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
     low, high, how = interval_columns(frame, report.confidence)
-    x = Axis(axis_title(found), *reach(found.range, frame["value"], frame[low], frame[high]))
+    x = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high]))
     from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
     intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
     dots = frame.select("series", x="value", y=PLACE, text=said_with(low, high))
@@ -70,7 +70,7 @@ def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, *
     frame = frame.sort("value", descending=found.better == "low")
     frame = frame.with_columns(x=pl.int_range(1, pl.len() + 1).over("series").cast(pl.Float64))
     low, high, how = interval_columns(frame, report.confidence)
-    y = Axis(axis_title(found), *reach(found.range, frame["value"], frame[low], frame[high]))
+    y = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high]))
     from_low, to_high = (pl.col(c).clip(y.low, y.high) for c in (low, high))
     intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
     dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said_with(low, high)))

@@ -35,7 +35,7 @@ def roc(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) ->
     x, y = Axis("False positive rate (share of negatives)"), Axis("Recall (share of positives)")
     layers = [line((0, 1), (0, 1)), *_layers(report, "roc", series, x, y, FPR, RECALL, points)]
     area = _area(report, series, "roc_auc", "AUC", keys)
-    return _picture("ROC curve", series, x, y, layers, "dotted diagonal: random ranking", area)
+    return _picture("ROC curve", series, x, y, layers, "dotted: random ranking", area)
 
 
 def pr(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -50,9 +50,8 @@ def pr(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> 
     levels = series.frame.group_by("series", maintain_order=True).agg(prevalence(TP, FP, FN, TN).first().alias("y"))
     lines = [line((0, 1), (level, level)) for level in levels["y"].drop_nulls().unique(maintain_order=True)]
     layers = [*lines, *_layers(report, "pr", series, x, y, RECALL, PRECISION, points)]
-    dotted = "dotted lines" if len(lines) > 1 else "dotted line"
     area = _area(report, series, "average_precision", "average precision", keys)
-    return _picture("Precision-recall curve", series, x, y, layers, f"{dotted}: prevalence (random ranking)", area)
+    return _picture("Precision-recall curve", series, x, y, layers, "dotted: random ranking (prevalence)", area)
 
 
 def det(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -76,7 +75,7 @@ def gain(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     series = _series(report, "lift", keys)
     x, y = _targeted(report), Axis("Gain (share of positives)")
     layers = [line((0, 1), (0, 1)), *_layers(report, "lift", series, x, y, TARGETED, RECALL, points)]
-    return _picture("Cumulative gain", series, x, y, layers, "dotted diagonal: random choice")
+    return _picture("Cumulative gain", series, x, y, layers, "dotted: random choice")
 
 
 def lift(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -85,7 +84,7 @@ def lift(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     x = _targeted(report)
     y = Axis("Lift (relative to the prevalence in all rows)", 0.0, max(2.0, 1.1 * _highest(series, LIFT)))
     layers = [line((0, 1), (1, 1)), *_layers(report, "lift", series, x, y, TARGETED, LIFT, points)]
-    return _picture("Lift", series, x, y, layers, "dotted line: random choice")
+    return _picture("Lift", series, x, y, layers, "dotted: random choice")
 
 
 def scores(report: Drawn, /, **keys: Any) -> Picture:
@@ -121,7 +120,8 @@ def _layers(
 def _picture(
     title: str, series: Series, x: Axis, y: Axis, layers: list[Layer], caption: str, area: str = ""
 ) -> Picture:
-    seen = {"dot": "marks: thresholds", "band": BAND}
+    dots = {text for layer in layers if layer.kind == "dot" for text in layer.frame["text"]}
+    seen = {"dot": f"dot: {dots.pop()}" if len(dots) == 1 else "dots: thresholds", "band": BAND}
     caption = "; ".join([caption, *(said for kind, said in seen.items() if _inside(layers, kind, x, y))])
     subtitle = "; ".join(filter(None, (area, series.note)))
     return Picture(title, x, y, layers, series.names, series.legend, subtitle, f"{caption[:1].upper()}{caption[1:]}.")
@@ -209,7 +209,7 @@ def _area(report: Drawn, series: Series, metric: str, called: str, keys: dict[st
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
         certain = bound(row["value"], row["lower"], row["upper"])
         certain = f"within {certain}" if " to " in certain else "(exact)" if certain == "exact" else certain
-        confident = f"({sampled}, {report.confidence * 100:g}% confidence)" if sampled and report.confidence else ""
+        confident = f"({sampled}, {report.confidence * 100:g}% CI)" if sampled and report.confidence else ""
         return f"{called} {values[0]} {confident or certain}"
     named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
     area = f"{called} {', '.join(named)}"

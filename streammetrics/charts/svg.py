@@ -12,7 +12,7 @@ from streammetrics.charts.vega import PAPER, Spec, specification
 from streammetrics.system.lazy import of_extra
 from streammetrics.text.markup import markup
 
-WIDTH = 300  # of a plot on the page, without its labels
+WIDTH = 300  # of a plot that is one of three in a row of a page, without its labels
 OF_PAGE = {name: f"var(--{name})" for name in PAPER}
 FONT, SIZE = "Helvetica, Arial, sans-serif", 12  # as in the style sheet
 QUIET, GRID = "var(--quiet)", "var(--grid)"
@@ -22,8 +22,9 @@ CONFIG: Spec = {
     "view": {"stroke": None},
     "axis": {"labelColor": QUIET, "titleColor": QUIET, "gridColor": GRID, "ticks": False, "domainColor": GRID}
     | {"labelFontSize": SIZE, "titleFontSize": SIZE, "titleFontWeight": "normal", "titlePadding": 8, "aria": False},
+    "axisY": {"minExtent": 32},  # so that plots below each other are aligned
     "legend": {"labelColor": "var(--text)", "titleColor": QUIET, "titleFontWeight": "normal", "aria": False}
-    | {"labelFontSize": SIZE, "titleFontSize": SIZE, "padding": 0, "offset": 10},
+    | {"labelFontSize": SIZE, "titleFontSize": SIZE, "titleOrient": "left", "padding": 0, "offset": 10},
 }
 TAG = re.compile("<[^>]*>")
 UNSEEN = re.compile(r'<path class="(?:back|fore)ground"')
@@ -39,18 +40,18 @@ FINE = re.compile(r"(?<=\.\d)\d+")
 CLIP = re.compile(r"clip(?=\d)")
 
 
-def as_svg(picture: Picture, identity: str) -> str:
+def as_svg(picture: Picture, identity: str, width: int = WIDTH) -> str:
     """Return the chart without its title, with a name and a description for screen readers.
 
     Attributes for scripts are removed, and marks have tooltips. The identity is that of the chart on its page.
     """
-    drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture)))
+    drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture, width=width)))
     root, _, marks = drawn.partition(">")
     box = root.partition('viewBox="')[2].partition('"')[0]
-    width = float(box.split()[2])
     marks = TAG.sub(lambda found: _tidy(found[0], identity), marks)
     return (
-        f'<svg width="{width:.0f}" viewBox="{box}" role="img" aria-labelledby="{identity}t {identity}d">'
+        f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" '
+        f'role="img" aria-labelledby="{identity}t {identity}d">'
         f'<title id="{identity}t">{markup(picture.title)}</title>'
         f'<desc id="{identity}d">{markup(described(picture))}</desc>{marks}'
     )
@@ -73,9 +74,9 @@ def _tidy(tag: str, identity: str) -> str:
     return f"{tag[:-2]}><title>{told[1]}</title></path>" if told else tag
 
 
-def for_page(picture: Picture, explore: bool = False) -> Spec:
+def for_page(picture: Picture, explore: bool = False, width: int = WIDTH) -> Spec:
     """Return the whole specification of a chart on the page, which shows the title."""
-    spec = specification(picture, OF_PAGE, WIDTH, explore)
+    spec = specification(picture, OF_PAGE, width, explore)
     del spec["title"]
     return spec | {"config": CONFIG, "background": None, "padding": 2}
 

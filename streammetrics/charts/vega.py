@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Spec: TypeAlias = dict[str, Any]
 
-WIDTH = 480
+WIDTH, HIGHEST = 480, 320
 ROW = 17  # pixels of a name at an axis
 BESIDE = 8  # pixels from a series to the next one at the same name
 DAY = 86_400_000  # milliseconds
@@ -60,7 +60,7 @@ def specification(
     drawn = [_panel(p, dict(colours), width, explore) for p in (picture, picture.below) if p is not None]
     spec = drawn[0]
     if picture.below is not None:
-        drawn[1]["height"] = width // 5
+        drawn[1]["height"] = min(width // 5, HIGHEST // 4)
         spec = {"vconcat": drawn, "spacing": 14}
     title = {"text": picture.title, "anchor": "start", "offset": 8}
     title |= {"subtitle": picture.subtitle, "subtitlePadding": 4} if picture.subtitle else {}
@@ -78,7 +78,7 @@ def _safe(part: Any) -> Any:
 
 
 def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool) -> Spec:
-    height = width * 3 // 4
+    height = min(width * 3 // 4, HIGHEST)
     if picture.y.names:
         row = max(ROW, BESIDE * (len(picture.series) + 1)) if _share_names(picture) else ROW
         height = max(len(picture.y.names) * row, 4 * ROW)
@@ -254,7 +254,7 @@ def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
     if len(names) < 2:
         return {channel: {"value": values[0]}}
     columns = 1 if max(map(len, names)) > 24 else 2 if max(map(len, names)) > 12 else 3
-    legend = {"title": picture.legend or None, "orient": "top", "columns": columns, "labelLimit": 300}
+    legend = {"title": picture.legend or None, "orient": "bottom", "columns": columns, "labelLimit": 300}
     legend |= {"symbolStrokeWidth": 2, "symbolSize": 110, "symbolOpacity": 1}
     legend |= {"symbolType": "stroke", "symbolSize": 600} if _has_lines(picture) else {}
     scale = {"domain": names, "range": list(values[: len(names)])}

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said_with
+from streammetrics.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.charts.picture import Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series
 from streammetrics.errors import ReportError
@@ -71,7 +71,7 @@ def _rows(
 def _of_metric(
     report: Drawn, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
 ) -> list[Picture]:
-    y = Axis(axis_title(metric), *metric.range)
+    y = Axis(words(metric), *metric.range)
     told = better(metric)
     dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
     return timelines(

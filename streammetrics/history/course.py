@@ -12,7 +12,6 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.charts import Axis
-from streammetrics.charts.estimates import axis_title
 from streammetrics.charts.windows import BREACH
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
@@ -170,7 +169,7 @@ def _of_metric(
         line = rows.with_columns(series=pl.lit(name))
         dots = rows.join(marked, on=[SEGMENT, window], how="semi", nulls_equal=True)
         both = pl.concat([line, dots.with_columns(series=pl.lit(BREACH))])
-        y = Axis(axis_title(metric), *metric.range)
+        y = Axis(words(metric), *metric.range)
         yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits)
 
 

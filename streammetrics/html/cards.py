@@ -15,7 +15,7 @@ from streammetrics.metrics.words import better, unsaid, words
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
 from streammetrics.text.decimals import Row, alike, bound, interval, percentage, said, typical_of
-from streammetrics.text.markup import markup
+from streammetrics.text.markup import markup, minus
 from streammetrics.text.values import readable
 
 CARDS = 6
@@ -110,8 +110,8 @@ def _value(row: Row, value: str, keys: list[str]) -> str:
         f"certified {certain}" if certain else "",
         "" if note.startswith("no interval") else note,
     ]
-    lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told if line)
-    return f'<p class="value">{name}<b>{value}</b>{lines}</p>'
+    lines = "".join(f'<span class="sure">{markup(minus(line))}</span>' for line in told if line)
+    return f'<p class="value">{name}<b>{minus(value)}</b>{lines}</p>'
 
 
 def _beside(total: Readings, metric: Metric, row: Row) -> str:

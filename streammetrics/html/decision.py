@@ -17,7 +17,7 @@ from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.reading.readings import Readings
 from streammetrics.rounding import at_most
 from streammetrics.text import rows
-from streammetrics.text.decimals import alike, amount, percentage
+from streammetrics.text.decimals import amount, percentage
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
 
@@ -28,6 +28,7 @@ OF_CURVES, OF_POINTS = ("threshold", "targeted", "gain", "lift"), ("value", "low
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 COSTS = (1, 3, 10, 30, 100)
 MOST = 200  # rows of a table
+DIGITS, MOST_DIGITS = 4, 12  # of a threshold: of its distance, and in all
 CONFUSED = 8  # pairs of labels
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
@@ -81,11 +82,8 @@ def highest_scores(total: Readings) -> str:
         for top in TOPS
     ]
     every = pl.concat(parts).drop_nulls("threshold")
-    found = list(rows(_rated(every.head(MOST))))
-    listed = [
-        [*_keys(row, ["highest scores", *keys]), threshold, *_rates(row), _lift(row)]
-        for row, threshold in zip(found, _column(found, "threshold"), strict=True)
-    ]
+    found = rows(_rated(every.head(MOST)))
+    listed = [[*_keys(row, ["highest scores", *keys]), _threshold(row), *_rates(row), _lift(row)] for row in found]
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
     note = f"All shares are weighted by {weight_of(total)}." if total.state.weighted else ""
     return _titled("Results among the highest scores", header, listed, f"{note}{_cut(every)}")
@@ -103,8 +101,8 @@ def best_thresholds(total: Readings) -> str:
     best = _rated(pl.concat(parts))
     keys = _keys_of(best)
     points = list(rows(best.head(MOST)))
-    numbers = zip(points, _column(points, "threshold"), _costs(points), strict=True)
-    listed = [[*_keys(row, keys), _best(threshold), own, *_rates(row)] for row, threshold, own in numbers]
+    numbers = zip(points, _costs(points), strict=True)
+    listed = [[*_keys(row, keys), _threshold(row), own, *_rates(row)] for row, own in numbers]
     cost = "weighted mean cost" if total.state.weighted else "cost per row"
     header = [*keys, "best threshold", cost, *RATES]
     return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + _cut(best))
@@ -142,15 +140,14 @@ def _lift(row: dict[str, Any]) -> Cell:
     return Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
 
 
-def _best(threshold: Cell) -> Cell:
-    """A threshold, which is infinite if the cost is lowest without predicted positives."""
-    return Cell("none positive", threshold.number) if threshold.number == math.inf else threshold
-
-
-def _column(found: list[dict[str, Any]], name: str) -> list[Cell]:
-    numbers = [row[name] for row in found]
-    texts = alike([{"value": number} for number in numbers])
-    return [Cell(text, number) for text, number in zip(texts, numbers, strict=True)]
+def _threshold(row: dict[str, Any]) -> Cell:
+    """A threshold with four digits of its distance from 0, or from 1 if it is nearer, as those of a confident model."""
+    at = float(row["threshold"])
+    if math.isinf(at):
+        return Cell("none positive", at)  # the cost is lowest without predicted positives
+    away = min(abs(at), abs(1 - at) or 1.0)
+    decimals = DIGITS - 1 - math.floor(math.log10(away)) if away else 0
+    return Cell(f"{round(at, decimals):.{MOST_DIGITS}g}", at)
 
 
 def _costs(points: list[dict[str, Any]]) -> list[Cell]:

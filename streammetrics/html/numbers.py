@@ -18,7 +18,8 @@ def numbers(total: Readings) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
     made = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
-    return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
+    read = f"<details><summary>How to read this table</summary><ul>{_bounded(total)}</ul></details>"
+    return read + filtered(made, "metrics")
 
 
 def labels(total: Readings) -> str:

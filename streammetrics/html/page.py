@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from streammetrics import charts
@@ -16,11 +16,9 @@ from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.findings import findings_list
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
-from streammetrics.present.page import Section, page_of
+from streammetrics.present.page import Section, beside, page_of
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
-
-Draw = Callable[[str, Iterable[pictures.Maker]], str]
 
 
 def page(
@@ -48,7 +46,7 @@ def of_all_rows(report: Readings) -> Readings:
 
 def _sections(report: Readings, total: Readings, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
-    draw: Draw = partial(pictures.figures, interactive=interactive)
+    draw = partial(pictures.figures, interactive=interactive)
     yield Section("findings", "What stands out", findings_list(findings(report)))
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Overall", cards(total))
@@ -59,11 +57,9 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
         yield Section("fairness", "Fairness", fair)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
-    decided = "".join(make(total) for make in (highest_scores, best_thresholds))
-    if drawn := draw("matrix", pictures.matrices(total)):
-        counted = most_confused(total) or at_thresholds(total)
-        decided = f'<div class="matrices">{drawn}<div>{counted}</div></div>{decided}'
-    yield Section("decision", "Decisions", decided)
+    counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
+    found = beside(draw("gain", [partial(charts.gain, total)], columns=pictures.COLUMNS), highest_scores(total))
+    yield Section("decision", "Decisions", counted + found + best_thresholds(total))
     title = "By model" if {*report.by} - {*charts.window_of(report)} == {MODEL} else "Segments"
     yield Section("segments", title, draw("segment", pictures.segments(report, total)))
     timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)

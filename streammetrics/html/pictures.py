@@ -11,6 +11,7 @@ import polars as pl
 from streammetrics import charts
 from streammetrics.charts import Picture, as_svg, described, for_page
 from streammetrics.charts.series import WHICH, Drawn
+from streammetrics.charts.svg import WIDTH
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.cards import VOLUME
 from streammetrics.metrics import Metric
@@ -22,22 +23,27 @@ from streammetrics.text.markup import markup
 
 Maker = Callable[[], Picture]
 
+COLUMNS = 3
+WIDTHS = (1040, 480, WIDTH)  # pixels of a plot that is alone, one of two, and one of three in a row
 MATRICES = 6
 BANDS = 3  # in one chart
 DROPPED = "dropped_rate"
 CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
 
 
-def figures(name: str, makers: Iterable[Maker], interactive: bool) -> str:
-    """Return charts side by side, with numbered identities; empty without charts."""
-    drawn = "\n".join(figure(picture, f"{name}{i}", interactive) for i, picture in enumerate(_drawable(makers)))
-    return f'<div class="charts">{drawn}</div>' if drawn else ""
+def figures(name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None) -> str:
+    """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts."""
+    shown = list(_drawable(makers))
+    columns = columns or (2 if len(shown) == 4 else min(len(shown), COLUMNS))
+    parts = (figure(p, f"{name}{i}", interactive, width=WIDTHS[columns - 1]) for i, p in enumerate(shown))
+    drawn = "\n".join(parts)
+    return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
 
 
-def figure(picture: Picture, identity: str, interactive: bool, name: str | None = None) -> str:
+def figure(picture: Picture, identity: str, interactive: bool, name: str | None = None, width: int = WIDTHS[-1]) -> str:
     """Return a chart with its title and its caption, or with a name if they are above several charts."""
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
-    drawn = _script(picture) if interactive else as_svg(picture, identity)
+    drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
     if name is not None:
         return f"<figure><figcaption><h4>{markup(name)}</h4></figcaption>{drawn}</figure>"
     return (
@@ -46,10 +52,10 @@ def figure(picture: Picture, identity: str, interactive: bool, name: str | None 
     )
 
 
-def _script(picture: Picture) -> str:
+def _script(picture: Picture, width: int) -> str:
     """An element for the chart, and the chart as JSON that cannot end its element."""
     named = f'role="img" aria-label="{markup(picture.title)}"'
-    content = embedded(for_page(picture, explore=True))
+    content = embedded(for_page(picture, explore=True, width=width))
     return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
 
 
@@ -153,7 +159,7 @@ def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, int
     cards = (figure(picture, f"{identity}{i}", interactive, name) for i, (name, picture) in enumerate(shown.items()))
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
     head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
-    return f'{head}<div class="charts">{"".join(cards)}</div>'
+    return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'
 
 
 def _timed(report: Readings, crowded: bool) -> Iterator[tuple[str, str]]:

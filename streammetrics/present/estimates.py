@@ -134,7 +134,7 @@ def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = Fal
 def metrics_table(
     frame: pl.DataFrame, by: Sequence[str] = (), caption: str = "", meaning: Mapping[str, str] | None = None
 ) -> Table:
-    """Return one row per group and metric, with its keys, bounds, and description, if it has a meaning."""
+    """Return one row per group and metric, with its keys, bounds, and note, which is below its ``meaning``, if any."""
     frame = of_labels_once(frame)
     keys, typical = [c for c in told_apart(frame) if c not in by], typical_of(rows(frame))
     values = {name: iter(alike(own, typical)) for name, own in _by_name(frame, ()).items()}
@@ -143,12 +143,16 @@ def metrics_table(
             *(*(key_cell(row[c]) for c in by), Cell(row["metric"])),
             *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
             *estimate(row, next(values[row["metric"]])),
-            *(Cell(row["note"] or ""), Cell((meaning or {}).get(row["metric"], ""))),
+            *(
+                [Cell(meaning.get(row["metric"], ""), below=row["note"] or "")]
+                if meaning
+                else [Cell(row["note"] or "")]
+            ),
         ]
         for row in rows(frame)
     ]
     named = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]
-    return Table([*named, *columns("note", "what it is", optional=True)], cells, caption)
+    return Table([*named, Column("what it is" if meaning else "note", optional=True)], cells, caption)
 
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str) -> Table:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 
 from streammetrics.present.document import embedded
 from streammetrics.present.table import Cell, Column, Table
 from streammetrics.text import escaped
-from streammetrics.text.markup import markup
+from streammetrics.text.markup import markup, minus
 
 AT_ONCE = 200  # rows in the document; a script shows further ones when visible
 SORT = ' aria-sort="none"'
 WIDE = 12  # columns that fit a printed page, as in page.css
 LARGEST = 1e300
 UNSTYLED = '<br><small style="white-space: nowrap">'
+NUMERIC, UNDEFINED = ' class="n"', "–"
+INTERVAL = re.compile(r"[-\d.,∞?]+ to [-\d.,∞?]+")
 PROSE = 34  # characters from which a text can be wrapped
 
 
@@ -26,7 +29,10 @@ def as_html(table: Table, sortable: bool = False, styled: bool = True) -> str:
     table = table.shown
     names = [markup(column.name) for column in table.columns]
     heads = [f'<button type="button">{name}</button>' for name in names] if sortable else names
-    head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
+    right = [NUMERIC if styled and _is_numeric(table, i) else "" for i in range(len(names))]
+    head = "".join(
+        f'<th scope="col"{SORT if sortable else ""}{kind}>{name}</th>' for name, kind in zip(heads, right, strict=True)
+    )
     at_once, later = (table.rows[:AT_ONCE], table.rows[AT_ONCE:]) if sortable else (table.rows, [])
     marked = (map(_cell, table.columns, row, itertools.repeat(styled)) for row in at_once)
     body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in marked)
@@ -41,13 +47,24 @@ def as_html(table: Table, sortable: bool = False, styled: bool = True) -> str:
     )
 
 
+def _is_numeric(table: Table, column: int) -> bool:
+    """Whether a column has numbers, which are aligned to the right, unless they are names of rows."""
+    cells = (row[column] for row in table.rows)
+    return table.columns[column].kind != "head" and any(c.number is not None or c.text == UNDEFINED for c in cells)
+
+
 def _cell(column: Column, cell: Cell, styled: bool) -> str:
     """A cell as HTML; heads of rows are headers. Without a style sheet, it breaks the line itself."""
     tag = 'th scope="row"' if column.kind == "head" else "td"
     number = "" if cell.number is None else f' data-v="{_order(cell):.10g}"'
-    number += ' class="prose"' if len(cell.text) > PROSE else ""
-    small = f"{'<small>' if styled else UNSTYLED}{markup(cell.below)}</small>" if cell.below else ""
-    return f"<{tag}{number}>{markup(cell.text)}{small}</{tag.split()[0]}>"
+    number += ' class="prose"' if len(cell.text) > PROSE else NUMERIC if cell.text == UNDEFINED and styled else ""
+    small = f"{'<small>' if styled else UNSTYLED}{markup(minus(cell.below))}</small>" if cell.below else ""
+    return f"<{tag}{number}>{markup(_text(cell))}{small}</{tag.split()[0]}>"
+
+
+def _text(cell: Cell) -> str:
+    """The text of a cell, with a minus sign in numbers."""
+    return cell.text if cell.number is None and not INTERVAL.fullmatch(cell.text) else minus(cell.text)
 
 
 def _order(cell: Cell) -> float | None:
@@ -59,7 +76,7 @@ def _later(table: Table, rows: Sequence[Sequence[Cell]]) -> str:
     """Rows that a script adds to the table when they become visible, as JSON that cannot end its element."""
     heads = [column.kind == "head" for column in table.columns]
     cells = [
-        [[escaped(c.text), _order(c), escaped(c.below), head] for head, c in zip(heads, row, strict=True)]
+        [[escaped(_text(c)), _order(c), escaped(minus(c.below)), head] for head, c in zip(heads, row, strict=True)]
         for row in rows
     ]
     return (

@@ -91,6 +91,7 @@ function build(cells) {
     const cell = document.createElement(head ? "th" : "td");
     if (head) cell.scope = "row";
     if (text.length > PROSE) cell.className = "prose";
+    if (text === "–") cell.className = "n";
     if (number !== null) cell.dataset.v = number;
     cell.textContent = text;
     if (below) cell.append(Object.assign(document.createElement("small"), { textContent: below }));

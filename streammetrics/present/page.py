@@ -45,6 +45,11 @@ def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterab
     )
 
 
+def beside(charts: str, text: str) -> str:
+    """Return charts with a text beside them, or what there is of both."""
+    return f'<div class="beside">{charts}<div>{text}</div></div>' if charts and text else charts + text
+
+
 def lead(facts: Iterable[tuple[str, str]]) -> str:
     """Return facts as HTML by their names, followed by the time of the page."""
     facts = (*facts, ("Page created", created()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 from streammetrics.text import escaped
 
@@ -14,3 +15,12 @@ def markup(text: str) -> str:
     '&lt;b&gt; &amp; &quot;c&quot;'
     """
     return html.escape(escaped(text))
+
+
+def minus(text: str) -> str:
+    """Return numbers with the minus sign that tables of a page have, which is as wide as a digit.
+
+    >>> minus("-0.5"), minus("-2 to 3"), minus("1e-05")
+    ('−0.5', '−2 to 3', '1e−05')
+    """
+    return re.sub(r"-(?=[\d.∞])", "−", text)

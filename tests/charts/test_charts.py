@@ -269,7 +269,7 @@ def test_error_curves_are_the_steps_of_their_frames(forecasts, kind, along):
 
 
 def test_the_area_of_a_curve_is_told_with_its_confidence_level(report):
-    assert re.fullmatch(r"AUC 0\.\d+ \(0\.\d+ to 0\.\d+, 95% confidence\)", charts.roc(report).subtitle)
+    assert re.fullmatch(r"AUC 0\.\d+ \(0\.\d+ to 0\.\d+, 95% CI\)", charts.roc(report).subtitle)
 
 
 def test_a_band_is_named_where_it_can_be_seen(report):
@@ -284,7 +284,7 @@ def test_a_band_is_named_where_it_can_be_seen(report):
 def test_captions_name_what_is_in_the_plot(rare, kind, marks, band):
     """The lift begins at a share of 0.001 of the rows, and its bounds differ in a spike there."""
     picture = getattr(charts, kind)(rare)
-    assert ("marks: thresholds" in picture.caption) == marks
+    assert ("dot: threshold" in picture.caption) == marks
     assert ("shaded band" in picture.caption) == band
 
 

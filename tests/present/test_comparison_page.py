@@ -9,7 +9,7 @@ from commands import run
 
 import streammetrics as sm
 from streammetrics.html import comparison_page, page
-from streammetrics.text.markup import markup
+from streammetrics.text.markup import markup, minus
 
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 
@@ -68,7 +68,7 @@ def test_the_numbers_are_those_of_the_comparison():
     text = comparison_page(found, ("a", "b"))
     assert "groups" not in headings(text)
     ahead = "(b)" if row["difference"] > 0 else "(a)"
-    assert cells(text, "accuracy")[:4] == [ahead, *(f"{row[c]:.3f}" for c in ("a", "b", "difference"))]
+    assert cells(text, "accuracy")[:4] == [ahead, *(minus(f"{row[c]:.3f}") for c in ("a", "b", "difference"))]
     assert not cells(text, "accuracy")[5:]
 
 

@@ -131,11 +131,13 @@ def test_any_number_can_be_read_by_the_script(opened):
 @pytest.mark.parametrize("media", ["screen", "print"])
 @pytest.mark.parametrize("size", [2, 4, 7])
 def test_charts_have_the_same_width(opened, media, size):
-    figures = "".join("<figure></figure>" for _ in range(size))
-    window = opened(text=page_of("Charts", "", [Section("all", "All", f'<div class="charts">{figures}</div>')]))
+    figures, columns = "".join("<figure></figure>" for _ in range(size)), 3 if size == 7 else 2
+    window = opened(
+        text=page_of("Charts", "", [Section("all", "All", f'<div class="charts of{columns}">{figures}</div>')])
+    )
     window.emulate_media(media=media)
     widths = [round(figure.bounding_box()["width"]) for figure in window.locator("figure").all()]
-    columns = 2 if media == "print" else {2: 2, 4: 2, 7: 3}[size]
+    columns = 2 if media == "print" else columns
     assert max(widths) - min(widths) <= 1
     assert widths[0] == pytest.approx(window.locator(".charts").bounding_box()["width"] / columns, abs=10)
 
@@ -189,7 +191,7 @@ def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
     faded = (
         "['--right', '--below'].map(edge => getComputedStyle(document.querySelector('.scroll')).getPropertyValue(edge))"
     )
-    assert window.evaluate(faded) == ["48px", "40px"]
+    assert window.evaluate(faded) == ["48px", "0px"]  # few rows need no box that scrolls down
     box.evaluate("box => { box.scrollTo(1e6, 1e6); }")
     until(window, f"{faded}.every(edge => edge === '0px')")
 
