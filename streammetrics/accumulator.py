@@ -509,7 +509,6 @@ class Accumulator:
         return f"Accumulator({brief(self.roles, self.statistics)}): {self._size(state)}"
 
     def _size(self, state: State) -> str:
-        """Number of rows and groups, as text."""
         counts, by = state.tables[RowCounts.name], self.roles.by
         rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")

@@ -267,7 +267,6 @@ class _Feed:
 
 
 def _run(feed: _Feed, parts: Sequence[_Part], shared: _Part, bar: Any) -> None:
-    """Count batches in one thread per part."""
 
     def work(part: _Part) -> None:
         try:

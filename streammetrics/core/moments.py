@@ -100,7 +100,6 @@ def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: 
 
 
 def _powers(values: Floats, highest: int) -> list[Floats | float]:
-    """The powers of values from 0 to the highest."""
     return list(accumulate([1.0, *[values] * highest], mul))
 
 

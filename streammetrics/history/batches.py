@@ -134,7 +134,6 @@ class Batches:
         history.commit(leave_out)
 
     def _among(self, ids: pl.Series) -> pl.Series:
-        """Return which of these batches are in the table."""
         table = self.table.find()
         if table is None:
             return ids.clear()

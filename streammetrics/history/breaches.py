@@ -43,7 +43,6 @@ def breaches(
 
 
 def _at_once(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
-    """Check some windows at a time."""
     for i in range(0, len(looks), AT_ONCE):
         found = judged_at_each(own, rule, looks[i : i + AT_ONCE])
         yield found.filter(pl.col(VERDICT) == "breached").select(keys_of(found))

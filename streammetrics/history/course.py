@@ -204,14 +204,12 @@ def _runs(rules: Sequence[Rule], breached: Sequence[pl.DataFrame], windows: pl.S
 
 
 def _rule(rule: Rule) -> str:
-    """A rule in words."""
     said = f"{rule.name}: {rule}" if rule.name else str(rule)
     said += "" if rule.always else f", over {rule.over}"
     return said + (", severity warn" if rule.severity == "warn" else "")
 
 
 def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:
-    """All windows of both histories in a time range."""
     found = [own.starts for own in (history, scores) if own is not None]
     if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
         raise SpecificationError("Both histories must have the same window column, of the same type.")
@@ -246,7 +244,6 @@ def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:
 
 
 def _first(windows: pl.Series) -> Period:
-    """The first windows of a history, as a time range."""
     size = max(1, min(REFERENCE, len(windows) // 4))
     return windows[0], windows[min(size, len(windows) - 1)]
 

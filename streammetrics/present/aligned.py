@@ -80,7 +80,6 @@ def _below_each_other(header: Sequence[str], rows: Sequence[Sequence[str]], widt
 
 
 def _broken(cell: str, width: int, first: str = "", others: str = "") -> list[str]:
-    """A cell as lines."""
     lines = list[str]()
     for line in cell.split("\n"):
         start = others if lines else first

@@ -78,7 +78,6 @@ def _column(measure: str, own: Sequence[Row]) -> list[Cell]:
 
 
 def _of_row(row: Row) -> list[Cell]:
-    """A value, its bound, and its interval."""
     places, ends = DECIMALS.get(row["measure"]), [row.get(end) for end in LIMITS]
     if places is None or row["value"] is None:
         value, _, sampled = estimate(row)

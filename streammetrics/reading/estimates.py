@@ -177,7 +177,6 @@ def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metri
 
 
 def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """Estimates with the remarks on their groups."""
     remarks = missing.filter(pl.col(STATISTIC).is_null())
     if remarks.is_empty():
         return found

@@ -203,7 +203,6 @@ def _ratio(ratio: Expr) -> Expr:
 
 
 def _sides(whose: str) -> Side:
-    """A value and its interval."""
     return pl.col(f"{whose}value"), (pl.col(f"{whose}ci_lower"), pl.col(f"{whose}ci_upper"))
 
 

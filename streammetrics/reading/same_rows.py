@@ -211,7 +211,6 @@ def _differences(values: pl.DataFrame, rows: pl.DataFrame, metrics: Sequence[Met
 
 
 def _from_zero(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with its groups numbered from 0."""
     return table.with_columns(pl.col(GROUP).rle_id())
 
 

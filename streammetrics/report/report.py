@@ -252,7 +252,6 @@ class Report(Readings):
         return flip_rates(pairs, outcomes, (a, b), confidence)
 
     def _advice(self, metric: str | Metric, rows: pl.DataFrame, keys: dict[str, Any]) -> str:
-        """Advice if keys do not select one row of a metric."""
         if not rows.height:
             given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
             every = self.rows(metric, **({LABEL: keys[LABEL]} if LABEL in keys and len(keys) > 1 else {}))

@@ -279,7 +279,6 @@ class Content:
         self._known = known
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
-        """The joint types of the content and others."""
         same = [*types.values()] == [*self.types.values()]
         return self.types if same else joint_types([self.types, types])
 

@@ -142,7 +142,6 @@ def _statistic(entry: Any) -> Statistic:
 
 
 def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
-    """Reject statistics that cannot be computed from the columns."""
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("The state has no row_counts.")
     misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]

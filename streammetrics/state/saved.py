@@ -206,6 +206,5 @@ def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> 
 
 
 def _field_types(frame: pl.DataFrame, name: str) -> dict[str, pl.DataType]:
-    """The types of the fields of a nested column, if it has any."""
     inner = getattr(frame.schema[name], "inner", None)
     return {f.name: f.dtype for f in getattr(inner, "fields", [])}

@@ -113,7 +113,6 @@ def fit_by(
 
 
 def _changes(column: NDArray[Any]) -> Codes:
-    """The first place of each run of equal values."""
     return np.append(0, np.flatnonzero(column[1:] != column[:-1]) + 1)
 
 

@@ -221,7 +221,6 @@ def _share(over: Sequence[str]) -> pl.Expr:
 
 
 def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
-    """A weight matrix of that size."""
     try:
         matrix = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -145,7 +145,6 @@ class ScoreCounters(Counter):
         return pl.concat(self._cells(i) for i in range(len(self.counters)))
 
     def _cells(self, scored: int) -> pl.DataFrame:
-        """The cells that have rows."""
         group, shift, bin, amounts = self.counters[scored].cells()
         actual, place = np.nonzero(np.stack(amounts))
         return self.statistic.table(

@@ -73,7 +73,6 @@ class RowSums(Summed):
 
     @classmethod
     def _declare(cls) -> None:
-        """Declare the columns that `of_rows` returns."""
         wanted = tuple(cls.inputs)
         if clash := TAKEN.intersection(wanted):
             raise SpecificationError(f"An input cannot be named {min(clash)!r}, an argument of Accumulator.")

@@ -90,7 +90,6 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
 
 
 def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | None) -> NDArray[np.intp]:
-    """The order of rows by group and value."""
     order = np.argsort(values)
     if weight is not None:
         new = _changes(values[order])
@@ -103,7 +102,6 @@ def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | No
 
 
 def _changes(column: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Return whether each value differs from the previous one."""
     new = np.ones(len(column), dtype=np.bool_)
     np.not_equal(column[1:], column[:-1], out=new[1:])
     return new

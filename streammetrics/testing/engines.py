@@ -230,7 +230,6 @@ def _damage(path: Path, column: str) -> None:
 
 
 def _require_error(kind: type[StreamMetricsError], word: str, run: Callable[[], Any]) -> str:
-    """The text of the error that is raised."""
     said = None
     try:
         run()

@@ -214,18 +214,15 @@ BY_GROUP = (a_rollup_is_the_direct_view, a_filter_is_the_view_of_some_rows)
 
 
 def _with_group_columns(case: Case) -> pl.DataFrame:
-    """The rows with the group columns that are expressions."""
     made = case.acc.roles.expressions
     return case.data.with_columns(made[name].alias(name) for name in case.acc.roles.by if name in made)
 
 
 def _content(acc: Accumulator) -> tuple[Any, Any]:
-    """The saved content of an accumulator."""
     table = acc.to_arrow()
     return table, table.schema.metadata
 
 
 def _integers(statistic: Statistic, acc: Accumulator) -> Any:
-    """The integer values of a table."""
     table = in_order(acc.state).tables[statistic.name]
     return table.select(name for name in statistic.counts if table.schema[name] == pl.Int64).to_numpy()

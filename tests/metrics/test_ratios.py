@@ -1,4 +1,4 @@
-"""Metrics of the 2x2 table: scikit-learn, textbooks, and what is undefined."""
+"""Metrics of confusion counts: scikit-learn, textbooks, and what is undefined."""
 
 import math
 
