@@ -14,7 +14,7 @@ from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free
-from streammetrics.text.decimals import percentage
+from streammetrics.text.decimals import cutoff, percentage
 
 LABELS = 30  # of a legible confusion matrix
 MANY = 0.1  # share of a label from which errors can be as dark as any: few are pale
@@ -49,7 +49,7 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     )
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")
-    at_threshold = f"threshold {cells['threshold'][0]:g}" if _one_threshold(cells) else ""
+    at_threshold = f"threshold {cutoff(cells['threshold'][0])}" if _one_threshold(cells) else ""
     is_binary = "threshold" in cells.columns
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
     faint = "" if len(shown) <= FEW else ", without a number below 0.5%"

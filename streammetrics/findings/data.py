@@ -38,10 +38,11 @@ def classes(searched: Searched) -> Iterator[Finding]:
         return
     for name in ("positives", "negatives"):
         if searched.has(name):
-            rows = total.rows(name).filter(pl.col("value") < FEWEST)
-            kept = [c for c in (*total.by, LABEL) if c in rows.columns]
-            for row in placed(rows.unique(kept, maintain_order=True) if kept else rows.head(1), total):
-                count = f"Only {row['value']:g} {name}" if row["value"] else f"No {name}"
+            every = pl.lit(total.rows("support")["value"])
+            counts = searched.at_average_weight(total.rows(name).with_columns(number="value"), "number", every)
+            for row in searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)):
+                number, what = row["number"], name if row["number"] != 1 else name.removesuffix("s")
+                count = f"Only {number:.3g} {what}" if number else f"No {name}"
                 sentence = f"{count}: most metrics are uncertain, and some have no interval."
                 yield found("SM503", "warn", sentence, row, name)
 
@@ -55,8 +56,9 @@ def scores(searched: Searched) -> Iterator[Finding]:
     keys = [c for c in (*total.by, LABEL) if c in bins.columns]
     rows = pl.sum("count").over(keys) if keys else pl.sum("count")
     bins = bins.with_columns(share=pl.col("count") / rows, rows=rows).sort("share", descending=True)
+    bins = searched.at_average_weight(bins, "rows", pl.col("rows"))
     tied = bins.filter(pl.col("lowest") == pl.col("highest"), pl.col("share") >= TIED, pl.col("rows") >= ENOUGH)
-    for row in placed(tied.unique(keys, keep="first", maintain_order=True) if keys else tied.head(1), total):
+    for row in searched.once(tied):
         share = percentage(row["share"])
         yield found("SM504", "info", f"{share} of the rows have the same score, {row['lowest']:g}: they are ties.", row)
     mixed = bins.filter(pl.col("lowest") < pl.col("highest"))

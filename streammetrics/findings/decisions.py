@@ -11,25 +11,27 @@ from streammetrics.intervals.method import FEWEST
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, ScoreHistogram
 from streammetrics.text import escaped
-from streammetrics.text.decimals import percentage
+from streammetrics.text.decimals import cutoff, percentage
 
 RARE = 0.1  # predicted positives per positive, below which almost nothing is predicted positive
 NEARLY_ALL = 0.99  # share of rows
 
 
 def thresholds(searched: Searched) -> Iterator[Finding]:
-    """SM301 and SM302: almost no rows, or almost all, are predicted positive at a threshold."""
+    """SM301 and SM302: almost no rows, or almost all, are predicted positive, even at the best threshold for this."""
     if not searched.statistic(ConfusionCounts):
         return
     predicted, actual, rows = (
         pl.sum_horizontal(cells) for cells in (["tp", "fp"], ["tp", "fn"], ["tp", "fp", "fn", "tn"])
     )
-    counts = searched.total.confusion_counts().filter(actual >= FEWEST, rows - actual >= FEWEST)
-    for row in placed(counts.with_columns(predicted=predicted / rows, actual=actual / rows), searched.total):
-        share, positive = row["predicted"], row["actual"]
-        if share < RARE * positive:
+    shares = {"predicted": predicted / rows, "actual": actual / rows}
+    counts = searched.total.confusion_counts().with_columns(**shares, fewest=pl.min_horizontal(actual, rows - actual))
+    counts = searched.at_average_weight(counts, "fewest", rows).filter(pl.col("fewest") >= FEWEST)
+    for row in searched.once(counts.sort("predicted", descending=True)):
+        if row["predicted"] < RARE * row["actual"]:
             yield found("SM301", "bad", _sentence(searched, row, "only "), row)
-        elif share > NEARLY_ALL and positive < 1 - RARE:
+    for row in searched.once(counts.sort("predicted")):
+        if row["predicted"] > NEARLY_ALL and row["actual"] < 1 - RARE:
             yield found("SM302", "bad", _sentence(searched, row, ""), row)
 
 
@@ -37,13 +39,13 @@ def _sentence(searched: Searched, row: Row, only: str) -> str:
     share = percentage(row["predicted"])
     told = "none" if not row["predicted"] else f"{only}{share}"
     told += f" of the rows are predicted positive ({percentage(row['actual'])} are)"
-    at = "" if row["threshold"] is None else f"At threshold {row['threshold']:g}, "
+    at = "" if row["threshold"] is None else f"At threshold {cutoff(row['threshold'])}, "
     told = at + told if at else told[0].upper() + told[1:]
     if not searched.statistic(ScoreHistogram):
         return f"{told}."
     keys = {k: v for k, v in row[WHERE].items() if k != "threshold"}
     best = searched.total.operating_point(maximize="f1", **keys)["threshold"].drop_nulls()
-    return f"{told}. F1 is largest at {best[0]:.3g}." if len(best) else f"{told}."
+    return f"{told}. F1 is largest at {cutoff(best[0], 3)}." if len(best) else f"{told}."
 
 
 def labels(searched: Searched) -> Iterator[Finding]:
@@ -53,17 +55,20 @@ def labels(searched: Searched) -> Iterator[Finding]:
     cells = searched.total.confusion_matrix()
     models = [c for c in cells.columns if c == MODEL]
     actual = cells.group_by(*models, pl.col("actual").alias(LABEL), maintain_order=True).agg(rows=pl.sum("count"))
+    every = pl.sum("rows").over(models) if models else pl.sum("rows")
+    actual = searched.at_average_weight(actual.with_columns(share=pl.col("rows") / every), "rows", every)
     predicted = cells.filter(pl.col("count") > 0).select(*models, pl.col("predicted").alias(LABEL))
     never = actual.join(predicted, on=[*models, LABEL], how="anti", maintain_order="left")
-    for row in placed(_by_model(never.filter(pl.col("rows") >= FEWEST).sort("rows", descending=True)), searched.total):
+    never = never.filter(pl.col("rows") >= FEWEST).sort("share", descending=True)
+    for row in placed(_by_model(never), searched.total):
         texts = [escaped(str(label)) for label in row["labels"]]
-        sentence = f"Labels that are never predicted: {listed(texts)}, the labels of {row['rows']:,.0f} rows."
-        yield found("SM303", "warn", sentence, row)
+        share = percentage(row["share"])
+        yield found("SM303", "warn", f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
 
 
 def _by_model(frame: pl.DataFrame) -> pl.DataFrame:
-    """One row per model, with its labels and their rows."""
-    columns = {"labels": pl.col(LABEL), "rows": pl.sum("rows")}
+    """One row per model, with its labels and the share of their rows."""
+    columns = {"labels": pl.col(LABEL), "share": pl.sum("share")}
     if MODEL in frame.columns:
         return frame.group_by(MODEL, maintain_order=True).agg(**columns)
-    return frame.select(pl.col(LABEL).implode().alias("labels"), pl.sum("rows")).filter(pl.col("rows") > 0)
+    return frame.select(pl.col(LABEL).implode().alias("labels"), pl.sum("share")).filter(pl.col("share") > 0)

@@ -21,7 +21,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "info")
 
 MANY = 2_000  # groups of a column, above which groups are not searched
 NAMED = 3  # groups in a sentence
-LOW, HIGH, WHERE, PLACE = map(hidden, ("low", "high", "where", "place"))
+LOW, HIGH, WHERE, PLACE, ROWS = map(hidden, ("low", "high", "where", "place", "rows"))
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -131,6 +131,18 @@ class Searched:
         """The rows by each group column with few enough values."""
         keys = self.report.state.keys
         return {c: self.report.rollup(c) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
+
+    def once(self, rows: pl.DataFrame) -> Iterator[Row]:
+        """Yield the first row of each model and label, with its place."""
+        keys = [c for c in (*self.total.by, LABEL) if c in rows.columns]
+        yield from placed(rows.unique(keys, keep="first", maintain_order=True) if keys else rows.head(1), self.total)
+
+    def at_average_weight(self, frame: pl.DataFrame, count: str, every: pl.Expr) -> pl.DataFrame:
+        """Return a frame with a sum of weights as a number of rows of average weight, given the weight of all rows."""
+        number = self.total.rows("rows").select(*self.total.by, pl.col("value").alias(ROWS))
+        how: Literal["left", "cross"] = "left" if self.total.by else "cross"
+        numbered = frame.join(number, on=self.total.by or None, how=how, maintain_order="left")
+        return numbered.with_columns(pl.col(count) * (pl.col(ROWS) / every)).drop(ROWS)
 
     def has(self, *metrics: str) -> bool:
         """Whether metrics are available."""

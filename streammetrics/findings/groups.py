@@ -8,14 +8,15 @@ import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
-from streammetrics.frame import METRIC, OF_LABELS, VOLUME
 from streammetrics.rows.roles import MODEL
 from streammetrics.slices.slices import slices
+from streammetrics.state.tables import select
+from streammetrics.statistics import RowCounts
+from streammetrics.statistics.view import PAIR
 from streammetrics.text import escaped, rows
 from streammetrics.text.decimals import alike
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one
-OF_ROWS = (*VOLUME, *OF_LABELS)  # metrics that are equal for all models
 LARGE = 0.05  # difference, as a share of the distance of the other rows from the best value
 
 
@@ -53,11 +54,17 @@ def twins(searched: Searched) -> Iterator[Finding]:
     """SM601: models with the same value of every metric."""
     if MODEL not in searched.total.by:
         return
-    measured = searched.total.frame.filter(~pl.col(METRIC).is_in(OF_ROWS), pl.col("value").is_not_null())
-    models: dict[object, list[str]] = {}
-    for (model,), some in measured.group_by(MODEL, maintain_order=True):
-        models.setdefault(tuple(some["value"]), []).append(escaped(str(model)))
-    for same in models.values():
-        if len(same) > 1:
-            sentence = f"Models with the same value of every metric: {listed(same)}. Is a column used twice?"
+    state = searched.total.state
+    statistics = [s.name for s in state.statistics if not (isinstance(s, RowCounts) or PAIR in s.keys)]
+    alike: list[tuple[list[pl.DataFrame], list[str]]] = []
+    for model in state.keys[MODEL] if statistics else ():
+        own = select(state, state.keys.filter(pl.col(MODEL) == model)).tables
+        tables = [own[name] for name in statistics]
+        models = next((names for known, names in alike if all(map(pl.DataFrame.equals, known, tables))), None)
+        if models is None:
+            alike.append((tables, models := []))
+        models.append(escaped(model))
+    for _, models in alike:
+        if len(models) > 1:
+            sentence = f"Models with the same value of every metric: {listed(models)}. Is a column used twice?"
             yield found("SM601", "warn", sentence, {WHERE: {}, PLACE: ""})

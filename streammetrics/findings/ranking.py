@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.findings.finding import HIGH, LOW, PLACE, Finding, Searched, beside, decided, found, listed
+from streammetrics.findings.finding import HIGH, LOW, PLACE, WHERE, Finding, Searched, beside, decided, found, listed
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
-from streammetrics.text.decimals import percentage, said
+from streammetrics.text.decimals import cutoff, percentage, said
 
 AUC, CHANCE = "roc_auc", 0.5
 ACCURACY, MAJORITY = "accuracy", "majority_accuracy"
@@ -59,11 +59,12 @@ def majority(searched: Searched, error: float) -> Iterator[Finding]:
     """SM204: predicted labels are right less often than the most frequent label would be."""
     if not searched.has(ACCURACY, MAJORITY):
         return
-    rates = searched.total.rows(MAJORITY)
+    rates, best = searched.total.rows(MAJORITY), searched.total.rows(ACCURACY).sort("value", descending=True)
+    possible = [row[WHERE] for row in searched.once(best)]
     for row in decided(searched.total, ACCURACY, error, _below(rates["value"].max())):
-        [rate] = beside(rates, row, MODEL, LABEL)["value"].unique()
-        if row[HIGH] < rate:
-            at = "" if row.get("threshold") is None else f" at threshold {row['threshold']:g}"
+        rate = beside(rates, row, MODEL, LABEL)["value"][0]
+        if row[HIGH] < rate and row[WHERE] in possible:
+            at = "" if row.get("threshold") is None else f" at threshold {cutoff(row['threshold'])}"
             value, most = percentage(row["value"]), percentage(rate)
             sentence = f"Accuracy{at} is {value}, but always predicting the most frequent label is right in {most}."
             yield found("SM204", "warn", sentence, row, ACCURACY)

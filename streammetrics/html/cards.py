@@ -14,7 +14,7 @@ from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
 from streammetrics.reading.readings import Readings
 from streammetrics.text import rows
-from streammetrics.text.decimals import Row, alike, bound, interval, percentage, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, cutoff, interval, percentage, said, typical_of
 from streammetrics.text.markup import markup, minus
 from streammetrics.text.values import readable
 
@@ -54,7 +54,7 @@ def cards(total: Readings) -> str:
         if not found["value"].is_finite().any() or found.height > LINES * total.state.groups.height:
             continue
         thresholds = found["threshold"].drop_nulls().unique().to_list() if "threshold" in found.columns else []
-        at = f" at threshold {thresholds[0]:g}" if len(thresholds) == 1 else ""
+        at = f" at threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else ""
         keys = [*total.by, *["threshold"] * (len(thresholds) > 1), *["label"] * is_lowest]
         of_card = list(rows(found))
         beside = [_beside(total, metric, row) for row in of_card]

@@ -12,7 +12,7 @@ from streammetrics.present.narrow import narrowed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import Row, alike, bound, interval, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, cutoff, interval, said, typical_of
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
@@ -47,7 +47,7 @@ def with_notes(tables: Sequence[Table], *notes: str) -> list[Table]:
 def only_threshold(frame: pl.DataFrame) -> list[str]:
     """Return a sentence that names the threshold of a frame, if there is only one."""
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
-    return [f"Scores of at least {t:g} count as positive." for t in thresholds if len(thresholds) == 1]
+    return [f"Scores of at least {cutoff(t)} count as positive." for t in thresholds if len(thresholds) == 1]
 
 
 def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> list[Table]:

@@ -246,6 +246,16 @@ def amount(count: float) -> str:
     return f"{count:,.0f}" if count >= 100 else f"{count:,.4g}"
 
 
+def cutoff(threshold: float, digits: int = 6) -> str:
+    """Return a threshold as text, with more digits near 1, so that it does not read as 1.
+
+    >>> cutoff(0.30000001), cutoff(0.119234, 3), cutoff(0.99968, 3), cutoff(1 - 2e-8), cutoff(-4.5)
+    ('0.3', '0.119', '0.9997', '0.99999998', '-4.5')
+    """
+    texts = (f"{threshold:.{n}g}" for n in range(digits, 17))
+    return next((text for text in texts if math.isclose(1 - float(text), 1 - threshold, rel_tol=0.1)), repr(threshold))
+
+
 def percentage(share: float) -> str:
     """Return a share as a percentage with two decimals, or more within 0.01% of 0% or 100%. Only 0 is shown as 0%.
 

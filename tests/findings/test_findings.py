@@ -140,6 +140,54 @@ def test_models_and_labels_are_named():
     assert the(report, "SM101").where == {"label": "cat"}
 
 
+def test_groups_are_judged_by_their_own_model():
+    frame = scored().with_columns(q=P * 0.3, p=pl.when(IN_B).then(P * 0.5).otherwise(P))
+    assert the(binary(frame, y_score={"bad": "q", "good": "p"}), "SM102").where == {"g": "1", "model": "good"}
+    frame = errors().with_columns(far=-pl.col("y") * 9, z=pl.col("z") + 2 * IN_B)
+    found = [finding.where for finding in regression(frame, y_pred={"far": "far", "near": "z"}).findings()]
+    assert {"model": "near"} in found
+    assert {"g": "1", "model": "near"} in found
+
+
+def test_of_many_thresholds_only_the_best_counts():
+    assert not {"SM204", "SM301", "SM302"} & {*codes(binary(scored(), thresholds=[0.001, 0.01, 0.5, 0.99, 0.999]))}
+    found = the(binary(scored(), thresholds=[0.999, 0.99, 0.9999]), "SM301")
+    assert found.where == {"threshold": 0.99}
+    wrong = binary(scored().with_columns(p=1 - P), thresholds=[0.1, 0.2, 0.9])
+    assert len([code for code in codes(wrong) if code == "SM204"]) == 1
+
+
+def test_thresholds_near_1_do_not_read_as_1():
+    frame = scored().with_columns(p=1 - P * 1e-6, y=~pl.col("y"))
+    sentence = the(binary(frame, thresholds=[1 - 1e-9]), "SM301").sentence
+    assert sentence.startswith("At threshold 0.999999999, ")
+    assert re.search(r"F1 is largest at 0\.99999\d+\.$", sentence)
+
+
+def test_weights_of_any_scale_are_numbers_of_rows():
+    frame = scored().with_columns(P.round(1), w=pl.lit(1e-6))
+    found = codes(binary(frame, sample_weight="w", thresholds=[0.99]))
+    assert {"SM301", "SM504"} <= {*found}
+    assert "SM503" not in found
+    few = binary(scored(rows=300, rate=0.01, seed=1).with_columns(w=pl.lit(1e6)), sample_weight="w")
+    assert the(few, "SM503").sentence.startswith("Only ")
+    never = pl.DataFrame({"y": ["a", "b", "c", "c"] * 50, "z": ["a", "b", "b", "b"] * 50, "w": 1e-3})
+    report = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(never).finalize()
+    assert the(report, "SM303").sentence == "Labels that are never predicted: c, 50.00% of the rows."
+
+
+def test_one_row_of_a_class_is_singular():
+    report = sm.binary(y_true="y", y_score="p").update({"y": [1] + [0] * 50, "p": [0.5] * 51}).finalize()
+    assert the(report, "SM503").sentence.startswith("Only 1 positive: ")
+
+
+def test_models_with_the_same_value_of_the_metrics_shown_can_differ():
+    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, thresholds=[0.5])
+    report = acc.update(scored().with_columns(q=P * 0.999 + 0.0005)).finalize(["accuracy"])
+    assert len({*report.frame["value"]}) == 1
+    assert "SM601" not in codes(report)
+
+
 def test_names_are_not_lowercased():
     report = binary(scored(), y_score={"one": "p", "two": (pl.col("p") * 0.9).alias("other")}, capacity=8, by=())
     [found, _] = [finding for finding in report.findings() if finding.code == "SM505"]
