@@ -74,12 +74,24 @@ def show(
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
-    found = report.findings() if first else []
+    show_tables(report.frame, report.findings() if first else [], first, tables, _every(report), form, output)
+
+
+def show_tables(
+    frame: pl.DataFrame,
+    found: Sequence[sm.Finding],
+    first: int,
+    tables: Sequence[Table],
+    every: Sequence[Table],
+    form: str,
+    output: Path | None,
+) -> None:
+    """Write tables below the first findings: those of a terminal, or all of Markdown; or a frame."""
     begin = [findings_table(found, first)] if found else []
     if form == GITHUB:
-        write_for_github([*begin, *tables], [*begin, *_every(report)], outcomes(found), output)
+        write_for_github([*begin, *tables], [*begin, *every], outcomes(found), output)
     else:
-        write(report.frame, [*begin, *(_every(report) if form == "markdown" else tables)], form, output)
+        write(frame, [*begin, *(every if form == "markdown" else tables)], form, output)
 
 
 def findings_above(form: str, metrics: Sequence[str] = ()) -> int:

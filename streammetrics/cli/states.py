@@ -11,11 +11,10 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show, width, write
+from streammetrics.cli.output import findings_above, show, show_tables, width
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.findings.table import findings_table
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.differences import differences_table
 from streammetrics.present.drift import drift_table, measures_table
@@ -128,7 +127,7 @@ def check_command(
 @click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @options.html
-@options.form
+@options.form_of_findings
 def compare_command(
     a: Path,
     b: Path | None,
@@ -157,12 +156,10 @@ def compare_command(
     if html is not None:
         found.save_html(html)
     more = "Choose them with --metric, or read all of them with --format csv."
-    if form == "markdown":
-        tables = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
-    else:
-        tables = comparison_tables(found, width(), more, noted=False)
-    begin = [findings_table(found.findings(), first)] if (first := findings_above(form)) else []
-    write(found.frame, [*begin, *tables], form, output)
+    tables = comparison_tables(found, width(), more, noted=False)
+    every = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
+    first = findings_above(form)
+    show_tables(found.frame, found.findings() if first else [], first, tables, every, form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -175,7 +172,7 @@ def compare_command(
 @click.option("--bins", type=int, default=10, show_default=True, help="Number of quantile bins of PSI and JS.")
 @options.confidence
 @options.html
-@options.form
+@options.form_of_findings
 def drift_command(
     reference: Path,
     current: Path,
@@ -192,9 +189,9 @@ def drift_command(
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
-    begin = [findings_table(found.findings(), first)] if (first := findings_above(form)) else []
-    shown = measures_table(found.frame) if form == "markdown" else drift_table(found.frame, found.metrics.note)
-    write(found.frame, [*begin, shown], form, output)
+    first, tables = findings_above(form), [drift_table(found.frame, found.metrics.note)]
+    begin = found.findings() if first else []
+    show_tables(found.frame, begin, first, tables, [measures_table(found.frame)], form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:

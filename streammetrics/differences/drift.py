@@ -298,6 +298,11 @@ class Drift:
         found = self._findings(names)
         write_file(path, drift_page(self.metrics, names, title, interactive, found, total, self.frame).encode())
 
+    def _repr_html_(self) -> str:
+        from streammetrics.html import in_notebook  # when it is needed
+
+        return in_notebook(self.findings(), [drift_table(self.frame, self.metrics.note)])
+
     def __str__(self) -> str:
         return as_text(drift_table(self.frame, self.metrics.note), width=terminal_width())
 

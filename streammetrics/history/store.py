@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import SpecificationError, StateError
 from streammetrics.history.batches import origin_of
 from streammetrics.history.history import History
 from streammetrics.history.table import Table, deltalake
+from streammetrics.present.table import of_frame
 from streammetrics.system.disk import directory
 from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
@@ -68,6 +69,15 @@ class MetricStore:
         if not isinstance(self.uri, str | Path) or not str(self.uri):
             raise SpecificationError(f"uri= must be a directory or the URI of an object store, got {self.uri!r}.")
         directory(self.uri)
+
+    def _repr_html_(self) -> str:
+        from streammetrics.html import in_notebook, latest  # when it is needed
+
+        try:
+            windows = self.windows().with_columns(pl.col("ingested").dt.truncate("1s"))
+        except StateError as error:
+            return in_notebook((), [], f"{self!r}: {error}")
+        return in_notebook((), [latest(of_frame(windows))], f"{self!r}, the newest windows first:")
 
     def append(
         self,

@@ -41,7 +41,7 @@ def worst(
         keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
 
     Returns:
-        The columns of `Report.frame`, with ``rows`` after the metric, without groups in which it is undefined.
+        The columns of `Report.frame`, with ``rows`` after the value, without groups in which it is undefined.
 
     Raises:
         MetricError: If the metric is unknown, or has no preferred direction.
@@ -72,7 +72,7 @@ def best(
     Arguments and errors are as in `worst`.
 
     Returns:
-        The columns of `Report.frame`, with ``rows`` after the metric, without groups in which it is undefined.
+        The columns of `Report.frame`, with ``rows`` after the value, without groups in which it is undefined.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
@@ -111,7 +111,7 @@ def _ranked(
         .filter(pl.col("rows") >= min_rows, pl.col(column).is_not_null())
         .sort(column, "rows", descending=[descending, True], maintain_order=True)
         .head(n)
-        .select(*own, METRIC, "rows", pl.exclude(*own, METRIC, "rows"))
+        .select(*own, METRIC, "value", "rows", pl.exclude(*own, METRIC, "value", "rows"))
     )
 
 

@@ -10,6 +10,9 @@ from numbers import Real
 import polars as pl
 
 from streammetrics.errors import ReportError
+from streammetrics.present.estimates import ESTIMATE, estimate
+from streammetrics.present.table import Cell, Column, Table
+from streammetrics.text.decimals import rounded
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -19,8 +22,9 @@ class Estimate:
     ``value`` is None if the metric is undefined; ``lower == value == upper`` if it is exact. ``note`` is a string or
     None. ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval, if requested and valid.
 
-    As a number, an estimate is its value: ``float(estimate)``, ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use
-    the certified bounds instead, compare ``estimate.lower`` or call `Report.check`.
+    It is printed with two digits of its uncertainty. As a number, an estimate is its value: ``float(estimate)``,
+    ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use the certified bounds instead, compare ``estimate.lower`` or
+    call `Report.check`.
 
     Raises:
         ReportError: If an undefined estimate is used as a number.
@@ -40,8 +44,15 @@ class Estimate:
     ci_upper: float | None = None
 
     def __repr__(self) -> str:
-        told = [f"{k}={v!r}" for k, v in vars(self).items() if v is not None or k in ("value", "lower", "upper")]
+        row = rounded(vars(self))
+        told = [f"{k}={v!r}" for k, v in row.items() if v is not None or k in ("value", "lower", "upper")]
         return f"Estimate({', '.join(told)})"
+
+    def _repr_html_(self) -> str:
+        from streammetrics.html import in_notebook  # when it is needed
+
+        cells = [*estimate(vars(self)), Cell(self.note or "")]
+        return in_notebook((), [Table([*ESTIMATE, Column("note", optional=True)], [cells])])
 
     @property
     def exact(self) -> bool:

@@ -410,7 +410,7 @@ class Comparison(Differences):
         >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
         >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
         >>> print(sm.compare(acc, models=("old", "new"), metrics="accuracy").findings()[0])
-        new is better: accuracy is 0.50 higher (0.42 to 0.57), 1.00 against 0.50.
+        new is better: accuracy is 0.50 higher (0.43 to 0.57), 1.00 against 0.50.
         """
         return findings_of_sides(self)
 
@@ -493,6 +493,12 @@ class Comparison(Differences):
         from streammetrics.html import comparison_page  # when it is needed
 
         write_file(path, comparison_page(self, self.names if names is None else names, title, interactive).encode())
+
+    def _repr_html_(self) -> str:
+        from streammetrics.html import in_notebook  # when it is needed
+
+        more = "Read all of them in the frame."
+        return in_notebook(self.findings(), comparison_tables(self, None, more, noted=False))
 
     def __str__(self) -> str:
         more, width = "Choose them with metrics=, or read all of them in the frame.", terminal_width()

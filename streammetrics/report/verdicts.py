@@ -67,6 +67,11 @@ class Verdicts:
     def __bool__(self) -> bool:
         raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
 
+    def _repr_html_(self) -> str:
+        from streammetrics.html import in_notebook  # when it is needed
+
+        return in_notebook((), [verdicts_table(self.frame, self.by)])
+
     def __str__(self) -> str:
         return as_text(verdicts_table(self.frame, self.by), width=terminal_width())
 

@@ -158,6 +158,29 @@ def compared(row: Row) -> list[str]:
     return shown
 
 
+def rounded(row: Row) -> dict[str, Any]:
+    """Return a value, its bounds, and its interval with two digits of the smaller uncertainty, bounds outward.
+
+    >>> rounded({"value": 0.85412345, "lower": 0.85402, "upper": 0.854231, "ci_lower": 0.8412345, "ci_upper": 0.866})
+    {'value': 0.85412, 'lower': 0.85402, 'upper': 0.85424, 'ci_lower': 0.84123, 'ci_upper': 0.866}
+    >>> rounded({"value": 1 / 3, "lower": 1 / 3, "upper": 1 / 3}), rounded({"value": None, "lower": None})
+    ({'value': 0.333333, 'lower': 0.333333, 'upper': 0.333333}, {'value': None, 'lower': None})
+    """
+    bounds, sampled = (width(row.get(f"{end}lower"), row.get(f"{end}upper")) for end in ("", "ci_"))
+    known = [size for size in (bounds, sampled) if size]
+    places = digits(min(known)) if known else decimals(row)
+    outward = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING} if bounds else {}
+
+    def near(name: str, value: Any) -> Any:
+        if not isinstance(value, float) or not math.isfinite(value):
+            return value
+        return (
+            float(_rounded(value, places, outward[name]).replace(",", "")) if name in outward else round(value, places)
+        )
+
+    return {name: near(name, value) for name, value in row.items()}
+
+
 def bound(value: float | None, lower: float | None, upper: float | None, shown: str = "") -> str:
     """Return the certified bounds as text: ± half their width, rounded up, or as a range if the value is off center.
 

@@ -45,7 +45,7 @@ def test_worst_and_best_are_the_sorted_frame(metric, high):
     worst, best = report.worst(metric, n=4), report.best(metric, n=4)
     assert worst.drop("rows").equals(ranked.head(4))
     assert best["value"].to_list() == ranked["value"].reverse()[:4].to_list()
-    assert worst.columns == ["g", "threshold", "metric", "rows", "value", "lower", "upper", "note"]
+    assert worst.columns == ["g", "threshold", "metric", "value", "rows", "lower", "upper", "note"]
     counts = dict(labelled().group_by("g").len().iter_rows())
     assert worst["rows"].to_list() == [counts[g] for g in worst["g"]]
     assert report.worst(metric, n=100).height == 7
