@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import polars as pl
 
 from streammetrics.frame import LIMITS, VALUE, hidden
+from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.system.public import publish
@@ -87,11 +88,10 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
     The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Intervals
     take time, so there are none if no value makes a finding ``possible``.
     """
-    report = report.showing([metric])
-    values = report.with_confidence(None).rows(metric)
+    values = report.rows(metric)
     if values.filter(possible).is_empty():
         return
-    rows = report.with_confidence(1 - error / values.height).rows(metric)
+    rows = report.showing([metric]).with_confidence(1 - error / values.height).rows(metric)
     ends = {LOW: pl.col(LIMITS[0]) - (pl.col("value") - pl.col("lower"))}
     ends |= {HIGH: pl.col(LIMITS[1]) + (pl.col("upper") - pl.col("value"))}
     yield from placed(rows.filter(possible).with_columns(**ends).drop_nulls([LOW, HIGH]), report)
@@ -123,14 +123,20 @@ class Searched:
 
     @cached_property
     def total(self) -> Readings:
-        """All rows, per model."""
-        return self.report.rollup().with_confidence(None)
+        """All rows, per model, without intervals."""
+        return self._by((), self.report.metrics)
 
     @cached_property
     def columns(self) -> dict[str, Readings]:
-        """The rows by each group column with few enough values."""
+        """The rows by each group column with few enough values, without intervals."""
         keys = self.report.state.keys
-        return {c: self.report.rollup(c) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
+        return {c: self._by((c,), ()) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
+
+    def _by(self, columns: Sequence[str], metrics: Sequence[Metric]) -> Readings:
+        """The rows by group columns: the report itself if it has no others, since it knows its numbers."""
+        has_others = set(self.report.by) - {MODEL, *columns}
+        made = self.report.rollup(columns).showing(metrics) if has_others else self.report
+        return made if made.confidence is None else made.with_confidence(None)
 
     def once(self, rows: pl.DataFrame) -> Iterator[Row]:
         """Yield the first row of each model and label, with its place."""

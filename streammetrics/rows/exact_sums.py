@@ -70,7 +70,8 @@ def of_words(words: NDArray[np.uint64]) -> pl.Series:
     >>> of_words(np.array([[3, 0]], dtype=np.uint64)).to_list()
     [Decimal('3E-18')]
     """
-    return pl.Series(pa.Array.from_buffers(pa.decimal128(38, 18), len(words), [None, pa.py_buffer(words)]))
+    array = pa.Array.from_buffers(pa.decimal128(38, 18), len(words), [None, pa.py_buffer(words)])
+    return pl.DataFrame(pa.record_batch([array], [""])).to_series()  # pl.Series(array) would import pyarrow.compute
 
 
 def _limbs(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
