@@ -1,0 +1,42 @@
+"""Notebooks are executed when the site is built, and end in the decision that they state."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def executed():
+    for package in ("altair", "sklearn", "vl_convert"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    return runpy.run_path(str(DOCS / "notebooks.py"))["executed"]
+
+
+def test_the_output_of_a_cell_follows_it(executed):
+    made = executed("```python\nx = 1\nprint(x)\nx + 1\n```\n\nText.\n\n```python\ny = x\n```\n")
+    assert (
+        made.split()
+        == "```python x = 1 print(x) x + 1 ``` ```text 1 ``` ```text 2 ``` Text. ```python y = x ```".split()
+    )
+
+
+def test_frames_and_charts_are_shown_as_such(executed):
+    frame = executed("```python\nimport polars as pl\npl.DataFrame({'a': [1]})\n```\n")
+    assert re.search(r'^<div class="output">.*<table.*</div>$', frame, re.MULTILINE)
+
+
+@pytest.mark.thorough
+def test_the_decision_about_digits_is_that_of_the_outputs(executed):
+    text = executed((DOCS / "notebooks/digits.md").read_text("utf-8").split("---\n", 2)[2])
+    assert re.findall(r"^(?:accuracy|log_loss) +(\w+)", text, re.MULTILINE) == ["forest", "forest"]
+    assert re.search(r"^accuracy +forest +\S+ +0\.94", text, re.MULTILINE)  # 6% of its readings are wrong
+    verdicts = re.findall(r"^(?:cost|precision).* threshold 0\.5 +(\S+) .* (\w+)$", text, re.MULTILINE)
+    assert verdicts == [("0.27", "holds"), ("0.9946", "open")]
+    accepted = re.search(r"predicted_positive_rate</th><td data-v=\"(\S+)\"", text)[1]
+    assert 0.8 < float(accepted) < 1
+    assert 'roc_auc</th><td data-v="0.96' in text
+    assert text.count("<svg ") == 2
