@@ -9,6 +9,7 @@ from streammetrics.charts.forest import forest
 from streammetrics.charts.groups import caterpillar, segments
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
+from streammetrics.charts.plane import actual_vs_predicted
 from streammetrics.charts.plot import ComparisonPlot, Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
@@ -24,6 +25,7 @@ __all__ = [
     "Picture",
     "Plot",
     "Together",
+    "actual_vs_predicted",
     "as_altair",
     "as_svg",
     "calibration",

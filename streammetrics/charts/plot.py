@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, forest, groups, matrix, ranking, reliability, windows
+from streammetrics.charts import error_curves, forest, groups, matrix, plane, ranking, reliability, windows
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.together import Together
@@ -90,6 +90,10 @@ class Plot:
     def errors(self, **keys: Any) -> Chart:
         """Histogram of the errors."""
         return self._drawn(error_curves.errors, **keys)
+
+    def actual_vs_predicted(self, **keys: Any) -> Chart:
+        """True values by prediction of one group: darker where rows are denser. Requires ``regression(joint=True)``."""
+        return self._drawn(plane.actual_vs_predicted, **keys)
 
     def segments(self, metric: str | Metric, by: str | None = None, **keys: Any) -> Chart:
         """Metric of each group as a dot with its interval, the worst first.

@@ -10,7 +10,18 @@ MANY = 15  # options, from which they are in sections
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
     "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "by"),
-    "Task": ("task", "positive", "negative", "order", "thresholds", "domain", "renormalize", "one_vs_one", "families"),
+    "Task": (
+        "task",
+        "positive",
+        "negative",
+        "order",
+        "thresholds",
+        "domain",
+        "renormalize",
+        "one_vs_one",
+        "families",
+        "joint",
+    ),
     "Metrics": ("metrics", "sort", "confidence", "always"),
     "Size and speed": ("capacity", "atoms", "max_groups", "overflow", "workers"),
 }

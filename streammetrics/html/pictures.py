@@ -81,7 +81,8 @@ def distributions(total: Drawn) -> Iterator[Maker]:
     """Return charts of scores and errors, per model or report, and per label."""
     sides = [model | report for model in _models(total) for report in _reports(total)]
     yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
-    yield from (partial(charts.errors, total, **model) for model in _models(total))
+    for model in _models(total):
+        yield from (partial(chart, total, **model) for chart in (charts.actual_vs_predicted, charts.errors))
 
 
 def calibration(total: Drawn) -> Iterator[Maker]:

@@ -26,6 +26,7 @@ from streammetrics.statistics import (
     ConfusionMatrix,
     ErrorHistogram,
     Histogram,
+    PredictionHistogram,
     ScoreHistogram,
     Statistic,
     confusion,
@@ -41,6 +42,7 @@ PARTS = ("state", "metrics", "confidence", "folds", "unit", "always", "sample_we
 
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
+JOINT = "actual_vs_predicted"
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
 
 
@@ -242,14 +244,16 @@ class Readings:
         their mean score. ``"error_cdf"`` and ``"rec"`` have one row per edge of the error histogram, in ascending
         order: the share of rows with errors, or absolute errors, up to the edge, and its certified bounds. ``"scores"``
         and ``"errors"`` have one row per bin of the histogram, in ascending order: its smallest and largest value, and
-        the number of its rows or the sum of their weights.
+        the number of its rows or the sum of their weights. ``"actual_vs_predicted"`` has one row per rectangle of
+        predictions and true values, which `regression` with ``joint=True`` counts.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
                 gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate),
                 ``"quantile_calibration"`` (the same, with lower and upper), ``"error_cdf"`` (value, share, lower,
                 upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest, negatives and
-                positives, or count without labels) or ``"errors"`` (lowest, highest, count).
+                positives, or count without labels), ``"errors"`` (lowest, highest, count), or ``"actual_vs_predicted"``
+                (predicted_lowest, predicted_highest, actual_lowest, actual_highest, count).
             order: Assumed order of the rows within a bin: ``"tied"``, ``"best"`` (positives above negatives), or
                 ``"worst"`` (positives below negatives). The exact curve lies between the best and the worst one.
             keys: Values of group columns, ``model``, and ``label`` that select curves.
@@ -281,8 +285,11 @@ class Readings:
             return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.table(errors))))
         if kind in BINS:
             return self._bins(kind)
+        if kind == JOINT:
+            joint = self._kept(PredictionHistogram, "Evaluate with joint=True.")
+            return self._with_keys(joint, joint.rectangles(self.state.table(joint)))
         if kind not in curves.CURVES:
-            known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
+            known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS, JOINT])
             raise ReportError(f"Unknown curve {kind!r}. Curves: {known}.")
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:

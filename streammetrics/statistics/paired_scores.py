@@ -10,20 +10,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import core
-from streammetrics.core.definition.pairs import SIDE, sides
-from streammetrics.core.lattice import Domain, Lattice
+from streammetrics.core.lattice import Domain
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairCounters, Paired
+from streammetrics.statistics.plane import PLANE, corners, keys_of, on_plane
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.view import GROUP, PAIR
 
 CELLS = 4_096
-PLANE = Lattice("real")  # domain of the keys of pairs of scores
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,8 @@ class PairedScores(Paired):
         return PairCounters(self.pairs, lambda: Bins(self._read, PLANE, self.capacity, 2, weighted))
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        keys, (one, other) = np.empty(rows.size, dtype=np.int64), rows.score
-        core.interleave(one, other, self.domain == "probability", keys)
-        return PLANE.values(keys), rows.truth[0]
+        one, other = rows.score
+        return keys_of(one, other, self.domain), rows.truth[0]
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, at the smallest shift that fits the capacity, in ascending order."""
@@ -88,21 +85,14 @@ class PairedScores(Paired):
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
-        on_plane = pl.struct("shift", "bin").map_batches(_on_plane, return_dtype=pl.Boolean)
-        return super().valid(labels) & known & on_plane
+        within = pl.struct("shift", "bin").map_batches(on_plane, return_dtype=pl.Boolean)
+        return super().valid(labels) & known & within
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, with ``one`` and ``other``, the order of the cells along each score."""
-        along = sides(table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64))
-        placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), along, strict=True))
+        placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), corners(table), strict=True))
         return super().between(table.with_columns(placed), one, other)
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""
         return table.with_columns(one="other", other="one")
-
-
-def _on_plane(cells: pl.Series) -> pl.Series:
-    bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
-    low = bins << np.minimum(shifts, 2 * SIDE).astype(np.int64)
-    return pl.Series(PLANE.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE))

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from datetime import date
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -336,8 +337,10 @@ def reports():
     weighted = sm.binary(y_true="y", y_score="p", sample_weight="w", domain="real")
     yield "real", weighted.update({"y": [1, 0, 1], "p": [math.inf, -1e300, 1e300], "w": [0.5, 1.5, 2.0]})
     yield "no labels", sm.predictions(y_score="p").update({"p": [0.1, 0.2, None]})
-    yield "large", sm.regression(y_true="y", y_pred="p").update({"y": [1e153, -1e153], "p": [-1e150, 1e150]})
-    yield "no error", sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 2.0]})
+    regression = partial(sm.regression, y_true="y", y_pred="p", joint=True)
+    yield "no errors", regression()
+    yield "large", regression().update({"y": [1e153, -1e153], "p": [-1e150, 1e150]})
+    yield "no error", regression().update({"y": [1.0, 2.0], "p": [1.0, 2.0]})
     yield "no class", sm.multiclass(y_true="y", y_pred="p")
     several = sm.multilabel(y_true={"a": "y", "b": "p"}, y_score={"a": "p", "b": "p"})
     yield "several", several.update({"y": [1, 0], "p": [0.0, 1.0]})
