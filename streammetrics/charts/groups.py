@@ -27,33 +27,37 @@ def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **ke
     """
     found, frame, places, colours, undefined = _segments(report, metric, by, keys)
     own = places.keys
+    low, high, how = interval_columns(frame, report.confidence)
+    end = pl.col({"high": high, "low": low}.get(found.better or "", "value"))
     order = (
         frame.group_by(PLACE, maintain_order=True)
-        .agg(pl.mean("value"))
-        .sort("value", descending=found.better == "low", maintain_order=True)[PLACE]
+        .agg(end.mean())
+        .sort(pl.last(), descending=found.better == "low", nulls_last=True, maintain_order=True)[PLACE]
     )
     shown = order.head(MOST_GROUPS)
     if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(frame[own[0]]):
         shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
     prefix = shared(shown.to_list())
     frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
-    low, high, how = interval_columns(frame, report.confidence)
-    x = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high]))
+    total = [] if set(own) <= set(SIDES) or len(colours.names) > 1 else _of_all(report, found, colours, keys)
+    x = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high], pl.Series(total)))
     from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
     intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
     dots = frame.select("series", x="value", y=PLACE, text=said_with(low, high))
     which = "worst" if found.better else "lowest"
     cut = f"the {MOST_GROUPS} {which} of {len(order) + undefined:,}" if len(order) > MOST_GROUPS else ""
+    told = ["Dotted: all rows."] if total else []
+    told += [] if in_order else [_sorted(found, how)]
     legend = places.legend or "group"
     return Picture(
         f"{words(found)} by {legend}",
         x,
         Axis(f"{legend} ({prefix}…)" if prefix else legend, scale="names", names=tuple(shown.str.strip_prefix(prefix))),
-        [Layer("interval", intervals), Layer("dot", dots)],
+        [*(line((v, v), (0, 1)) for v in total), Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
         "; ".join(filter(None, (cut, how))),
-        " ".join(filter(None, (better(found), "" if in_order else _sorted(found), *_missing(frame, low, undefined)))),
+        " ".join(filter(None, (better(found), *told, *_missing(frame, low, undefined)))),
     )
 
 
@@ -75,8 +79,7 @@ def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, *
     intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
     dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said_with(low, high)))
     most = float(len(places.names))
-    total = report.rollup(*colours.keys).showing([found.name]).rows(found, **keys)["value"]
-    lines = [line((0, most + 1), (v, v)) for v in total.drop_nulls()]
+    lines = [line((0, most + 1), (v, v)) for v in _of_all(report, found, colours, keys)]
     size = len(places.names)
     groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
     return Picture(
@@ -87,7 +90,7 @@ def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, *
         colours.names,
         colours.legend,
         how,
-        " ".join(filter(None, ("Dotted line: all groups together.", better(found), *_missing(frame, low, undefined)))),
+        " ".join(filter(None, ("Dotted: all rows.", better(found), *_missing(frame, low, undefined)))),
     )
 
 
@@ -119,8 +122,16 @@ def _ordered(values: pl.Series) -> bool:
     return values.dtype.is_numeric() or values.dtype.is_temporal() or isinstance(values.dtype, pl.Enum)
 
 
-def _sorted(metric: Metric) -> str:
-    return "Worst first." if metric.better else "Lowest first."
+def _of_all(report: Drawn, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:
+    """The metric of all rows, of each color."""
+    total = report.rollup(*colours.keys).showing([metric.name])
+    return total.rows(metric, **keys).filter(pl.col("value").is_finite())["value"].to_list()
+
+
+def _sorted(metric: Metric, how: str) -> str:
+    if not metric.better:
+        return "Lowest first."
+    return "Worst first, by the better end of the interval." if how else "Worst first."
 
 
 def _missing(frame: pl.DataFrame, low: str, undefined: int) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], width: int, 
     if layer.kind == "reference":
         dotted = {"strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round", "clip": True}
         if picture.y.names:  # across all of them
-            return [{**data, "mark": {"type": "rule", "color": colours["guide"], **dotted}, "encoding": {"y": None}}]
+            return [{**data, "mark": {"type": "rule", "color": colours["guide"], **dotted}, "encoding": ACROSS}]
         return [{**data, "mark": {"type": "line", "color": colours["guide"], **dotted}, "encoding": ORDER}]
     if layer.kind == "cell":
         box, *texts = cells.marks(len(picture.x.names), colours)
@@ -157,6 +157,7 @@ def _named(channel: str, axis: Axis) -> Spec:
     return {"field": channel, "title": axis.title, **time}
 
 
+ACROSS = {"y": {"value": 0}, "y2": {"value": "height"}}
 ORDER = {"order": {"field": "order", "type": "quantitative"}}
 TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field": "told", "type": "nominal"}}
 

@@ -45,7 +45,7 @@ def cards(total: Readings) -> str:
     """Return cards of the most important metrics of all rows, and what they mean, folded."""
     frame, made = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_of(rows(frame))
-    for metric in _in_order(total):
+    for metric in in_order(total):
         found = of_labels_once(total.rows(metric))
         if is_lowest := metric.name == LOWEST and "label" in found.columns and found["label"].count() > 0:
             found = _lowest(found, total.by)
@@ -83,8 +83,8 @@ def prose(metric: Metric) -> str:
     return told.replace("`", "") + (f" Default: {options}." if options else "")
 
 
-def _in_order(total: Readings) -> Iterator[Metric]:
-    """The metrics of a report, the most important first, with the calibration of those that measure it."""
+def in_order(total: Readings) -> Iterator[Metric]:
+    """Yield the metrics of a report, the most important first, with the calibration of those that measure it."""
     shown = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
     if "ece" in shown:
         shown["calibration_ratio"] = total.find("calibration_ratio")

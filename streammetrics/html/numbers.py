@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from streammetrics.frame import of_all_labels
-from streammetrics.html.cards import prose
+from streammetrics.html.cards import CARDS, in_order, prose
 from streammetrics.html.evaluated import weight_of
 from streammetrics.present.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
 from streammetrics.present.html import filtered
@@ -33,16 +33,24 @@ def labels(total: Readings) -> str:
 
 
 def groups(report: Readings) -> str:
-    """Return the table of the groups, with a filter field."""
-    frame = of_all_labels(report.frame)
-    sizes = report.rows("rows").select(*report.by, "value")
-    note = ""
+    """Return the table of the groups with their most important metrics, and one with all others, folded."""
+    sizes, note = report.rows("rows"), ""
     if sizes.height > GROUPS:
         largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
-        frame = frame.join(largest.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
-        note = f" Only the {GROUPS:,} largest of {sizes.height:,} groups are listed."
-    made = groups_table(frame, report.by, "Metrics of each group")
-    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
+        sizes = largest.select(sizes.columns)
+        note = f" Only the {GROUPS:,} largest of {report.rows('rows').height:,} groups are listed."
+    metrics = [m for m in in_order(report) if report.rows(m).height == report.rows("rows").height][:CARDS]
+    every = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
+    others = report.frame.filter(~pl.col("metric").is_in(["rows", *(m.name for m in metrics)]))
+    first, rest = (
+        frame.join(sizes.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
+        for frame in map(of_all_labels, (every, others))
+    )
+    made = filtered(groups_table(first, report.by, "Metrics of each group"), "groups")
+    if not rest.is_empty():
+        folded = filtered(groups_table(rest, report.by, "Other metrics of each group"), "others")
+        made += f"<details><summary>Other metrics of each group</summary>{folded}</details>"
+    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{made}"
 
 
 def _below(report: Readings) -> str:

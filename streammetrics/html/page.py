@@ -48,21 +48,22 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
     yield Section("findings", "What stands out", findings_list(findings(report)))
-    yield Section("models", "Models compared", compared_models(total))
+    drawn = draw("segment", pictures.segments(report, total))
+    by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
+    yield Section("models", "Models compared", compared_models(total) + (drawn if by_model else ""))
     yield Section("results", "Overall", cards(total))
     yield Section("labels", "Labels", labels(total))
     yield Section("failures", "Where it fails", failures(report, total.by))
     if over is not None:
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
         yield Section("fairness", "Fairness", fair)
+    listed = "" if report.by == total.by or report.frame.is_empty() else groups(report)
+    yield Section("groups", "Groups", ("" if by_model else drawn) + listed)
+    timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
+    yield Section("time", "Over time", timed)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
     counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
     found = beside(draw("gain", [partial(charts.gain, total)], columns=pictures.COLUMNS), highest_scores(total))
     yield Section("decision", "Decisions", counted + found + best_thresholds(total))
-    title = "By model" if {*report.by} - {*charts.window_of(report)} == {MODEL} else "Segments"
-    yield Section("segments", title, draw("segment", pictures.segments(report, total)))
-    timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
-    yield Section("time", "Over time", timed)
-    yield Section("groups", "Groups", "" if report.by == total.by or report.frame.is_empty() else groups(report))
     yield Section("all", "All numbers", numbers(total))

@@ -12,7 +12,7 @@ from streammetrics.present.narrow import narrowed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import Row, alike, bound, cutoff, interval, said, typical_of
+from streammetrics.text.decimals import Row, alike, bound, cutoff, interval, said, typical_of, uncertainty
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
@@ -118,14 +118,17 @@ def _of_groups(found: Mapping[str, list[Row]], frame: pl.DataFrame, by: Sequence
 
 
 def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = False) -> list[Cell]:
-    """Return the values of a column with their intervals below, or with certified bounds if they are ``bounded``.
+    """Return the values of a column with their intervals below.
+
+    ``bounded`` ones have certified bounds below if they have no interval, and decimals of their own.
 
     >>> exact = {"lower": None, "upper": None}
     >>> [cell.text for cell in listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])]
     ['0.091007', '0.075710']
     """
     cells = []
-    for row, value in zip(found, alike(found, typical), strict=True):
+    for row, common in zip(found, alike(found, typical), strict=True):
+        value = said(row) if bounded and uncertainty(row) else common
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"), value)
         cells.append(Cell(value, row["value"], sampled or (certified(row) if bounded else "")))
     return cells

@@ -27,7 +27,7 @@ def test_segments_are_sorted_with_their_intervals(segmented):
     picture = charts.segments(segmented, "roc_auc", "g")
     rows = segmented.rollup("g").rows("roc_auc").sort("value")
     assert list(picture.y.names) == rows["g"].to_list()
-    assert picture.caption == "Higher is better. Worst first."
+    assert picture.caption == "Higher is better. Dotted: all rows. Worst first, by the better end of the interval."
     told = layer(picture, "dot")["text"][0]
     assert re.fullmatch(r"0\.(\d+) \(0\.(\d+) to 0\.(\d+)\)", told)
     assert len({len(digits) for digits in re.findall(r"\.(\d+)", told)}) == 1
@@ -37,6 +37,17 @@ def test_segments_are_sorted_with_their_intervals(segmented):
     assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value", descending=True)["g"].to_list()
     with pytest.raises(sm.ReportError, match="no groups to compare"):
         charts.segments(segmented.rollup(), "roc_auc")
+
+
+def test_small_groups_are_not_the_worst_by_chance():
+    rows = {"y": [1] * 3 + [0] * 5 + [1] * 1200 + [0] * 800, "z": [0] * 3 + [1] * 5 + [1] * 1000 + [0] * 1000}
+    rows["g"] = ["few"] * 8 + ["many"] * 1000 + ["more"] * 1000
+    report = sm.binary(y_true="y", y_pred="z", by="g").update(rows).finalize(["accuracy"], confidence=0.95)
+    names = charts.segments(report, "accuracy").y.names
+    best = report.frame.sort("ci_upper")["g"].to_list()
+    assert list(names) == best
+    [total] = (part.frame["x"][0] for part in charts.segments(report, "accuracy").layers if part.kind == "reference")
+    assert total == pytest.approx(report.rollup()["accuracy"].value)
 
 
 def test_of_many_segments_the_worst_are_shown():

@@ -51,7 +51,7 @@ class Elements(html.parser.HTMLParser):
 def test_data_are_text_and_nothing_else(text):
     found = Elements(text)
     assert not found.open
-    assert found.tags.count("script") == 2  # one is JSON: the rows of the long table
+    assert found.tags.count("script") == 3  # two are JSON: the rows of the long tables
     assert found.tags.count("img") == 0
     assert not found.events
     assert found.links[0] == "#main"
@@ -93,8 +93,8 @@ def test_reasons_for_dropped_rows_fit_the_task(weights, why):
 
 def test_the_story_goes_from_what_matters_most_to_all_numbers(text):
     ids = re.findall('<h2 id="([a-z]+)"', text)
-    first, then = ["findings", "models", "results", "failures"], ["curves", "calibration", "decision"]
-    assert ids == [*first, *then, "segments", "groups", "all"]
+    first, then = ["findings", "models", "results", "failures", "groups"], ["curves", "calibration", "decision"]
+    assert ids == [*first, *then, "all"]
     assert "Below each count: its share of all rows." in text
 
 
@@ -160,12 +160,12 @@ def test_a_weighted_page_says_so_wherever_it_shows_sums_of_weights(weight):
     assert ("Positives are sums of the weights" in page(classes)) == (weight is not None)
 
 
-def test_a_page_of_models_without_groups_has_no_segments():
+def test_models_are_drawn_where_they_are_compared():
     rows = {"y": [1.0, 2, 4], "a": [1.0, 2, 3], "b": [2.0, 2, 4], "g": ["x", "x", "z"]}
     models = {"y_true": "y", "y_pred": {"a": "a", "b": "b"}}
-    for by, title in (([], "By model"), (["g"], "Segments")):
+    for by, section in (([], "models"), (["g"], "groups")):
         text = page(sm.regression(**models, by=by).update(rows).finalize())
-        assert f'<h2 id="segments">{title}</h2>' in text
+        assert "<h3>Mean absolute error by model</h3>" in text.split(f'<h2 id="{section}"')[1].split("<h2")[0]
 
 
 def test_a_value_has_the_decimals_of_its_interval_wherever_it_is_shown():
@@ -248,6 +248,17 @@ def test_cards_have_the_notes_of_values_and_the_options_in_use():
     scores = {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7]}
     report = sm.binary(y_true="y", y_score="p").update(scores).finalize(["recall_at_fpr"])
     assert "linearly interpolated ROC curve. Default: fpr=0.01. Higher is better." in page(report)
+
+
+def test_tables_of_groups_begin_with_the_metrics_of_the_cards():
+    rows = {"y": rng.random(400) < 0.4, "p": rng.random(400), "g": np.arange(400) % 4}
+    text = page(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize())
+    first, others = text.split('id="groups"')[1].split("<details>")[:2]
+    names = [re.findall('<button type="button">(.*?)</button>', part) for part in (first, others)]
+    cards = ["roc_auc", "average_precision", "log_loss_skill", "calibration_ratio", "precision", "recall"]
+    assert names[0] == ["g", "rows", *cards]
+    assert names[1][:3] == ["g", "dropped", "pr_auc"]
+    assert not {*names[0][1:]} & {*names[1]}
 
 
 def test_six_cards_say_what_to_compare_a_value_with():
