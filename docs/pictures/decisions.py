@@ -18,12 +18,13 @@ SIDE = (0.781, 0.815)  # the interval of a rule
 
 STYLE = """
     text { fill: #4b5563 } .strong { font-weight: 600 } .axis { stroke: #6b7280; stroke-width: 1.5; fill: none }
-    .edge { stroke: #6b7280; stroke-width: 1 } .mark { fill: #0072b2 }
+    .edge { stroke: #6b7280; stroke-width: 1 } .mark { fill: #0072b2 } .other { fill: #9ca3af }
     .ink { stroke: #0072b2; stroke-width: 2.5; fill: none } .band { fill: #0072b2; fill-opacity: .2 }
     .limit { stroke: #d55e00; stroke-width: 2; stroke-dasharray: 5 4 }
     .pos { fill: #d55e00 } .neg { fill: none; stroke: #6b7280; stroke-width: 1.5 }
     @media (prefers-color-scheme: dark) { text { fill: #d1d5db } .axis, .edge, .neg { stroke: #9ca3af }
-      .ink { stroke: #56b4e9 } .mark { fill: #56b4e9 } .band { fill: #56b4e9; fill-opacity: .3 }
+      .ink { stroke: #56b4e9 } .mark { fill: #56b4e9 } .other { fill: #6b7280 }
+      .band { fill: #56b4e9; fill-opacity: .3 }
       .limit { stroke: #e69f00 } .pos { fill: #e69f00 } }
 """
 

@@ -67,3 +67,23 @@ def test_the_pictures_of_the_gallery_are_current(gallery, kind):
     picture = (DOCS / "pictures/gallery" / f"{kind}.svg").read_text(encoding="utf-8")
     assert gallery["stamp"](gallery["PICTURES"][kind]()) in picture
     assert gallery["style"]() in picture
+
+
+def test_figures_of_speed_are_the_measured_ones(monkeypatch):
+    """The picture, its descriptions, and the comparison say what docs/performance.md has from the benchmarks."""
+    monkeypatch.syspath_prepend(DOCS / "pictures")
+    made = runpy.run_path(str(DOCS / "pictures" / "speed.py"))
+    assert (DOCS / "pictures" / "speed.svg").read_text(encoding="utf-8") == made["speed"]()
+    ratios = made["measured"]()
+    readme, comparison, page = (
+        path.read_text(encoding="utf-8")
+        for path in (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "performance.md")
+    )
+    assert f"scikit-learn takes {ratios['scikit-learn']:.0f} times as long" in readme
+    assert f"DuckDB {ratios['DuckDB']:.0f} times" in readme
+    assert f"scikit-learn uses {ratios['scikit-learn']:.0f} times the CPU time" in comparison
+    parquet, memory = re.search(r"\| streammetrics \| ([\d.]+) s \| [\d.]+ s \| ([\d.]+) s", page).groups()
+    assert f"take {float(memory):.2f} s of CPU time in memory and {float(parquet):.2f} s from Parquet" in readme
+    listed = ", ".join(f"{name} {ratio:.0f}" for name, ratio in ratios.items() if name != "streammetrics")
+    described = re.search(r"relative to streammetrics: (.*)\.\]", page)[1]
+    assert described.replace(" times", "").replace("and ", "") == listed
