@@ -26,6 +26,8 @@ IN_NOTES = re.compile(rf"\b([Pp]ass\s+){ARGUMENT}")  # among values of the user
 OTHERWISE = {  # words of Python that the command line has an option for
     "a filter": "--where",
     "needed_odds": "--needed",
+    "use multiclass()": "pass --task multiclass",
+    "use regression()": "pass --task regression",
     "with rollup()": "with --total",
     "window=(start, end)": "--until",
     "y_score={'cat': 'p_cat'}": "--y-score cat=p_cat",

@@ -32,6 +32,8 @@ def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: st
     else:
         write(frame, shown if form == "table" else [every], form, output)
     if found.hold:
-        done(f"Passed: {int((frame['verdict'] == 'holds').sum()):,} of {frame.height:,} hold.")
+        undecided = int((frame["verdict"] != "holds").sum())
+        also = f", {undecided:,} undecided" if undecided else ""
+        done(f"Passed: {frame.height - undecided:,} of {frame.height:,} hold{also}.")
     if output is not None and (failing := int((~frame["passes"]).sum())):
         click.echo(f"Failing: {failing:,} of {frame.height:,} verdicts, see {output}", err=True)

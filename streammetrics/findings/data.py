@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.findings.finding import PLACE, WHERE, Finding, Searched, beside, found, placed
+from streammetrics.findings.finding import NAMED, PLACE, WHERE, Finding, Searched, beside, found, listed, placed
 from streammetrics.intervals.method import FEWEST
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.roles import LABEL
@@ -40,7 +40,12 @@ def classes(searched: Searched) -> Iterator[Finding]:
         if searched.has(name):
             every = pl.lit(total.rows("support")["value"])
             counts = searched.at_average_weight(total.rows(name).with_columns(number="value"), "number", every)
-            for row in searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)):
+            rows = list(searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)))
+            if len(rows) > NAMED:
+                sentence = f"Few {name} of {listed([row[PLACE] for row in rows])}: most of their metrics are uncertain."
+                yield found("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name)
+                continue
+            for row in rows:
                 number, what = row["number"], name if row["number"] != 1 else name.removesuffix("s")
                 count = f"Only {number:.3g} {what}" if number else f"No {name}"
                 sentence = f"{count}: most metrics are uncertain, and some have no interval."

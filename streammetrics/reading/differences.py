@@ -19,7 +19,7 @@ from streammetrics.reading.parts import of_model
 from streammetrics.reading.readings import Readings
 from streammetrics.rounding import ROUNDING
 from streammetrics.rows.frames import common_types, typed
-from streammetrics.rows.roles import MODEL
+from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.state.tables import State, for_reports, roll_up, select
 from streammetrics.statistics.paired_outcomes import PairedOutcomes
 
@@ -168,6 +168,10 @@ class Differences:
         one, other = (_with_confidence(r, confidence).frame for r in (self.a, self.b))
         own = [*keys_of(one), METRIC]
         keys = [c for c in [*keys_of(other), METRIC] if c in own or c in self.b.by]
+        if LABEL not in keys and any(LABEL in frame.columns and frame[LABEL].count() for frame in (one, other)):
+            raise ReportError(
+                "Only one of the evaluations has metrics of each label. Compare evaluations of the same task."
+            )
         shared = [c for c in keys if c in own]
         types = common_types([frame.select(shared) for frame in (one, other)])
         one, other = typed(one, types), typed(other, types)

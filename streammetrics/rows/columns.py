@@ -31,6 +31,7 @@ SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a nar
 MOST_NAMES = 5  # maximum number of columns in a message
 # both, since with only the positive label all others are negative
 NAME_LABELS = "Pass positive= to set the positive label, and negative= to reject any third label"
+MORE_LABELS = "For more than two labels, use multiclass(), and for numbers, use regression()"
 DROP = "Fix these rows, or drop them with a filter"
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
@@ -145,7 +146,7 @@ class Reader:
             text = column.dtype == pl.String  # because of a value other than 0 and 1, if there is one
             shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
             first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
-            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. {NAME_LABELS}.")
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. {self._advice_on(column)}.")
         positive = column == 1
         wrong = ~(positive | (column == 0))
         self._refuse(column, wrong, "labels other than 0 and 1", self._flags_instead_of(column, wrong))
@@ -159,7 +160,11 @@ class Reader:
             return f"Most values are fractions, such as scores. {fix}"
         if (column == 1).any() and int(wrong.sum()) < RARE * len(column):
             return DROP
-        return NAME_LABELS if self.roles.kind == "binary" else "Map the labels to 0 and 1"
+        return self._advice_on(column) if self.roles.kind == "binary" else "Map the labels to 0 and 1"
+
+    def _advice_on(self, labels: pl.Series) -> str:
+        more = self.roles.kind == "binary" and labels.drop_nulls().n_unique() > 2
+        return f"{MORE_LABELS}. {NAME_LABELS}" if more else NAME_LABELS
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
         positive, negative = self.roles.positive, self.roles.negative

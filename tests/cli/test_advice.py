@@ -19,6 +19,13 @@ def test_advice_names_the_options(tmp_path):
     assert "Fill the values, or pass --nulls drop." in run(*evaluate, "--positive", "churned", code=2)
 
 
+def test_the_task_of_more_labels_and_of_numbers_is_named(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("color,p\nred,0.9\ngreen,0.1\nblue,0.2\n")
+    more = "For more than two labels, pass --task multiclass, and for numbers, pass --task regression. "
+    assert more in run("evaluate", path, "--y-true", "color", "--y-score", "p", code=2)
+
+
 def test_too_many_groups_are_told_in_options(folder):
     arguments = ["evaluate", folder / "days", *COLUMNS, "--by", "country"]
     assert "more than 2 groups; 'country' has the most values" in (told := run(*arguments, "--max-groups", 2, code=2))

@@ -181,6 +181,12 @@ def test_one_row_of_a_class_is_singular():
     assert the(report, "SM503").sentence.startswith("Only 1 positive: ")
 
 
+def test_many_labels_with_few_rows_are_one_finding():
+    batch = {"y": ["a", "h"] * 50 + list("bcdefg"), "z": ["a"] * 106}
+    report = sm.multiclass(y_true="y", y_pred="z").update(batch).finalize()
+    assert the(report, "SM503").sentence == "Few positives of b, c, d and 3 more: most of their metrics are uncertain."
+
+
 def test_models_with_the_same_value_of_the_metrics_shown_can_differ():
     acc = sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, thresholds=[0.5])
     report = acc.update(scored().with_columns(q=P * 0.999 + 0.0005)).finalize(["accuracy"])

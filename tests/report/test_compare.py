@@ -433,3 +433,11 @@ def test_the_note_says_why_a_side_is_undefined():
     swapped = sm.compare(make([0, 0]), make([0, 1]), metrics=["roc_auc"], independent=True)
     assert swapped.frame["note"].to_list() == ["a has no value: no positives"]
     assert "note" not in sm.compare(make([0, 1]), make([0, 0]), metrics=["roc_auc"], confidence=None).frame.columns
+
+
+def test_evaluations_with_and_without_labels_are_not_compared():
+    one = sm.binary(y_true="y", y_pred="z").update({"y": [1, 0], "z": [1, 1]})
+    many = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b"], "z": ["a", "a"]})
+    for a, b in ((one, many), (many, one)):
+        with pytest.raises(sm.ReportError, match="Compare evaluations of the same task"):
+            _ = sm.compare(a, b, independent=True).frame
