@@ -182,7 +182,7 @@ def _require_equal_rows(
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
     known, rounding = np.full(len(total), roles.sample_weight is None), SUM_ROUNDING * (roles.sample_weight is not None)
     for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
-        held = statistic.checks.rows_of_groups(tables[statistic.name])
+        held = statistic.checks.rows_of_groups(tables[statistic.name], statistic.parts(roles.labels))
         fewest, most = np.zeros((2, len(total)))
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()

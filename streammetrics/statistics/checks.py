@@ -45,19 +45,21 @@ class Checks:
             *((pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.most.items()),
         )
 
-    def rows_of_groups(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Columns group, fewest, and most: the range of the number of rows of a group over the values of ``per``.
+    def rows_of_groups(self, table: pl.DataFrame, parts: int) -> pl.DataFrame:
+        """Columns group, fewest, and most: the range of the number of rows of a group over so many parts.
 
-        Numbers are floats, since the sum of integers of a file could overflow.
+        The parts are the labels and the values of ``per``. A part without cells has no rows. Numbers are floats, since
+        the sum of integers of a file could overflow.
         """
         if table.is_empty():
             return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
         per = [GROUP, *({LABEL} & {*table.columns}), *self.per]
         rows = table.select(*per, rows=pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64)))
-        parts = summed(rows, per)
-        if ascending(parts.select(GROUP)):
-            return parts.select(GROUP, fewest="rows", most="rows")
-        return parts.group_by(GROUP).agg(fewest=pl.min("rows"), most=pl.max("rows"))
+        found = summed(rows, per)
+        if parts == 1 and ascending(found.select(GROUP)):
+            return found.select(GROUP, fewest="rows", most="rows")
+        fewest = pl.when(pl.len() >= parts).then(pl.min("rows")).otherwise(0.0)
+        return found.group_by(GROUP).agg(fewest=fewest, most=pl.max("rows"))
 
 
 def at_most(value: str, limit: pl.Expr) -> pl.Expr:

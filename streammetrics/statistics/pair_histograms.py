@@ -71,6 +71,10 @@ class PairHistograms(Binned):
         """Whether a row of a table read from a file is valid: label numbers are below the number of labels."""
         return super().valid(labels) & (pl.max_horizontal("scored", "actual") < len(labels))
 
+    def parts(self, labels: Sequence[Any]) -> int:
+        """How often each row is counted: once per scored label."""
+        return len(labels)
+
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The pairs of classes with the rows of coarse bins tied, in the best order, and in the worst."""
         cells = _with_own(table)

@@ -156,6 +156,10 @@ class Statistic(ABC):
         """Whether a cell of a table read from a file is valid, in a task with these labels. Decimals are floats."""
         return self.checks.valid(self.counts, self.sums)
 
+    def parts(self, labels: Sequence[Any]) -> int:
+        """How often each row is counted, in a task with these labels: once per label, and per value of `Checks.per`."""
+        return len(labels) if labels and self.of_label else 1
+
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Tables whose metrics bracket the exact one; the first gives the value. One table if no bin is coarse."""
         return exact(table)

@@ -328,6 +328,31 @@ def test_harm_to_classes_is_refused(classes, harm, message):
         sm.Accumulator.from_arrow(harm(classes))
 
 
+@pytest.mark.parametrize(
+    ("state", "statistic", "key"),
+    [
+        (lambda: TASKS["classes"]().update(DATA), "score_histogram", "label"),
+        (lambda: TASKS["classes"]().update(DATA), "calibration_bins", "label"),
+        (lambda: TASKS["classes"]().update(DATA), "pair_histograms", "scored"),
+        (lambda: TASKS["several labels"]().update(DATA), "confusion_counts", "label"),
+        (
+            lambda: sm.binary(y_true="y", y_score="p", thresholds=[0.2, 0.6]).update(DATA),
+            "confusion_counts",
+            "threshold",
+        ),
+    ],
+)
+def test_cells_of_each_label_and_threshold_must_count_all_rows(state, statistic, key):
+    table = state().to_arrow()
+    cells = pl.col(statistic).list
+    first = cells.eval(pl.element().filter(pl.element().struct.field(key) == pl.element().struct.field(key).min()))
+    rest = cells.eval(pl.element().filter(pl.element().struct.field(key) != pl.element().struct.field(key).min()))
+    for kept in (first, rest):
+        forged = pl.DataFrame(table).with_columns(kept).to_arrow().cast(table.schema.remove_metadata())
+        with pytest.raises(sm.StateError, match=f"'{statistic}' contradicts the row counts"):
+            sm.Accumulator.from_arrow(forged.replace_schema_metadata(table.schema.metadata))
+
+
 def test_label_sets_with_a_threshold_that_is_no_number():
     table = TASKS["several labels"]().update(DATA).to_arrow()
     for threshold in ("0.5", None, float("nan")):
