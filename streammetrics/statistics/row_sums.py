@@ -16,6 +16,7 @@ from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import STATISTICS
 from streammetrics.statistics.summed import Summed
 
+MOST = (1 << 31) - 1  # that a row can count, so that no sum overflows
 ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
 TAKEN = frozenset(
     [
@@ -30,9 +31,9 @@ class RowSums(Summed):
 
     A subclass lists its ``inputs`` and defines `of_rows`, which returns the values to sum. The inputs ``y_true``,
     ``y_pred``, and ``y_score`` are the columns of the accumulator; any other input is a column of finite numbers and
-    becomes a keyword argument of `Accumulator`. Integers and Booleans are counted (Int64), other numbers are summed
-    (Float64). Defining the class registers it, so that saved states can be loaded. ``name`` defaults to the class name
-    in snake case. Options are dataclass fields with defaults.
+    becomes a keyword argument of `Accumulator`. Integers from 0 to 2,147,483,647 and Booleans are counted (Int64),
+    other numbers are summed (Float64). Defining the class registers it, so that saved states can be loaded. ``name``
+    defaults to the class name in snake case. Options are dataclass fields with defaults.
 
     Raises:
         SpecificationError: If the name of the class or of one of its columns is already used, or an input has the name
@@ -94,8 +95,14 @@ class RowSums(Summed):
                 )
 
     def require(self, rows: Rows) -> None:
-        """Reject values that are not finite numbers."""
+        """Reject values that are not finite numbers, or cannot be counted."""
         for name, value in self.values(rows).items():
+            wrong = (value < 0) | (value > MOST)
+            if name in self.counts and wrong.any():
+                raise DataError(
+                    f"{self.name} returned integers below 0 or above {MOST:,} for {name!r} in {wrong.sum():,} of "
+                    f"{rows.size:,} rows. Return floats, which are summed."
+                )
             wrong = ~np.isfinite(value)
             if wrong.any():
                 raise DataError(

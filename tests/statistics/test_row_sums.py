@@ -195,6 +195,23 @@ def test_rows_that_give_no_finite_number_each_are_refused(y, message):
     assert acc.state.tables["logs"]["log_sum"].to_list() == [np.log(2.0)]
 
 
+class Items(sm.RowSums):
+    """Counts of what is not always countable."""
+
+    inputs = ("y_true",)
+
+    def of_rows(self, y_true):
+        return {"items": y_true.astype(np.int64)}
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 2.0**31, 2.0**62])
+def test_integers_that_cannot_be_counted_are_refused(wrong):
+    acc = sm.Accumulator(Items(), y_true="y").update({"y": [1.0, 2.0**31 - 1]})
+    with pytest.raises(sm.DataError, match="returned integers below 0 or above 2,147,483,647 for 'items' in 1 of 2"):
+        acc.update({"y": [0.0, wrong]})
+    assert sm.Accumulator.from_bytes(acc.to_bytes()).state.tables["items"]["items"].to_list() == [2**31]
+
+
 def test_dropped_rows_leave_every_input():
     data = rows(6).with_columns(low=pl.Series([None, *rows(6)["low"][1:]]))
     acc = made(nulls="drop").update(data)
