@@ -139,26 +139,35 @@ def store_report(
     """Show the metrics of a history for any time range and segments."""
     store = sm.MetricStore(uri)
     acc = store.query(since, until, by=by, every=every)
-    if not acc.seen and (since or until) and len(starts := store.windows().to_series().drop_nulls()):
-        raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {starts[-1]}.")
-    for sentence in _cut(acc, since, until, every):
+    kept = store.windows().to_series().drop_nulls().sort()
+    if not acc.seen and (since or until) and len(kept):
+        raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {kept[-1]}.")
+    for sentence in _cut(acc, kept, since, until, every):
         click.echo(sentence, err=True)
     report = acc.finalize(metrics or None, confidence=confidence)
     report = report if model is None else of_model(report, model)
     show(report if threshold is None else at(report, threshold, metrics), form, output, sort=sort)
 
 
-def _cut(acc: sm.Accumulator, since: str | None, until: str | None, every: str | None) -> Iterator[str]:
-    """A sentence on the first and the last window, if the time range cuts them."""
+def _cut(
+    acc: sm.Accumulator, kept: pl.Series, since: str | None, until: str | None, every: str | None
+) -> Iterator[str]:
+    """A sentence on the first and the last window, if the time range or the windows of the history cut them."""
     from streammetrics.history.windows import clock, time_of  # when they are needed
 
     if every is None or not acc.seen:
         return
     starts = acc.finalize("rows").frame.to_series().unique().drop_nulls().sort()
-    if since is not None and (clock(starts.head(1)) < time_of(since, starts)).any():
+    first, end, own = clock(starts.head(1)), ends(clock(starts.tail(1)), every), clock(kept)
+    if since is not None and (first < time_of(since, starts)).any():
         yield f"Window {starts[0]} contains only rows since {since}."
-    if until is not None and (ends(clock(starts.tail(1)), every) > time_of(until, starts)).any():
+    elif (first < own.head(1)).any():
+        yield f"Window {starts[0]} is incomplete: the history begins at {kept[0]}."
+    step = own.diff().median()
+    if until is not None and (end > time_of(until, starts)).any():
         yield f"Window {starts[-1]} contains only rows before {until}."
+    elif step is not None and (end > own.tail(1) + step).any():
+        yield f"Window {starts[-1]} is incomplete: the newest window of the history is {kept[-1]}."
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)

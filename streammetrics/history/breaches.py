@@ -1,4 +1,4 @@
-"""Breaches of rules over time: the windows at whose end a check finds a breach."""
+"""Rules over time: their verdicts at the end of each window, and the windows at whose end a check finds a breach."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from streammetrics.frame import KEPT, keys_of
+from streammetrics.frame import KEPT, LIMITS, METRIC, VALUE, keys_of
 from streammetrics.history.alarms import blocks, courses
 from streammetrics.history.estimates import beginning, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
@@ -14,38 +14,58 @@ from streammetrics.history.windows import AT_ONCE, Windows, clock
 from streammetrics.report.verdicts import VERDICT
 from streammetrics.times import ends
 
+NUMBERS = (*VALUE, *LIMITS)
+COLUMNS = (METRIC, *NUMBERS, VERDICT)
+SCHEMA = pl.Schema({name: pl.Float64() if name in NUMBERS else pl.String() for name in COLUMNS})
 RECENT = 8  # cached query results: rules often use the same ones
 
 
 def breaches(
     labels: Windows, rules: Sequence[Rule], windows: pl.Series, scores: Windows | None = None
 ) -> list[pl.DataFrame]:
-    """Return the segments and windows in which each rule was breached.
+    """Return the segments and windows in which each rule was breached."""
+    found = (frame.filter(pl.col(VERDICT) == "breached") for frame in looks(labels, rules, windows, scores))
+    return [frame.select(keys_of(frame)).select(pl.exclude(*KEPT)).unique() for frame in found]
 
-    A rule with an alarm is evaluated once over the whole history. Any other rule is checked after each of some windows.
+
+def looks(
+    labels: Windows, rules: Sequence[Rule], windows: pl.Series, scores: Windows | None = None
+) -> list[pl.DataFrame]:
+    """Return the value and the verdict of each rule in the segments, at the end of each of some windows.
+
+    A rule with an alarm is evaluated once over the whole history, and has verdicts without values. Any other rule is
+    checked after each window.
     """
     require_scores(rules, scores)
     labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
     found = []
     for rule in rules:
         own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        window, looks = own.starts.name, own.starts.is_in(windows.implode()).arg_true()
-        none = pl.DataFrame(schema={window: own.starts.dtype})
+        window, at = own.starts.name, own.starts.is_in(windows.implode()).arg_true()
+        none = pl.DataFrame(schema={window: own.starts.dtype, **SCHEMA})
         if rule.alarm:
             parts = _in_alarm(own, rule)
         elif rule.always or rule.before_labels:
-            parts = _one_by_one(own, rule, looks, reference)
+            parts = _one_by_one(own, rule, at, reference)
         else:
-            parts = _at_once(own, rule, looks)
-        frame = pl.concat([none, *parts], how="diagonal_relaxed")  # windows without rows of the model have no keys
-        found.append(frame.select(pl.exclude(*KEPT)).unique().filter(pl.col(window).is_in(windows.implode())))
+            parts = _at_once(own, rule, at)
+        parts = (_tidy(part, window) for part in parts)
+        frame = pl.concat([_tidy(none, window), *parts], how="diagonal_relaxed")  # windows without rows have no keys
+        keys = [c for c in frame.columns if c not in COLUMNS]
+        found.append(frame.select(*keys, *COLUMNS).filter(pl.col(window).is_in(windows.implode())))
     return found
 
 
+def _tidy(found: pl.DataFrame, window: str) -> pl.DataFrame:
+    """The keys, the window, and `COLUMNS`."""
+    keys = [c for c in keys_of(found) if c != window]
+    return found.select(*keys, window, *COLUMNS)
+
+
 def _at_once(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    """Check some windows at a time."""
     for i in range(0, len(looks), AT_ONCE):
-        found = judged_at_each(own, rule, looks[i : i + AT_ONCE])
-        yield found.filter(pl.col(VERDICT) == "breached").select(keys_of(found))
+        yield judged_at_each(own, rule, looks[i : i + AT_ONCE])
 
 
 def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> Iterator[pl.DataFrame]:
@@ -53,8 +73,8 @@ def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> 
     for i in looks:
         end = own.times[i : i + 1].dt.offset_by("1us")
         found = judged(own, rule, beginning(own, rule, end), end, labels)
-        breached = found.filter(pl.col(VERDICT) == "breached").select(keys_of(found))
-        yield breached.with_columns(pl.lit(own.starts[i], own.starts.dtype).alias(own.starts.name))
+        start = pl.lit(own.starts[i], own.starts.dtype).alias(own.starts.name)
+        yield found.select(start, pl.all())
 
 
 def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
@@ -65,8 +85,11 @@ def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
     keys = groups.select(keys_of(groups))
     for after, window in zip(_blocks_before_the_end(own.times, starts, rule.over), own.starts, strict=True):
         if after > 0:
-            alarm = pl.Series(course.alarm[after - 1])
-            yield keys.filter(alarm).with_columns(pl.lit(window, own.starts.dtype).alias(own.starts.name))
+            verdict = pl.when(pl.Series(course.alarm[after - 1])).then(pl.lit("breached")).otherwise(pl.lit("holds"))
+            start = pl.lit(window, own.starts.dtype).alias(own.starts.name)
+            numbers = [pl.lit(None, pl.Float64).alias(name) for name in NUMBERS]
+            metric = pl.lit(rule.required.metric).alias(METRIC)
+            yield keys.select(pl.all(), start, metric, *numbers, verdict.alias(VERDICT))
 
 
 def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> Iterable[int]:

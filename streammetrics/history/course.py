@@ -15,8 +15,9 @@ from streammetrics.charts import Axis
 from streammetrics.charts.windows import BREACH
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
-from streammetrics.history.breaches import breaches
+from streammetrics.history.breaches import looks
 from streammetrics.history.grid import Cut, Grid, Part
+from streammetrics.history.ruled import CUT, SEGMENT, Ruled
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.cards import prose
@@ -33,7 +34,7 @@ ALL_ROWS, CHANCE = "All rows", "PSI by chance"
 MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is measured for the first available one
 REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
 BINS = 10  # of the PSI
-SEGMENT, CUT, PLACE, RUN = hidden("segment"), hidden("cut"), hidden("place"), hidden("run")
+PLACE, RUN = hidden("place"), hidden("run")
 STABLE = "Below 0.1 counts as stable, above 0.25 as shifted. Without drift, sampling alone gives values near the line."
 
 Period: TypeAlias = str | tuple[Any, Any]
@@ -43,7 +44,8 @@ Period: TypeAlias = str | tuple[Any, Any]
 class Measure:
     """A chart for each segment: rows with columns `SEGMENT`, the window, ``series``, values and bounds.
 
-    A higher ``value`` is worse if ``high`` is set. ``limits`` has the limits of rules, by segment.
+    A higher ``value`` is worse if ``high`` is set. ``limits`` has the limits of rules, by segment. The segments that
+    come ``first`` are the worst of a rule.
     """
 
     title: str
@@ -53,21 +55,29 @@ class Measure:
     what: str
     high: bool
     limits: dict[str, list[float]]
+    confidence: float | None
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Course:
     """Content of the page of a history.
 
-    ``breaches`` has columns `SEGMENT`, ``first`` and ``last`` (numbers of windows), and ``rule``, the latest first.
+    ``ruled`` has the rules, those breached now first. ``breaches`` has columns `SEGMENT`, ``first`` and ``last``
+    (numbers of windows), and ``rule``, the latest first.
     """
 
     windows: pl.Series
     segments: int
     measures: list[Measure]
-    rules: int
+    ruled: list[Ruled]
     breaches: pl.DataFrame
     confidence: float | None
+
+    @property
+    def rules(self) -> int:
+        """The number of rules."""
+        return len(self.ruled)
 
 
 def course(
@@ -94,9 +104,9 @@ def course(
     grid = Grid(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
     found = _by_segment(grid.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
-    breached = [
-        _by_segment([(rule.by, frame)], windows.name)
-        for rule, frame in zip(rules, breaches(history, rules, windows, scores), strict=True)
+    ruled = [
+        Ruled(_rule(rule), rule, _by_segment([(rule.by, frame)], windows.name), windows)
+        for rule, frame in zip(rules, looks(history, rules, windows, scores), strict=True)
     ]
     early = scores or history  # if rows do not wait for labels
     grid = grid.within(early.empty.roles.by)
@@ -108,7 +118,7 @@ def course(
     *measures, volume = (
         measure
         for metric in empty.finalize([*(name for name in names if name != ROWS), ROWS]).metrics
-        for measure in _of_metric(metric, found, windows.name, rules, breached, empty)
+        for measure in _of_metric(metric, found, windows.name, ruled, empty, confidence)
     )
     every = pl.concat([volume.rows, also.with_columns(series=METRIC)], how="diagonal_relaxed")
     others = also[METRIC].unique().to_list()
@@ -120,9 +130,9 @@ def course(
         what = f"PSI compares the distribution of {of} with {against}. {STABLE}"
         moved = _drift(grid, early, of, period, counted)
         drawn = (DRIFT, *([CHANCE] if CHANCE in moved["series"] else []))
-        measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}))
-    segments = pl.concat([found, counted], how="diagonal_relaxed")[SEGMENT].n_unique()
-    return Course(windows, segments, measures, len(rules), _runs(rules, breached, windows), confidence)
+        measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}, None))
+    segments = pl.concat([found, counted], how="diagonal_relaxed")[SEGMENT].unique()
+    return Course(windows, len(segments) - (ALL_ROWS in segments), measures, ruled, _runs(ruled, windows), confidence)
 
 
 def _by_segment(parts: Iterable[Part], window: str) -> pl.DataFrame:
@@ -145,16 +155,19 @@ def _of_metric(
     metric: Metric,
     found: pl.DataFrame,
     window: str,
-    rules: Sequence[Rule],
-    breached: Sequence[pl.DataFrame],
+    ruled: Sequence[Ruled],
     empty: Accumulator,
+    confidence: float | None,
 ) -> Iterator[Measure]:
-    """A metric, at each threshold and of each label if there are several, with the limits and breaches of its rules."""
+    """A metric, at each threshold and of each label if there are several.
+
+    Rules with an alarm have their limits and breaches here, since they have no values of their own.
+    """
     own = found.filter(pl.col(METRIC) == metric.name)
     kept = [c for c in KEPT if c in own.columns]
     alone = own.select(kept).n_unique() == 1 if kept else True
     limits, marks = dict[str, list[float]](), [own.select(SEGMENT, window).clear()]
-    for rule, runs in zip(rules, breached, strict=True):
+    for rule, runs in ((one.rule, one.breached) for one in ruled if one.rule.alarm):
         plain = rule.measure is None and rule.against is None and not rule.before_labels
         if plain and empty.finalize([rule.required.metric]).metrics[0].name == metric.name:
             of_rule = own.filter(pl.col(CUT) == "/".join(rule.by))
@@ -170,7 +183,7 @@ def _of_metric(
         dots = rows.join(marked, on=[SEGMENT, window], how="semi", nulls_equal=True)
         both = pl.concat([line, dots.with_columns(series=pl.lit(BREACH))])
         y = Axis(words(metric), *metric.range)
-        yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits)
+        yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits, confidence)
 
 
 def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
@@ -189,17 +202,17 @@ def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.Data
     return pl.concat([moved, expected], how="diagonal_relaxed")
 
 
-def _runs(rules: Sequence[Rule], breached: Sequence[pl.DataFrame], windows: pl.Series) -> pl.DataFrame:
+def _runs(ruled: Sequence[Ruled], windows: pl.Series) -> pl.DataFrame:
     """Breaches in windows one after the other, the latest first: segment, numbers of the windows, and rule."""
     places = pl.DataFrame({windows.name: windows}).with_row_index(PLACE)
     parts = [pl.DataFrame(schema={SEGMENT: pl.String, "first": pl.UInt32, "last": pl.UInt32, "rule": pl.String})]
-    for rule, frame in zip(rules, breached, strict=True):
-        numbered = frame.cast({windows.name: windows.dtype}).join(places, on=windows.name).sort(SEGMENT, PLACE)
+    for one in ruled:
+        numbered = one.breached.cast({windows.name: windows.dtype}).join(places, on=windows.name).sort(SEGMENT, PLACE)
         run = pl.col(PLACE).cast(pl.Int64) - pl.int_range(pl.len()).over(SEGMENT)
         ends = numbered.group_by(SEGMENT, run.alias(RUN), maintain_order=True).agg(
             first=pl.min(PLACE), last=pl.max(PLACE)
         )
-        parts.append(ends.select(SEGMENT, "first", "last", rule=pl.lit(_rule(rule))))
+        parts.append(ends.select(SEGMENT, "first", "last", rule=pl.lit(one.title)))
     return pl.concat(parts).sort("last", "first", descending=True, maintain_order=True)
 
 

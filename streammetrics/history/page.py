@@ -1,18 +1,29 @@
-"""The page of a history: breaches of rules, and charts of metrics, rows, and drift over time."""
+"""The page of a history: what rules find now, their values, and charts of metrics, rows, and drift over time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import polars as pl
 
-from streammetrics.charts.windows import timelines
-from streammetrics.history.course import CUT, SEGMENT, Course, Measure
+from streammetrics.charts.picture import Axis
+from streammetrics.charts.windows import BREACH, timelines
+from streammetrics.findings.rules import findings_of_rules
+from streammetrics.history.course import Course, Measure
+from streammetrics.history.ruled import CUT, RANKS, SEGMENT, Ruled
+from streammetrics.html.findings import findings_list
 from streammetrics.html.pictures import small_multiples
 from streammetrics.present.html import filtered
 from streammetrics.present.page import Section, lead, page_of
-from streammetrics.present.table import Cell, Column, Table, columns
+from streammetrics.present.table import Cell, Column, Level, Table, columns
+from streammetrics.report.verdicts import VERDICT
+from streammetrics.text import rows
+from streammetrics.text.decimals import alike
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
 
+LEVELS: dict[str, Level] = {"breached": "error", "undefined": "error", "open": "notice", "too few rows": "notice"}
+WARNINGS: dict[str, Level] = LEVELS | {"breached": "warning", "undefined": "warning"}  # of severity warn
 MOST = 5  # segments with a chart per metric, besides all rows
 
 
@@ -21,15 +32,67 @@ def history_page(found: Course, title: str) -> str:
     ends = " to ".join(dict.fromkeys(readable(found.windows)[[0, -1]]))
     facts = [
         ("Windows", f"<strong>{len(found.windows):,}</strong> ({markup(found.windows.name)}): {markup(ends)}"),
-        ("Segments", f"<strong>{found.segments:,}</strong>"),
+        *([("Segments", f"<strong>{found.segments:,}</strong>")] if found.segments else []),
         *([("Rules", f"<strong>{found.rules:,}</strong>")] if found.rules else []),
     ]
+    now = [(one.title, one.rule.severity, one.newest) for one in found.ruled]
+    drawn = [_of_rule(one) for one in sorted(found.ruled, key=_worst) if one.rows["value"].count()]
     sections = [
+        Section("findings", "What stands out", findings_list(findings_of_rules(now, found.windows))),
+        Section("rules", "Rules now", _board(found.ruled) if found.rules else ""),
+        *(Section(f"r{i}", markup(m.title), _charts(found, m, f"r{i}c")) for i, m in enumerate(drawn)),
         Section("breaches", "Breaches", _breaches(found) if found.rules else ""),
         *(Section(f"m{i}", markup(m.title), _charts(found, m, f"m{i}c")) for i, m in enumerate(found.measures)),
         Section("reading", "How to read the charts", _notes(found)),
     ]
     return page_of(title, lead(facts), sections)
+
+
+def _worst(ruled: Ruled) -> tuple[int, bool]:
+    """The worst verdict of a rule now."""
+    ranks = (RANKS.get(verdict, len(RANKS)) for verdict in ruled.newest["verdict"])
+    return min(ranks, default=len(RANKS)), ruled.rule.severity == "warn"
+
+
+def _board(ruled: Sequence[Ruled]) -> str:
+    """The verdict of every rule in every segment at the newest window, the segments with most breaches first."""
+    states: dict[str, dict[int, Cell]] = {}
+    for i, one in enumerate(ruled):
+        newest, levels = list(rows(one.newest)), LEVELS if one.rule.severity != "warn" else WARNINGS
+        for row, value in zip(newest, alike(newest), strict=True):
+            text = row["verdict"] + (f" {value}" if row["value"] is not None else "")
+            cell = Cell(text, row["value"], f"since {row['since']}", levels.get(row["verdict"]))
+            states.setdefault(row["segment"], {})[i] = cell
+    cells = [
+        [Cell(segment), *(own.get(i, Cell("")) for i in range(len(ruled)))]
+        for segment, own in sorted(states.items(), key=lambda state: _badness(state[1].values()))
+    ]
+    named = [Column("segment", "head"), *columns(*(one.name for one in ruled))]
+    return filtered(Table(named, cells, "Verdicts at the newest window"), "rules") if cells else ""
+
+
+def _badness(cells: Iterable[Cell]) -> list[int]:
+    levels = [cell.level for cell in cells]
+    return [-levels.count(level) for level in ("error", "warning", "notice")]
+
+
+def _of_rule(ruled: Ruled) -> Measure:
+    """The value of a rule at each window, over its own period."""
+    required = ruled.rule.required
+    line = ruled.rows.with_columns(series=pl.lit("value"))
+    breached = line.filter(pl.col(VERDICT) == "breached").with_columns(series=pl.lit(BREACH))
+    limits = {segment: [required.limit] for segment in ruled.rows[SEGMENT].unique(maintain_order=True)}
+    return Measure(
+        ruled.name,
+        pl.concat([line, breached]),
+        ("value", BREACH),
+        Axis(required.metric, float("-inf"), float("inf")),
+        ". ".join(filter(None, (ruled.title, ruled.rule.description))),
+        not required.wants_high,
+        limits,
+        ruled.rule.two_sided,
+        tuple(ruled.newest["segment"]),
+    )
 
 
 def _breaches(found: Course) -> str:
@@ -54,7 +117,12 @@ def _charts(found: Course, measure: Measure, identity: str) -> str:
     latest = lines.group_by(SEGMENT, CUT, maintain_order=True).agg(pl.last("value"))
     total, others = latest.filter(pl.col(CUT) == ""), latest.filter(pl.col(CUT) != "")
     segments, cut = others[SEGMENT].to_list(), ""
-    if len(segments) > MOST:
+    if measure.first:
+        known = set(latest[SEGMENT])
+        every = [*(s for s in measure.first if s in known), *(s for s in latest[SEGMENT] if s not in measure.first)]
+        total, segments = total.clear(), every[: MOST + 1]
+        cut = f"{MOST + 1} of {len(every):,} segments, the worst first" if len(every) > MOST + 1 else ""
+    elif len(segments) > MOST:
         worst = others.sort("value", descending=measure.high, maintain_order=True)[SEGMENT]
         known = set(segments)
         segments = list(dict.fromkeys([*(s for s in found.breaches[SEGMENT] if s in known), *worst]))[:MOST]
@@ -64,7 +132,7 @@ def _charts(found: Course, measure: Measure, identity: str) -> str:
         return ""
     parts = {f"{measure.title}: {segment}": rows.filter(pl.col(SEGMENT) == segment) for segment in shown}
     limits = {f"{measure.title}: {segment}": own for segment, own in measure.limits.items()}
-    drawn = timelines(parts, window, measure.y, found.confidence, measure.names, note=cut, limits=limits)
+    drawn = timelines(parts, window, measure.y, measure.confidence, measure.names, note=cut, limits=limits)
     told = f"<p>{markup(measure.what)}</p>" if measure.what else ""
     return told + small_multiples("", dict(zip(shown, drawn, strict=True)), identity, interactive=False)
 
@@ -81,7 +149,7 @@ def _notes(found: Course) -> str:
         )
     if found.rules:
         notes.append(
-            "Dotted lines are the limits of rules. A rule is breached in a window if a check at the end of the window "
-            "finds a breach."
+            "Charts of rules show their value over their own period, as a check at the end of each window finds it. "
+            "Dotted lines are limits."
         )
     return f'<ul class="bounded">{"".join(f"<li>{note}</li>" for note in notes)}</ul>'

@@ -237,8 +237,9 @@ class MetricStore:
     ) -> None:
         """Write the history as one HTML page, which needs no server and no network.
 
-        It lists the breaches of rules, and shows every metric over time, with certified bounds and confidence
-        intervals, limits of rules and breaches, the number of rows, and the drift (PSI): of all rows, and of each
+        It begins with what stands out, and the verdict of every rule in every segment at the newest window. Then it
+        shows the value of each rule over its own period, the worst segments first, and every metric over time, with
+        certified bounds and confidence intervals, the number of rows, and the drift (PSI): of all rows, and of each
         segment. Of many segments, it shows those with the latest breaches, and the worst.
 
         Args:

@@ -17,11 +17,12 @@ Level: TypeAlias = Literal["error", "warning", "notice"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, the number to sort by, and what stands below, such as a confidence interval."""
+    """A text, the number to sort by, what stands below, such as a confidence interval, and how bad it is."""
 
     text: str
     number: float | None = None
     below: str = ""
+    level: Level | None = None
 
     @property
     def line(self) -> str:

@@ -20,7 +20,7 @@ def markup(text: str) -> str:
 def minus(text: str) -> str:
     """Return numbers with the minus sign that tables of a page have, which is as wide as a digit.
 
-    >>> minus("-0.5"), minus("-2 to 3"), minus("1e-05")
-    ('−0.5', '−2 to 3', '1e−05')
+    >>> minus("-0.5"), minus("-2 to 3"), minus("1e-05"), minus("since 2026-01-31")
+    ('−0.5', '−2 to 3', '1e−05', 'since 2026-01-31')
     """
-    return re.sub(r"-(?=[\d.∞])", "−", text)
+    return re.sub(r"(?<!\d)-(?=[\d.∞])", "−", text)

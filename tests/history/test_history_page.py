@@ -178,7 +178,8 @@ def test_commands_write_the_page(stores, tmp_path):
     text = written.read_text()
     assert "<strong>15</strong> (day): 2026-01-05 to 2026-01-19" in text
     assert re.findall(r'<h2 id="\w+">(.*?)</h2>', text) == [
-        *("Breaches", "Accuracy", "Recall", "Rows", "Drift of y_score", "How to read the charts")
+        *("What stands out", "Rules now", "accuracy &gt;= 0.9"),
+        *("Breaches", "Accuracy", "Recall", "Rows", "Drift of y_score", "How to read the charts"),
     ]
     assert "with the 3d before each window" in text
     assert "<title>Weeks</title>" in text
@@ -201,7 +202,7 @@ def test_hours_models_and_thresholds(tmp_path):
     assert segments(found) == ["model new", "model old"]
     assert titles(found)[:2] == ["recall @ 0.3", "recall @ 0.7"]
     assert set(found.breaches[SEGMENT]) == {"model new", "model old"}
-    assert found.measures[0].limits == {"model new": [0.9], "model old": [0.9]}
+    assert set(found.ruled[0].newest["segment"]) == {"model new", "model old"}
     store.save_html(tmp_path / "a.html", metrics=["recall"])
     assert "(t): 2026-01-01 00:00:00 to 2026-01-01 05:00:00" in (tmp_path / "a.html").read_text()
 
@@ -229,7 +230,7 @@ def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
         ("model new", 1, 5, "rows >= 99, model new, over 1d, severity warn"),
         ("model old", 0, 5, "rows >= 99, model old, over 1d"),
     ]
-    assert found.measures[-2].limits == {"model new": [99], "model old": [99]}
+    assert [one.newest["segment"].to_list() for one in found.ruled] == [["model new"], ["model old"]]
     assert runs(content(store, rules=rules[:1], until=DAYS[1], confidence=None)) == []
 
 
@@ -297,6 +298,37 @@ def test_the_reference_is_of_windows_with_scores(stores, tmp_path):
     drift = content(quality, ["rows"], scores=later).measures[-1]
     assert "with the first 4 windows with scores." in drift.what
     assert drift.rows.filter(pl.col(SEGMENT) == "All rows", series="psi")["value"].count() == len(DAYS) - 8
+
+
+def test_the_board_has_the_verdicts_of_a_check_and_since_when(stores):
+    """Also for a rule over several windows, whose values are those of its own period."""
+    quality, _ = stores
+    rules = [RULES[1], RULES[2], sm.Rule("accuracy >= 0.7", over="7d", by="shop")]
+    found = content(quality, rules=rules)
+    for one, rule in zip(found.ruled, rules, strict=True):
+        checked = sm.check(quality, rule).frame
+        wanted = {
+            (where.split(", threshold")[0] or "All rows"): row
+            for where, *row in checked.select("where", "verdict", "value").iter_rows()
+        }
+        newest = one.newest.select("segment", "verdict", "value").iter_rows()
+        assert {segment: [verdict, pytest.approx(value)] for segment, verdict, value in newest} == wanted
+    worst = found.ruled[2].newest.row(0, named=True)
+    assert (worst["segment"], worst["verdict"]) == ("shop app", "breached")
+    [first] = [first for segment, first, last, rule in runs(found) if rule == found.ruled[2].title and last == 21]
+    assert worst["since"] == str(DAYS[first])
+
+
+def test_the_page_opens_at_the_worst_breach(stores, tmp_path):
+    quality, _ = stores
+    rules = [RULES[1], sm.Rule("accuracy >= 0.7", over="7d", by="shop", name="accurate")]
+    quality.save_html(tmp_path / "a.html", rules=rules)
+    text = (tmp_path / "a.html").read_text()
+    assert re.findall(r'<h2 id="\w+">(.*?)</h2>', text)[:4] == ["What stands out", "Rules now", "accurate", "ranking"]
+    assert re.findall(r'<tr><th scope="row">(.*?)</th>', text)[0] == "shop app"
+    assert re.search(r'class="error">breached 0\.\d+<small>since 2026-01-\d\d</small>', text)
+    assert re.search("<strong>bad</strong> Breached: accurate: accuracy &gt;= 0.7, over 7d: shop app [(]0.", text)
+    assert re.findall("<h4>(.*?)</h4>", text)[0] == "shop app"
 
 
 def test_limits_and_breaches_are_in_the_charts(stores):

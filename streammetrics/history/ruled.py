@@ -1,0 +1,61 @@
+"""A rule over the history: its value and verdict in every segment at each window, and what holds now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from streammetrics.frame import LIMITS, VALUE, hidden
+from streammetrics.history.rules import Rule
+from streammetrics.report.verdicts import VERDICT
+from streammetrics.text.values import readable
+
+SEGMENT, CUT, RUN = hidden("segment"), hidden("cut"), hidden("run")
+RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """A rule in words, and rows with columns `SEGMENT`, `CUT`, the window, its value with bounds, and `VERDICT`.
+
+    Rules with an alarm have no values.
+    """
+
+    title: str
+    rule: Rule
+    rows: pl.DataFrame
+    windows: pl.Series
+
+    @property
+    def name(self) -> str:
+        """Its name, or the rule."""
+        return self.rule.name or str(self.rule)
+
+    @property
+    def breached(self) -> pl.DataFrame:
+        """The segments and windows in which it was breached."""
+        return self.rows.filter(pl.col(VERDICT) == "breached").select(SEGMENT, CUT, self.windows.name).unique()
+
+    @cached_property
+    def newest(self) -> pl.DataFrame:
+        """Segments with a verdict at the newest window, the worst first.
+
+        Columns: ``segment``, ``verdict``, ``since``, the value, its bounds, and its interval.
+        """
+        window = self.windows.name
+        worst = self.rows.sort(_rank(VERDICT), maintain_order=True)
+        alone = worst.unique([SEGMENT, window], keep="first", maintain_order=True).sort(window, maintain_order=True)
+        runs = alone.with_columns(pl.col(VERDICT).rle_id().over(SEGMENT).alias(RUN))
+        since = pl.col(window).filter(pl.col(RUN) == pl.col(RUN).last()).first()
+        last = runs.group_by(segment=SEGMENT, maintain_order=True).agg(
+            pl.last(VERDICT).alias("verdict"), pl.last(*VALUE, *LIMITS, window), since=since
+        )
+        last = last.filter(pl.col(window) == self.windows[-1]).drop(window)
+        value, rank = pl.col("value") * (1 if self.rule.required.wants_high else -1), _rank("verdict")
+        return last.with_columns(readable(last["since"])).sort(rank, value, maintain_order=True, nulls_last=True)
+
+
+def _rank(verdict: str) -> pl.Expr:
+    return pl.col(verdict).replace_strict(RANKS, default=len(RANKS))
