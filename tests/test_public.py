@@ -49,6 +49,15 @@ def signature(thing):
     return re.sub(r"<function (\w+) at \w+>|<class '(\w+)'>", r"\1\2", text)
 
 
+def declared(thing):
+    """What a metric declares: its range, preferred direction, and aliases."""
+    if not isinstance(thing, sm.Metric):
+        return ""
+    low, high = thing.range
+    better = f", {thing.better} is better" if thing.better else ""
+    return f" in [{low:g}, {high:g}]{better}" + f", also {' '.join(thing.aliases)}" * bool(thing.aliases)
+
+
 def members(thing):
     """What a class has of its own, or from classes that are not public."""
     things = (getattr(module, name) for module in MODULES for name in names_of(module))
@@ -70,7 +79,7 @@ def lines():
             thing = getattr(module, name)
             if module in adapters and getattr(thing, "__module__", "") != module.__name__:
                 continue
-            yield f"{module.__name__}.{name}{signature(thing)}"
+            yield f"{module.__name__}.{name}{signature(thing)}{declared(thing)}"
             if inspect.isclass(thing) and thing.__module__ == module.__name__:
                 for member, value in sorted(members(thing).items()):
                     if member[0] != "_":

@@ -35,6 +35,11 @@ def test_limits_of_a_share_agree_with_the_asymptotic_ones_for_many_rows(one_side
     assert 0.8 - lower == pytest.approx(half, rel=0.12)
 
 
+def test_a_one_sided_limit_of_a_share_is_tuned_for_twice_the_error():
+    lower, upper = share_limits(80, 100, 10_000, ALPHA, one_sided=True)
+    assert (lower, upper) == pytest.approx((0.368637, 0.967658), abs=1e-6)
+
+
 def test_limits_of_a_share_are_ordered_and_within_zero_and_one():
     successes, rows = np.array([0, 0, 0, 5, 5, 3]), np.array([0, 1, 500, 5, 500, 6])
     for one_sided in (False, True):
