@@ -9,6 +9,7 @@ from functools import cache
 
 GAP = "  "
 NO_BREAK = "\u00a0"  # a space at which no line is broken
+BEFORE_A_NUMBER = re.compile(r"(±|<|\bto) (?=-?\d)")  # stays with the number
 
 
 def aligned(
@@ -32,7 +33,7 @@ def aligned(
             biased
     """
     header = [name.replace(" - ", f"{NO_BREAK}- ") for name in header]
-    rows = [[cell.replace("± ", f"±{NO_BREAK}") for cell in row] for row in rows]
+    rows = [[BEFORE_A_NUMBER.sub(rf"\1{NO_BREAK}", cell) for cell in row] for row in rows]
     columns = list(zip(header, *rows, strict=True))
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
     if width is not None:

@@ -41,6 +41,11 @@ def test_as_few_columns_as_possible_are_broken():
     assert aligned(HEADER, ROWS, (0, 1, 3), 1000) == aligned(HEADER, ROWS, (0, 1, 3))
 
 
+def test_intervals_are_broken_into_two_lines():
+    lines = aligned(("metric", "interval"), [("log_loss", "-0.00036 to 0.00037")], (0, 1), 22)
+    assert [line.split() for line in lines[2:]] == [["log_loss", "-0.00036"], ["to", "0.00037"]]
+
+
 def test_cells_below_each_other_leave_out_empty_ones():
     lines = aligned(HEADER, ROWS, (0, 1, 3), 40)
     assert lines[-3:] == ["rule     roc_auc >= 0.7", "value    –", "verdict  undefined: no negatives"]
