@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import streammetrics as sm
 from streammetrics.charts.plot import Plot
+from streammetrics.html import page
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = [name for name in vars(Plot) if name[0] != "_"]
@@ -87,3 +89,13 @@ def test_figures_of_speed_are_the_measured_ones(monkeypatch):
     listed = ", ".join(f"{name} {ratio:.0f}" for name, ratio in ratios.items() if name != "streammetrics")
     described = re.search(r"relative to streammetrics: (.*)\.\]", page)[1]
     assert described.replace(" times", "").replace("and ", "") == listed
+
+
+def test_each_section_of_a_report_is_explained():
+    """After a change of the page: ``python docs/pictures/page.py`` photographs it again."""
+    pytest.importorskip("vl_convert", reason="vl_convert is not installed")
+    rows = {"y": [0, 1] * 200, "p": [0.1, 0.2, 0.15, 0.05] * 100, "country": ["DE", "FR", "FR", "DE"] * 100}
+    report = sm.binary(y_true="y", y_score="p", by="country").update(rows).finalize(confidence=0.95)
+    sections = re.findall(r"<h2[^>]*>([^<]+)</h2>", page(report))
+    explained = (DOCS / "report.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", explained, re.MULTILINE) == sections
