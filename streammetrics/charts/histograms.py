@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.amounts import rows_or_weight
-from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
+from streammetrics.charts.amounts import is_weighted, rows_or_weight
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, Scale, lines_of
 from streammetrics.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
 from streammetrics.keys import require_free
 from streammetrics.text.decimals import percentage
 
-BARS = 40
+BARS = range(10, 41)  # of a chart: the square root of the number of rows in this range
 CLASSES = ("negatives", "positives")
 OUTSIDE = 0.005  # maximum share of the rows beyond either end of the axis
 DECADES = 2  # minimum range of a logarithmic axis, in powers of ten
-CROWDED = 0.1  # share of a linear axis: if it contains half of the rows of a series, the axis can be logarithmic
+SCALES: tuple[Scale, ...] = ("linear", "log")
+CROWDED = 0.1  # share of an axis at its end, where half of the rows of a series would be indistinguishable
 TALLER = 3  # maximum height relative to the tallest bar of a chart: taller bars of other models would flatten it
 ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
@@ -42,8 +44,11 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
         bins = _by_class(every)
         bins = series_of(report, bins, alike, most=len(bins)).frame
     axis, outside = _axis(bins, what)
-    bars = _shares(series.frame, axis)
-    peaks, own = (_shares(of, axis).group_by("series").agg(pl.max("share"))["share"] for of in (bins, series.frame))
+    count = BARS[-1] if is_weighted(report) else min(max(isqrt(int(series.frame["count"].sum())), BARS[0]), BARS[-1])
+    bars = _shares(series.frame, axis, count)
+    peaks, own = (
+        _shares(of, axis, count).group_by("series").agg(pl.max("share"))["share"] for of in (bins, series.frame)
+    )
     high = peaks.filter(peaks <= TALLER * float(own.max() or 0.0)).max()  # type: ignore[arg-type]
     top = 1.05 * float(high if isinstance(high, float) else 1.0)
     y = Axis(f"{counted.capitalize()} (share of each series)", 0.0, top, percent=True)
@@ -52,12 +57,12 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
     zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
     beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}"
     notes = [beyond] if outside >= 5e-4 else []
-    coarse = _in_wide_bins(series.frame, axis)
+    coarse = _in_wide_bins(series.frame, axis, count)
     if coarse > 0.05:
         notes.append(f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}")
     subtitle = "; ".join([*notes, *filter(None, [shown.note])])
     scale = " on the logarithmic axis" if axis.scale == "log" else ""
-    caption = f"Bars of each series total 100%. The {BARS} bars have equal width{scale}."
+    caption = f"Bars of each series total 100%. The {count} bars have equal width{scale}."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 
@@ -88,21 +93,22 @@ def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
         rest, _ = _axis(bins.filter(pl.col("lowest") > 0), what)
         low = rest.low if rest.scale == "log" else low
     half = reached.filter(pl.col("reached") - pl.col("own") < 0.5).group_by("series").agg(pl.max("lowest"))["lowest"]
-    is_skewed = (half.to_numpy() < low + CROWDED * (top - low)).any()
-    log = low > 0 and is_skewed and np.log10(top) - np.log10(low) > DECADES
+    places = {scale: Axis(what, low, top, scale).place(half) for scale in SCALES}
+    decades = np.log10(top) - np.log10(low) if low > 0 else 0.0
+    log = decades > DECADES and (places["linear"] < CROWDED).any() and not (places["log"] > 1 - CROWDED).any()
     outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
     beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
     return Axis(what, low, top, "log" if log else "linear"), bins.select(beyond).item()
 
 
-def _in_wide_bins(bins: pl.DataFrame, axis: Axis) -> float:
+def _in_wide_bins(bins: pl.DataFrame, axis: Axis, count: int) -> float:
     """The share of rows in bins wider than a bar, whose shape cannot be shown."""
-    wide = (axis.place(bins["highest"]) - axis.place(bins["lowest"])) * BARS > 1
+    wide = (axis.place(bins["highest"]) - axis.place(bins["lowest"])) * count > 1
     share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()
     return share or 0.0
 
 
-def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:
+def _shares(bins: pl.DataFrame, axis: Axis, count: int) -> pl.DataFrame:
     """The share of the rows of each series in each bar: series, bar, share, with all bars.
 
     The rows of a bin that spans several bars are spread evenly.
@@ -110,23 +116,23 @@ def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     first, last, bar = pl.col("first"), pl.col("last"), pl.col("bar")
     overlap = pl.min_horizontal(last, bar + 1) - pl.max_horizontal(first, bar)
     within = pl.when(first < last).then(overlap / (last - first)).otherwise(1.0)
-    spanned = pl.int_ranges(*(end.floor().clip(0, BARS - 1).cast(pl.Int64) + i for i, end in enumerate((first, last))))
+    spanned = pl.int_ranges(*(end.floor().clip(0, count - 1).cast(pl.Int64) + i for i, end in enumerate((first, last))))
     found = (
         bins.select(
             "series",
             share=pl.col("count") / pl.col("count").sum().over("series"),
-            first=pl.Series(axis.place(bins["lowest"]) * BARS),
-            last=pl.Series(axis.place(bins["highest"]) * BARS),
+            first=pl.Series(axis.place(bins["lowest"]) * count),
+            last=pl.Series(axis.place(bins["highest"]) * count),
         )
-        .filter(last >= 0, first <= BARS)
+        .filter(last >= 0, first <= count)
         .with_columns(bar=spanned)
         .explode("bar")
         .group_by("series", "bar")
         .agg((pl.col("share") * within).sum())
     )
-    every = bins.select("series").unique(maintain_order=True).join(pl.DataFrame({"bar": range(BARS)}), how="cross")
+    every = bins.select("series").unique(maintain_order=True).join(pl.DataFrame({"bar": range(count)}), how="cross")
     ends = axis.transformed(np.array([axis.low, axis.high])).tolist()
-    edges = np.linspace(ends[0] / 2, ends[1] / 2, BARS + 1) * 2  # halves don't overflow
+    edges = np.linspace(ends[0] / 2, ends[1] / 2, count + 1) * 2  # halves don't overflow
     edges = 10**edges if axis.scale == "log" else edges
     return every.join(found, on=["series", "bar"], how="left", maintain_order="left").select(
         "series",

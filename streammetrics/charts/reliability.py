@@ -14,6 +14,7 @@ from streammetrics.charts.series import Drawn, Series, filled, series_of
 from streammetrics.intervals.proportions import wilson_interval
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart
+LEGIBLE = 3  # series with intervals
 RARE = 0.5  # largest rate or mean score of a chart whose axes end before 1
 SCORE, RATE = "Mean score of the bin (probability)", "Observed rate (share of positives)"
 DIAGONAL = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
@@ -57,7 +58,7 @@ def _bins(report: Drawn, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.Da
     series = series_of(report, report.curve(kind), keys)
     bins = series.frame.filter(pl.col("weight") > 0)
     bins = bins.select(cs.exclude("lower", "upper"), x="mean_score", y="observed_rate")  # those are bounds of x
-    if report.confidence is not None and bins.schema["weight"].is_integer():
+    if report.confidence is not None and bins.schema["weight"].is_integer() and len(series.names) <= LEGIBLE:
         weight = pl.col("weight").cast(pl.Float64)
         lower, upper = wilson_interval(pl.col("y") * weight, weight, report.confidence)
         bins = bins.with_columns(lower=lower, upper=upper)

@@ -24,7 +24,7 @@ WHICH = "report"  # group column of several reports, whose names need no title
 SIDES = ("model", WHICH)  # group columns whose values share an axis
 CLASS = "actual class"  # column of the histograms of scores
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, POSITIVES, PLACE, SHARED = hidden("rows"), hidden("positives"), hidden("place"), hidden("sides")
+SIZE, AUC, POSITIVES, PLACE, SHARED = map(hidden, ("rows", "auc", "positives", "place", "sides"))
 
 
 class Drawn(Protocol):
@@ -129,7 +129,7 @@ def series_of(
 ) -> Series:
     """Return the rows of a curve that match some keys, with a name for each group.
 
-    If there are too many groups, the largest are shown, of labels those with the most positives. Groups are identified
+    If there are too many groups, the largest are shown, of labels those with the lowest ROC AUC. Groups are identified
     by ``columns``, or by all that are not curve columns.
     """
     columns = keys_of(report, frame) if columns is None else list(columns)
@@ -153,7 +153,7 @@ def series_of(
 
 
 def _largest(report: Drawn, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
-    """The groups with the most rows, or the labels with the most positives, in order, and a note on which they are.
+    """The groups with the most rows, or the labels with the lowest ROC AUC, in order, and a note on which they are.
 
     Each model and each report has as many, and the same ones if all have them, so that they can be compared.
     """
@@ -161,11 +161,12 @@ def _largest(report: Drawn, frame: pl.DataFrame, groups: pl.DataFrame, most: int
     own = [c for c in groups.columns if c not in sides] or sides
     every, by = groups.select(own).unique(maintain_order=True), dict[str, str]()
     sized = groups.with_row_index(PLACE).with_columns(pl.len().over(own).alias(SHARED))
-    for sizes, what in ((_rows_of(report, every), "rows"), (_positives_of(frame, every), "positives")):
+    ranks = ((_rows_of(report, every), "the most rows"), (_auc_of(report, every), "the lowest ROC AUC"))
+    for sizes, what in (*ranks, (_positives_of(frame, every), "the most positives")):
         if sizes.width:
             *on, size = sizes.columns
             sized = sized.join(sizes, on=on, how="left", nulls_equal=True, maintain_order="left")
-            by[size] = f"with the most {what}"
+            by[size] = f"with {what}"
     sized = sized.sort([SHARED, *by], descending=True, nulls_last=True, maintain_order=True)
     if sides:
         sized = sized.sort(pl.int_range(pl.len()).over(sides), maintain_order=True)
@@ -186,6 +187,17 @@ def _rows_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame()
     shared = [c for c in report.by if c in groups.columns]
     return sizes.group_by(shared).agg(pl.sum("value").alias(SIZE)) if shared else pl.DataFrame()
+
+
+def _auc_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
+    """The negative ROC AUC of each label, of all models, if labels have one."""
+    if groups.columns != [LABEL]:
+        return pl.DataFrame()
+    try:
+        found = report.rows("roc_auc")
+    except MetricError:
+        return pl.DataFrame()
+    return found.group_by(LABEL).agg(-pl.mean("value").alias(AUC)) if LABEL in found.columns else pl.DataFrame()
 
 
 def _positives_of(frame: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

@@ -16,8 +16,9 @@ from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Table, columns, key_cell
 from streammetrics.reading.readings import Readings
 from streammetrics.rounding import at_most
+from streammetrics.statistics import ConfusionMatrix
 from streammetrics.text import rows
-from streammetrics.text.decimals import amount, percentage
+from streammetrics.text.decimals import amount, cutoff, percentage
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
 
@@ -26,9 +27,9 @@ CALLED = ("true positives", "false positives", "false negatives", "true negative
 RATES = ("predicted positive", "precision", "recall")
 OF_CURVES, OF_POINTS = ("threshold", "targeted", "gain", "lift"), ("value", "lower", "upper")
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-COSTS = (1, 3, 10, 30, 100)
+COST, COSTS = "cost of a false negative", (1, 3, 10, 30, 100)
 MOST = 200  # rows of a table
-DIGITS, MOST_DIGITS = 4, 12  # of a threshold: of its distance, and in all
+DIGITS = 4  # of a threshold
 CONFUSED = 8  # pairs of labels
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
@@ -68,6 +69,8 @@ def most_confused(total: Readings) -> str:
 
 def highest_scores(total: Readings) -> str:
     """Return what is found if only the highest scores count as positive: a gains table."""
+    if is_argmax(total):
+        return ""
     try:
         curve = total.curve("lift")
     except MetricError:
@@ -92,20 +95,29 @@ def highest_scores(total: Readings) -> str:
 def best_thresholds(total: Readings) -> str:
     """Return the threshold with the lowest cost, for several costs of a false negative."""
     parts = []
-    for fn in COSTS:
+    for fn in () if is_argmax(total) else COSTS:
         try:
             found = total.operating_point(minimize=f"cost(fp=1, fn={fn})")
         except MetricError:
             return ""
-        parts.append(found.drop_nulls("threshold").select(pl.lit(fn).alias("cost of a false negative"), pl.all()))
-    best = _rated(pl.concat(parts))
-    keys = _keys_of(best)
+        parts.append(found.drop_nulls("threshold").select(pl.lit(fn).alias(COST), pl.all()))
+    if not parts:
+        return ""
+    every = _rated(pl.concat(parts))
+    keys = _keys_of(every)
+    best = every.unique([*(key for key in keys if key != COST), "threshold"], keep="first", maintain_order=True)
     points = list(rows(best.head(MOST)))
     numbers = zip(points, _costs(points), strict=True)
     listed = [[*_keys(row, keys), _threshold(row), own, *_rates(row)] for row, own in numbers]
     cost = "weighted mean cost" if total.state.weighted else "cost per row"
     header = [*keys, "best threshold", cost, *RATES]
-    return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + _cut(best))
+    same = " Higher costs with the same threshold are omitted." if best.height < every.height else ""
+    return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + same + _cut(best))
+
+
+def is_argmax(total: Readings) -> bool:
+    """Whether the label with the highest score is predicted, so that there are no thresholds to choose."""
+    return any(isinstance(statistic, ConfusionMatrix) for statistic in total.state.statistics)
 
 
 def _cut(every: pl.DataFrame) -> str:
@@ -141,13 +153,9 @@ def _lift(row: dict[str, Any]) -> Cell:
 
 
 def _threshold(row: dict[str, Any]) -> Cell:
-    """A threshold with four digits of its distance from 0, or from 1 if it is nearer, as those of a confident model."""
+    """A threshold, which is infinite if the cost is lowest without predicted positives."""
     at = float(row["threshold"])
-    if math.isinf(at):
-        return Cell("none positive", at)  # the cost is lowest without predicted positives
-    away = min(abs(at), abs(1 - at) or 1.0)
-    decimals = DIGITS - 1 - math.floor(math.log10(away)) if away else 0
-    return Cell(f"{round(at, decimals):.{MOST_DIGITS}g}", at)
+    return Cell("none positive" if math.isinf(at) else cutoff(at, DIGITS), at)
 
 
 def _costs(points: list[dict[str, Any]]) -> list[Cell]:

@@ -64,6 +64,7 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
     counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
-    found = beside(draw("gain", [partial(charts.gain, total)], columns=pictures.COLUMNS), highest_scores(total))
+    if found := highest_scores(total):
+        found = beside(draw("gain", [partial(charts.gain, total)], columns=pictures.COLUMNS), found)
     yield Section("decision", "Decisions", counted + found + best_thresholds(total))
     yield Section("all", "All numbers", numbers(total))

@@ -72,9 +72,8 @@ def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
 
 def curves(total: Drawn) -> Iterator[Maker]:
     """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
-    yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
+    yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.rec))
     yield from distributions(total)
-    yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
 def distributions(total: Drawn) -> Iterator[Maker]:

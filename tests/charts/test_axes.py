@@ -103,6 +103,13 @@ def test_uniform_scores_have_a_linear_axis_and_skewed_ones_a_logarithmic_one():
         assert charts.scores(sm.predictions(y_score="p").update({"p": scores}).finalize()).x.scale == scale
 
 
+def test_scores_near_both_ends_have_a_linear_axis():
+    """A logarithmic one would have all positives in its last bar."""
+    low = 10.0 ** -np.linspace(1, 15, 500)
+    rows = {"y": [0] * 500 + [1] * 500, "p": np.concatenate([low, 1 - low])}
+    assert charts.scores(sm.binary(y_true="y", y_score="p").update(rows).finalize()).x.scale == "linear"
+
+
 def test_counts_start_at_zero(report):
     below = charts.calibration(report).below
     assert below.y.low == 0

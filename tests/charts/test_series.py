@@ -171,7 +171,7 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
         charts.roc(segmented, g="XX")
 
 
-def test_of_many_labels_those_with_the_most_positives_are_taken():
+def test_of_many_labels_that_rank_alike_those_with_the_most_positives_are_taken():
     sizes = {"cancellation": 10, "praise": 20, **dict.fromkeys(("a", "b", "c", "d", "e"), 100), "technical": 400}
     truth = [name for name, size in sizes.items() for _ in range(size)]
     uniform = {name: np.full(len(truth), 1 / len(sizes)) for name in sizes}
@@ -180,10 +180,20 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
     for kind in ("roc", "pr", "det", "gain", "lift", "calibration", "quantile_calibration"):
         picture = getattr(charts, kind)(report)
         assert picture.series == largest
-        assert "6 of 8 labels, those with the most positives" in picture.subtitle
+        assert "6 of 8 labels, those with the lowest ROC AUC" in picture.subtitle
     picture = charts.scores(report)
     assert picture.series == tuple(f"{a} · {b}" for b in ("negatives", "positives") for a in ("a", "b", "technical"))
-    assert "3 of 8 labels, those with the most positives" in picture.subtitle
+    assert "3 of 8 labels, those with the lowest ROC AUC" in picture.subtitle
+
+
+def test_of_many_labels_those_that_rank_worst_are_taken():
+    random = np.random.default_rng(0)
+    labels, truth = list("abcdefgh"), random.integers(0, 8, 2_000)
+    p = random.dirichlet(np.ones(8), 2_000)
+    p[np.arange(2_000), truth] += np.where(truth < 2, 1.0, 0.1)
+    rows = {"y": [labels[i] for i in truth]} | {c: p[:, i] for i, c in enumerate(labels)}
+    report = sm.multiclass(y_true="y", y_score={c: c for c in labels}, renormalize=True).update(rows).finalize()
+    assert charts.roc(report).series == tuple("cdefgh")
 
 
 def test_several_reports_have_the_same_largest_groups():
@@ -198,10 +208,10 @@ def test_several_reports_have_the_same_largest_groups():
     both = charts.Together({"large": classes("abc", 900), "small": classes("abcdefgh", 200)})
     shown = charts.scores(both)
     assert {name.split(" · ")[0] for name in shown.series} == {"large", "small"}
-    [label] = re.findall(r"only (\w), the one of 8 labels with the most positives", shown.subtitle)
+    [label] = re.findall(r"only (\w), the one of 8 labels with the lowest ROC AUC", shown.subtitle)
     assert label in "abc"
     curves = charts.roc(both)
-    assert "3 of 8 labels, those with the most positives" in curves.subtitle
+    assert "3 of 8 labels, those with the lowest ROC AUC" in curves.subtitle
     assert curves.series == tuple(f"{report} · {c}" for report in ("large", "small") for c in "abc")
 
 

@@ -329,7 +329,22 @@ def test_costs_have_four_digits():
     lowest = min(report.operating_point(minimize=f"cost(fp=1, fn={fn})")["value"][0] for fn in (1, 3, 10, 30, 100))
     assert 0.01 < lowest < 0.1
     shown = [row.split("</td>")[1].rpartition(">")[2] for row in best_thresholds(report).split("<tr>")[2:]]
-    assert [len(cost.partition(".")[2]) for cost in shown] == [5] * 5
+    assert {len(cost.partition(".")[2]) for cost in shown} == {5}
+
+
+def test_costs_with_the_same_threshold_are_one_row():
+    rows = {"y": [0] * 50 + [1] * 50, "p": [0.1] * 50 + [0.9] * 50}
+    text = best_thresholds(sm.binary(y_true="y", y_score="p").update(rows).finalize())
+    assert text.count("<tr>") == 2
+    assert "Higher costs with the same threshold are omitted." in text
+
+
+def test_a_page_of_predicted_labels_has_no_thresholds():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    rows = {"y": ["abc"[i] for i in p.argmax(axis=1)], "a": p[:, 0], "b": p[:, 1], "c": p[:, 2]}
+    text = page(sm.multiclass(y_true="y", y_score={c: c for c in "abc"}).update(rows).finalize())
+    assert "highest scores</h3>" not in text
+    assert "Best thresholds" not in text
 
 
 def test_values_of_models_have_the_digits_of_their_own_intervals():
@@ -451,7 +466,7 @@ def test_numbers_are_those_of_all_rows(report, text):
 def test_every_kind_of_report_has_a_page(tmp_path):
     acc = sm.regression(y_true="y", y_pred={"a": "p", "b": "q"})
     rows = {"y": [1.0, 2.0, 4.0], "p": [1.0, 2.0, 3.0], "q": [9.0, 9.0, 9.0]}
-    assert page(acc.update(rows).finalize()).count("<figure>") == 5
+    assert page(acc.update(rows).finalize()).count("<figure>") == 4
     acc = sm.multiclass(y_true="t", y_pred="z").update({"t": ["a", HOSTILE], "z": ["a", "a"]})
     assert HOSTILE not in page(acc.finalize())
     for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):
