@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import polars as pl
 
@@ -19,86 +20,98 @@ from streammetrics.findings.finding import (
     found,
     listed,
 )
+from streammetrics.frame import LIMITS
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
 from streammetrics.text.decimals import percentage, said
 
 RATIO, BIAS = "calibration_ratio", "bias"
-BEST = {RATIO: 1.0, BIAS: 0.0}
 MARGIN = 0.05  # of the ratio of expected and observed positives, up to which it does not matter
 LARGE = 0.2  # margin from which decisions are likely wrong
 OF_ERRORS = 0.1  # margin of the mean error, as a share of the mean absolute error of the model
+
+Outside: TypeAlias = Callable[[Searched, Readings, float], Iterator[Row]]
 
 
 def shares(searched: Searched, error: float) -> Iterator[Finding]:
     """SM101: the expected number of positives differs from the observed number."""
     total = searched.total
-    for row in _outside(searched, total, RATIO, error):
+    for row in _ratios(searched, total, error):
         mean, rate = (total.rows(name, **row[WHERE])["value"][0] for name in ("mean_score", "observed_rate"))
         sentence = f"Predicts {_ratio(row)} positives: {percentage(mean)} on average, {percentage(rate)} observed."
-        yield found("SM101", "bad" if _distance(row, RATIO) >= LARGE else "warn", sentence, row, RATIO)
+        yield found("SM101", "bad" if _distance(row, 1) >= LARGE else "warn", sentence, row, RATIO)
 
 
 def shares_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM102: groups in which the expected number of positives is further off than in all rows."""
-    yield from _of_groups("SM102", searched, RATIO, error, _ratio)
+    for rows, sentence in _groups(searched, RATIO, 1, error, _ratios, _ratio):
+        yield found("SM102", "bad" if _distance(rows[0], 1) >= LARGE else "warn", sentence, rows[0], RATIO)
 
 
 def errors(searched: Searched, error: float) -> Iterator[Finding]:
     """SM103: the mean error of a regression differs from 0."""
-    for row in _outside(searched, searched.total, BIAS, error):
+    for row in _biases(searched, searched.total, error):
         yield found("SM103", "warn", f"Predicts {_error(row)} on average.", row, BIAS)
 
 
 def errors_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM104: groups of a regression in which the mean error is further from 0 than in all rows."""
-    yield from _of_groups("SM104", searched, BIAS, error, _error)
+    for rows, sentence in _groups(searched, BIAS, 0, error, _biases, _error):
+        yield found("SM104", "warn", sentence, rows[0], BIAS)
 
 
-def _of_groups(
-    code: str, searched: Searched, metric: str, error: float, told: Callable[[Row], str]
-) -> Iterator[Finding]:
-    """A finding for each group column, about groups that are further from the best value than all rows."""
+def _groups(
+    searched: Searched, metric: str, best: float, error: float, outside: Outside, told: Callable[[Row], str]
+) -> Iterator[tuple[list[Row], str]]:
+    """For each group column, the groups that are further from the best value than all rows, and a sentence."""
+    overall = searched.total.rows(metric) if searched.has(metric) else pl.DataFrame()
     for column, groups in searched.columns.items():
         rows = [
             row
-            for row in _outside(searched, groups, metric, error / len(searched.columns))
-            if _is_beyond(row, metric, beside(searched.total.rows(metric), row, MODEL, LABEL)["value"][0])
+            for row in outside(searched, groups, error / len(searched.columns))
+            if _is_beyond(row, best, beside(overall, row, MODEL, LABEL)["value"][0])
         ]
-        rows.sort(key=lambda row: -_distance(row, metric))
+        rows.sort(key=lambda row: -_distance(row, best))
         if rows:
             texts = [f"{row[PLACE]} ({told(row)})" for row in rows]
             sentence = f"Groups of {escaped(column)} are further off: {listed(texts)}."
-            large = code == "SM102" and _distance(rows[0], metric) >= LARGE
-            yield found(code, "bad" if large else "warn", sentence, {**rows[0], PLACE: ""}, metric)
+            yield [{**row, PLACE: ""} for row in rows], sentence
 
 
-def _outside(searched: Searched, rows: Readings, metric: str, error: float) -> Iterator[Row]:
-    """The estimates whose intervals are further from the best value than matters for their model."""
-    if searched.has(metric):
-        distance = (pl.col("value") - BEST[metric]).abs()
-        for row in decided(rows, metric, error, distance > (MARGIN if metric == RATIO else 0)):
-            if _distance(row, metric) > _margin(searched, metric, row):
+def _ratios(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
+    """Ratios of expected and observed positives whose intervals are far enough from 1."""
+    if searched.has(RATIO):
+        for row in decided(rows, RATIO, error, (pl.col("value") - 1).abs() > MARGIN):
+            if _distance(row, 1) > MARGIN:
                 yield row
 
 
-def _is_beyond(row: Row, metric: str, overall: float | None) -> bool:
+def _biases(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
+    """Mean errors whose intervals are far enough from 0, as a share of the mean absolute error of the model.
+
+    Intervals are as wide as if errors varied as much as those of all rows, since few rows can miss the largest errors.
+    """
+    if not searched.has(BIAS, "mae", "error_sd"):
+        return
+    typical, usual, spread = (searched.total.rows("mae"), searched.total.rows("error_sd"), rows.rows("error_sd"))
+    for row in decided(rows, BIAS, error, pl.col("value") != 0):
+        margin, widest, own = (beside(frame, row, *rows.by)["value"][0] for frame in (typical, usual, spread))
+        wider = max(widest / own, 1.0) if own else 1.0
+        low, high = (row["value"] + wider * (row[end] - row["value"]) for end in (LOW, HIGH))
+        widened = {**row, LOW: low, HIGH: high, LIMITS[0]: low, LIMITS[1]: high}
+        if _distance(widened, 0) > OF_ERRORS * margin:
+            yield widened
+
+
+def _is_beyond(row: Row, best: float, overall: float | None) -> bool:
     """Whether an interval is further from the best value than a value, or on its other side."""
-    return overall is None or (row[HIGH] < overall if row[HIGH] < BEST[metric] else row[LOW] > overall)
+    return overall is None or (row[HIGH] < overall if row[HIGH] < best else row[LOW] > overall)
 
 
-def _distance(row: Row, metric: str) -> float:
+def _distance(row: Row, best: float) -> float:
     """Distance of an interval from the best value."""
-    return float(max(BEST[metric] - row[HIGH], row[LOW] - BEST[metric]))
-
-
-def _margin(searched: Searched, metric: str, row: Row) -> float:
-    """Distance from the best value up to which it does not matter."""
-    if metric == RATIO:
-        return MARGIN
-    typical = beside(searched.total.rows("mae"), row, MODEL)["value"][0] if searched.has("mae") else None
-    return OF_ERRORS * (typical or 0.0)
+    return float(max(best - row[HIGH], row[LOW] - best))
 
 
 def _ratio(row: Row) -> str:

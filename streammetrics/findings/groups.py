@@ -9,7 +9,7 @@ import polars as pl
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
 from streammetrics.rows.roles import MODEL
-from streammetrics.slices.slices import slices
+from streammetrics.slices.slices import OF_SLICE, with_columns_of_slices
 from streammetrics.state.tables import select
 from streammetrics.statistics import RowCounts
 from streammetrics.statistics.view import PAIR
@@ -33,7 +33,7 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
     for model in models:
         keys = {} if model is None else {MODEL: model}
         try:
-            worse = slices(report, metric, fdr=error / len(models), **keys)
+            worse = with_columns_of_slices(report, metric, fdr=error / len(models), **keys)
         except (MetricError, ReportError):  # no intervals here
             return
         large = list(rows(worse.filter(pl.col("difference").abs() >= LARGE * (pl.col("rest") - best).abs())))
@@ -43,7 +43,7 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
             sentence = f"Significantly worse in {texts[0]}: {metric} is {value}, elsewhere {rest}."
             sentence += f" Also worse: {listed(texts[1:])}." * (len(texts) > 1)
             place = {
-                WHERE: keys | {c: first[c] for c in columns if first[c] is not None},
+                WHERE: keys | {c: first[c] for c in columns if c in first[OF_SLICE]},
                 PLACE: "" if model is None else escaped(str(model)),
             }
             row = first | {"value": first["difference"]} | place

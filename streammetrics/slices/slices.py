@@ -15,6 +15,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.arguments import require_level, whole
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import hidden
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
 MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
+OF_SLICE = hidden("columns")
 COLUMNS = (
     *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
     *("rows", "share_of_rows", "excess_loss"),
@@ -89,6 +91,13 @@ def slices(
     >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "excess_loss").rows()
     [('g = b', 0.0, 1.0, 200, 1.0)]
     """
+    return with_columns_of_slices(report, metric, depth, min_rows, fdr, **keys).drop(OF_SLICE)
+
+
+def with_columns_of_slices(
+    report: Readings, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
+) -> pl.DataFrame:
+    """Return the frame of `slices` with `OF_SLICE`, the group columns of each slice, whose value can be null."""
     from streammetrics.slices.lots import all_lots  # when they are needed: they take a while to import
     from streammetrics.slices.remainders import RESULT, Remainders
     from streammetrics.slices.search import Search
@@ -118,9 +127,9 @@ def slices(
     searched = state.keys.select(columns)
     search = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr)
     parts = [_described(searched, finding, remainders, everywhere) for finding in search.findings()]
-    schema = searched.schema | {SLICE: pl.String()} | RESULT | {"rows": pl.Int64()}
+    schema = searched.schema | {SLICE: pl.String(), OF_SLICE: pl.List(pl.String)} | RESULT | {"rows": pl.Int64()}
     frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
-    return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS)
+    return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
 
 
 def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
@@ -149,7 +158,8 @@ def _described(keys: pl.DataFrame, finding: Failing, remainders: Remainders, eve
     name = pl.concat_str(names, separator=" and ")
     slices, whole = (remainders.tables(of.numbers, len(of.rows)) for of in (lot, everywhere))
     result = remainders.compare(slices, whole, np.zeros_like(lot.first)).with_columns(p_value=finding.p)
-    return values.with_columns(name.alias(SLICE), *unused).hstack(result).with_columns(pl.Series("rows", lot.rows))
+    own = pl.lit([*lot.columns], pl.List(pl.String)).alias(OF_SLICE)
+    return values.with_columns(name.alias(SLICE), own, *unused).hstack(result).with_columns(pl.Series("rows", lot.rows))
 
 
 def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:

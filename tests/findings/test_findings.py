@@ -129,6 +129,8 @@ def test_a_group_can_be_null():
     found = the(binary(frame), "SM102")
     assert found.sentence.startswith("Groups of g are further off: null (6")
     assert found.where == {"g": None}
+    frame = frame.with_columns(pl.when(pl.col("g").is_null()).then(P.shuffle(1)).otherwise(P), h=pl.lit("x"))
+    assert the(binary(frame, by=["h", "g"]), "SM401").where == {"g": None}
 
 
 def test_models_and_labels_are_named():
@@ -147,6 +149,14 @@ def test_groups_are_judged_by_their_own_model():
     found = [finding.where for finding in regression(frame, y_pred={"far": "far", "near": "z"}).findings()]
     assert {"model": "near"} in found
     assert {"g": "1", "model": "near"} in found
+
+
+def test_skewed_errors_of_small_groups_are_no_findings():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        frame = pl.DataFrame({"z": rng.normal(0, 5, 1_500), "g": rng.integers(0, 30, 1_500)})
+        frame = frame.with_columns(y=pl.col("z") + rng.exponential(1, 1_500) ** 2 - 2)
+        assert codes(regression(frame)) == []
 
 
 def test_of_many_thresholds_only_the_best_counts():
