@@ -15,11 +15,10 @@ from typing import Any
 import click
 import polars as pl
 
-from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
-from streammetrics.cli.output import FINDINGS, findings_above, show
+from streammetrics.cli.output import findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import EXAMPLE, command, done, told
 from streammetrics.cli.watching import watch
@@ -196,33 +195,6 @@ def _name_negatives(files: Files, true: Column, positive: Any) -> None:
     if len(negative) > 1:
         said = f"Labels other than {positive!r} count as negative: {few(negative)}."
         click.echo(f"Note: {said} To reject a third label, pass --negative.", err=True)
-
-
-@command("demo", "streammetrics demo --rows 500000")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
-@click.option(
-    "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Number of rows to write."
-)
-def demo(folder: Path, rows: int) -> None:
-    """Write click predictions to FOLDER and evaluate them.
-
-    The predictions cover thirty days and are evaluated by country.
-    """
-    click.echo(f"Writing {rows:,} predictions of {demo_data.DAYS} days to {folder}/ …")
-    paths = demo_data.write_predictions(folder, rows)
-    start = time.perf_counter()
-    acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
-    report = acc.finalize()
-    click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n")
-    show(report, "table", None, first=FINDINGS)
-    click.echo("\nAll countries together, from the same state:\n")
-    show(report.rollup(), "table", None)
-    click.echo("\nTo run this evaluation yourself:")
-    click.echo(
-        f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
-        "    --y-true clicked --y-score p_click --by country --save clicks.state"
-    )
-    click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
 
 
 @contextmanager

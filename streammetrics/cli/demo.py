@@ -1,0 +1,41 @@
+"""The demo command."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from streammetrics import demo
+from streammetrics.cli.output import FINDINGS, show
+from streammetrics.cli.root import command
+from streammetrics.pipeline import accumulate
+from streammetrics.tasks import binary
+
+
+@command("demo", "streammetrics demo --rows 500000")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
+@click.option(
+    "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Number of rows to write."
+)
+def demo_command(folder: Path, rows: int) -> None:
+    """Write click predictions to FOLDER and evaluate them.
+
+    The predictions cover thirty days and are evaluated by country.
+    """
+    click.echo(f"Writing {rows:,} predictions of {demo.DAYS} days to {folder}/ …")
+    paths = demo.write_predictions(folder, rows)
+    start = time.perf_counter()
+    acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
+    report = acc.finalize()
+    click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n")
+    show(report, "table", None, first=FINDINGS)
+    click.echo("\nAll countries together, from the same state:\n")
+    show(report.rollup(), "table", None)
+    click.echo("\nTo run this evaluation yourself:")
+    click.echo(
+        f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
+        "    --y-true clicked --y-score p_click --by country --save clicks.state"
+    )
+    click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
