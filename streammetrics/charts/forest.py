@@ -10,7 +10,7 @@ from streammetrics.charts.series import PLACE
 from streammetrics.errors import ReportError
 from streammetrics.frame import VOLUME, hidden, told_apart
 from streammetrics.metrics import Metric
-from streammetrics.metrics.words import words
+from streammetrics.metrics.words import in_a_sentence, words
 from streammetrics.reading.differences import Differences
 from streammetrics.text import named, rows
 from streammetrics.text.decimals import compared, interval
@@ -82,7 +82,7 @@ def _of_groups(found: Differences, metric: Metric) -> Picture:
     return _drawn(
         found,
         places.of(shown).rename({"series": PLACE}),
-        f"Difference in {words(metric)} by {places.legend or 'group'}",
+        f"Difference in {in_a_sentence(metric)} by {places.legend or 'group'}",
         Axis(f"{metric.name}: {b} minus {a}", *_reach(shown, float("inf"))),
         places.legend or "group",
         f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else "",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, forest, groups, matrix, plane, ranking, reliability, windows
+from streammetrics.charts import error_curves, groups, matrix, plane, ranking, reliability, windows
+from streammetrics.charts.forest import forest
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.together import Together
@@ -145,4 +146,4 @@ class ComparisonPlot(Plot):
         Args:
             metric: Metric to show in each group. Defaults to all metrics of all rows, in units of their intervals.
         """
-        return as_altair(forest.forest(self._differences, metric))
+        return as_altair(forest(self._differences, metric))

@@ -13,6 +13,7 @@ import streammetrics as sm
 from streammetrics import charts
 from streammetrics.html import page
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
+from streammetrics.html.fairness import metrics_of
 from streammetrics.html.numbers import groups
 from streammetrics.text.decimals import percentage
 
@@ -387,6 +388,24 @@ def test_fairness_is_told_of_a_group_column():
     assert "Ratio: lowest divided by highest" in text
     with pytest.raises(sm.ReportError, match="town"):
         page(report, fairness="town")
+
+
+def test_fairness_begins_with_what_differs_and_keeps_one_order():
+    random = np.random.default_rng(1)
+    g = pl.Series(["a", "b", "c"]).gather(random.integers(0, 3, 6_000))
+    y = random.random(6_000) < 0.4
+    z = np.where(g.to_numpy() == "b", random.random(6_000) < 0.1, y ^ (random.random(6_000) < 0.1))
+    rows = pl.DataFrame({"y": y, "z": z & ((g.to_numpy() != "c") | (np.arange(6_000) < 60)), "g": g})
+    report = sm.binary(y_true="y", y_pred="z", by="g").update(rows).finalize(confidence=0.95)
+    section = page(report, fairness="g").split('id="fairness"')[1].split("</section>")[0]
+    said = re.findall("<p><strong>(.*?)</strong></p>", section)
+    assert said[0].startswith("Predicted positive rate differs: 0.4")
+    assert said[0].endswith(" for c.")
+    assert re.fullmatch(r"Too few predicted positives to compare precision: c \(\d+\).", said[-1])
+    assert {make().y.names for make in metrics_of(report, "g")} == {("c", "b", "a")}
+    mixed = sm.binary(y_true="y", y_pred="z", by="g").update(rows.with_columns(z=pl.col("y"), g=g.shuffle(3)))
+    told = page(mixed.finalize(confidence=0.95), fairness="g").split('id="fairness"')[1]
+    assert "<p><strong>No significant difference, all pairs of g considered: predicted positive rate, " in told
 
 
 def test_fairness_names_thresholds_and_empty_groups():
