@@ -1,6 +1,6 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/intervals.md and
+``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/coverage.md and
 docs/comparing-models.md. With ``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it
 also writes them to these pages.
 """
@@ -400,7 +400,7 @@ def column(found: pl.DataFrame, samples: int) -> dict[str, str]:
 
 def page_of(table: str) -> Path:
     """The page that shows a table."""
-    return DOCS / ("comparing-models.md" if table.startswith("paired") else "intervals.md")
+    return DOCS / ("comparing-models.md" if table.startswith("paired") else "coverage.md")
 
 
 def mark_of(table: str) -> re.Pattern[str]:

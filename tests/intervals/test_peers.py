@@ -1,4 +1,4 @@
-"""Intervals beside those of scipy on the same rows, as docs/intervals.md shows them.
+"""Intervals beside those of scipy on the same rows, as docs/coverage.md shows them.
 
 ``python tests/intervals/test_peers.py`` writes the table.
 """
@@ -12,7 +12,7 @@ from scipy import stats
 
 import streammetrics as sm
 
-PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
+PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 TABLE = re.compile(r"(?<=<!-- peers -->\n\n).*?(?=\n\n)", re.DOTALL)
 ROWS = 400
 
