@@ -47,3 +47,19 @@ def test_each_page_begins_with_a_sentence_about_it():
     for page in PAGES:
         text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text("utf-8"), flags=re.DOTALL)
         assert re.fullmatch(r"[A-Z`].*[.]", MADE["summary"](text)), page
+
+
+@pytest.mark.browser
+def test_no_code_is_cut_and_no_page_is_wider_than_the_window(site, browser):
+    window = browser.new_page(viewport={"width": 1280, "height": 800})
+    overflowing = (
+        "[...document.querySelectorAll('.md-content pre code')].some(e => e.scrollWidth > e.clientWidth + 1)"
+        " || document.documentElement.scrollWidth > innerWidth"
+    )
+    found = []
+    for page in sorted(site.rglob("index.html")):
+        window.goto(page.as_uri(), wait_until="domcontentloaded")
+        if window.evaluate(overflowing):
+            found.append(page.parent.relative_to(site))
+    window.close()
+    assert found == []
