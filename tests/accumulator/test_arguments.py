@@ -86,3 +86,9 @@ def test_sources_of_engines(message):
     with pytest.raises(sm.SourceError) as raised:
         SOURCES[message].evaluate("select 1", ACC)
     assert str(raised.value) == f"{message}, got str."
+
+
+def test_statistics_of_different_tasks_are_refused():
+    both = "Statistics of different tasks cannot be combined: multiclass and regression"
+    with pytest.raises(sm.SpecificationError, match=both):
+        sm.Accumulator(sm.ConfusionMatrix(), sm.ErrorMoments(), y_true="y", y_pred="p")

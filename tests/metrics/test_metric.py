@@ -62,6 +62,11 @@ def test_an_option_and_an_average_are_read_together():
     assert (found.options["label"], found.average) == ("positive", "macro")
 
 
+def test_an_average_by_a_suffix_is_told_as_an_option(report):
+    with pytest.raises(sm.MetricError, match=r"Use f1\(average=macro\)\."):
+        report["f1_macro"]
+
+
 def test_options_are_part_of_the_name(report):
     assert str(fbeta(beta=2.0)) == "fbeta(beta=2)"
     assert parse_metric("log_loss(label=positive)") == ("log_loss", {"label": "positive"})
