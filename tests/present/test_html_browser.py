@@ -7,7 +7,7 @@ from page_data import HOSTILE, NAMES, clicks
 from pages import opening, until
 
 import streammetrics as sm
-from streammetrics.html import comparison_page, page
+from streammetrics.html import drift_page, page
 from streammetrics.present.html import as_html, filtered
 from streammetrics.present.page import Section, page_of
 from streammetrics.present.table import Cell, Column, Table, columns
@@ -73,7 +73,7 @@ def test_columns_are_sorted_with_the_keyboard(opened, report):
     for wanted, reverse in (("ascending", False), ("descending", True)):
         button.press("Enter")
         assert button.locator("xpath=..").get_attribute("aria-sort") == wanted
-        values = [float(v) for v in column(window, 4) if v != "–"]
+        values = [float(v) for v in column(window, 3) if v != "–"]
         known = report.rows("roc_auc").drop_nulls("value")["value"].sort(descending=reverse)
         assert values == pytest.approx(known.head(len(values)).to_list())
         assert len(values) > 40
@@ -103,7 +103,7 @@ def test_rows_out_of_sight_are_not_in_the_document(opened, report):
     window.evaluate("document.querySelector('.filter + .scroll').scrollTop = 1e6")
     last = report.rows("rows").row(-1)
     until(window, f"[...document.querySelectorAll('.filter + .scroll tbody')][0].innerText.includes('{last[0]}')")
-    assert window.locator("table[aria-rowcount='401']").count() == 1
+    assert window.locator("table[aria-rowcount='401']").count() == 2  # the most important metrics, and the others
     window.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert len(column(window, 0)) == 400
     assert window.get_by_text("ScoreHistogram(").is_visible()  # on paper, the specification is unfolded
@@ -171,7 +171,7 @@ def of_a_drift():
     """The page of a drift, with a group column."""
     one, other = (sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()) for _ in range(2))
     found = sm.drift(one, other, confidence=0.9)
-    return comparison_page(found.metrics, ("January", NAMES[1]), moved=(found.frame, found.frame))
+    return drift_page(found.metrics, ("January", NAMES[1]), "Drift", False, [], found.frame, found.frame)
 
 
 @pytest.mark.browser
@@ -179,7 +179,7 @@ def of_a_drift():
 def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
     window = opened(width, text=of_a_drift())
     assert window.evaluate("document.documentElement.scrollWidth") == width
-    assert window.get_by_role("img", name="ROC curve").count() == 1
+    assert window.get_by_role("img", name="Distribution of scores").count() >= 1
 
 
 @pytest.mark.browser
@@ -189,7 +189,8 @@ def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
     heights = box.evaluate("box => [...box.querySelectorAll('tbody tr')].map(row => row.offsetHeight)")
     assert max(heights) < 2 * min(heights)
     faded = (
-        "['--right', '--below'].map(edge => getComputedStyle(document.querySelector('.scroll')).getPropertyValue(edge))"
+        "['--right', '--below'].map(edge => getComputedStyle("
+        "document.querySelector('[aria-label=\"table of metrics\"]')).getPropertyValue(edge))"
     )
     assert window.evaluate(faded) == ["48px", "0px"]  # few rows need no box that scrolls down
     box.evaluate("box => { box.scrollTo(1e6, 1e6); }")
@@ -221,6 +222,7 @@ def test_everything_is_printed(opened):
     assert window.evaluate("getComputedStyle(document.querySelector('.scroll')).maxHeight") == "none"
     window = opened(width=794)  # of an A4 page
     window.emulate_media(media="print")
+    window.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # unfolds the other metrics
     assert window.evaluate("document.querySelector('.wide').rows[0].cells.length") > 12
     assert len([cell for cell in window.locator(".wide").first.locator("thead th").all() if cell.is_visible()]) == 12
     assert window.get_by_text("Printed: the first 12 of").first.is_visible()
