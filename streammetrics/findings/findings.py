@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from streammetrics.findings import calibration, data, decisions, groups, ranking
-from streammetrics.findings.finding import SEVERITIES, Finding, Searched
+from streammetrics.findings.finding import NAMED, SEVERITIES, Finding, Searched, listed
 from streammetrics.reading.readings import Readings
+from streammetrics.rows.roles import LABEL, MODEL
+from streammetrics.text import escaped
 
 ERROR = 0.05  # probability that a report has a false finding
 BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] = (
@@ -53,4 +57,17 @@ def _found(report: Readings) -> list[Finding]:
         return []
     every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
     every += [finding for check in BY_COUNTS for finding in check(searched)]
-    return sorted(every, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+    every.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+    alike = groupby(every, key=lambda finding: (finding.severity, finding.code))
+    return [finding for _, found in alike for finding in _few([*found])]
+
+
+def _few(alike: list[Finding]) -> list[Finding]:
+    """Findings of a severity and code. Of those about many labels, only the first, which names the other labels."""
+    of_labels = [finding for finding in alike if LABEL in finding.where]
+    if len(of_labels) <= NAMED:
+        return alike
+    first, *others = of_labels
+    names = [", ".join(str(v) for k, v in finding.where.items() if k in (MODEL, LABEL)) for finding in others]
+    sentence = f"{first} {first.code} is also found for {listed([*map(escaped, names)])}."
+    return [finding for finding in alike if LABEL not in finding.where] + [replace(first, sentence=sentence)]

@@ -204,6 +204,15 @@ def test_models_with_the_same_value_of_the_metrics_shown_can_differ():
     assert "SM601" not in codes(report)
 
 
+def test_many_labels_with_the_same_fault_are_one_finding():
+    labels = {f"l{i}": "p" for i in range(8)}
+    acc = sm.multilabel(y_true=dict.fromkeys(labels, "y"), y_score=labels)
+    found = the(acc.update(scored().with_columns(P * 0.5)).finalize(), "SM101")
+    assert found.where == {"label": "l0"}
+    assert found.sentence.startswith("l0: predicts ")
+    assert found.sentence.endswith(" observed. SM101 is also found for l1, l2, l3 and 4 more.")
+
+
 def test_names_are_not_lowercased():
     report = binary(scored(), y_score={"one": "p", "two": (pl.col("p") * 0.9).alias("other")}, capacity=8, by=())
     [found, _] = [finding for finding in report.findings() if finding.code == "SM505"]
