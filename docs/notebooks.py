@@ -16,7 +16,7 @@ CELL = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The hook of each page."""
-    return executed(markdown) if "jupytext" in page.meta else markdown
+    return executed(markdown) if "jupyter" in page.meta else markdown
 
 
 def executed(markdown: str) -> str:
