@@ -40,7 +40,7 @@ class Ruled:
 
     @cached_property
     def newest(self) -> pl.DataFrame:
-        """Segments with a verdict at the newest window, the worst first.
+        """Segments with a verdict at the newest window that the rule checks, the worst first.
 
         Columns: ``segment``, ``verdict``, ``since``, the value, its bounds, and its interval.
         """
@@ -52,7 +52,7 @@ class Ruled:
         last = runs.group_by(segment=SEGMENT, maintain_order=True).agg(
             pl.last(VERDICT).alias("verdict"), pl.last(*VALUE, *LIMITS, window), since=since
         )
-        last = last.filter(pl.col(window) == self.windows[-1]).drop(window)
+        last = last.filter(pl.col(window) == pl.max(window)).drop(window)
         value, rank = pl.col("value") * (1 if self.rule.required.wants_high else -1), _rank("verdict")
         return last.with_columns(readable(last["since"])).sort(rank, value, maintain_order=True, nulls_last=True)
 

@@ -386,3 +386,9 @@ def test_nothing_is_wider_than_the_window(browser, page, width, scheme):
         window = open_page(width, color_scheme=scheme)
         assert window.evaluate("document.documentElement.scrollWidth") == width
         assert window.locator("#breaches").count() == 1
+
+
+def test_rules_of_labels_have_verdicts_although_scores_are_newer(stores):
+    found = content(stores[0], rules=RULES[1:2], scores=stores[1])
+    assert found.windows[-1] == DAYS[-1] != LABELLED[-1]
+    assert found.ruled[0].newest["segment"].to_list() == ["All rows"]
