@@ -75,7 +75,7 @@ def _groups(
         rows.sort(key=lambda row: -_distance(row, best))
         if rows:
             texts = [f"{row[PLACE]} ({told(row)})" for row in rows]
-            sentence = f"Groups of {escaped(column)} are further off: {listed(texts)}."
+            sentence = f"Worse in groups of {escaped(column)}: {listed(texts)}."
             yield [{**row, PLACE: ""} for row in rows], sentence
 
 

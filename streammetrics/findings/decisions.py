@@ -37,15 +37,15 @@ def thresholds(searched: Searched) -> Iterator[Finding]:
 
 def _sentence(searched: Searched, row: Row, only: str) -> str:
     share = percentage(row["predicted"])
-    told = "none" if not row["predicted"] else f"{only}{share}"
-    told += f" of the rows are predicted positive ({percentage(row['actual'])} are)"
+    told = "no rows" if not row["predicted"] else f"{only}{share} of rows"
+    told += f" are predicted positive ({percentage(row['actual'])} are)"
     at = "" if row["threshold"] is None else f"At threshold {cutoff(row['threshold'])}, "
     told = at + told if at else told[0].upper() + told[1:]
     if not searched.statistic(ScoreHistogram):
         return f"{told}."
     keys = {k: v for k, v in row[WHERE].items() if k != "threshold"}
     best = searched.total.operating_point(maximize="f1", **keys)["threshold"].drop_nulls()
-    return f"{told}. F1 is largest at {cutoff(best[0], 3)}." if len(best) else f"{told}."
+    return f"{told}. For the best F1, use {cutoff(best[0], 3)}." if len(best) else f"{told}."
 
 
 def labels(searched: Searched) -> Iterator[Finding]:

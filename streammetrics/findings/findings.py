@@ -44,7 +44,7 @@ def findings(report: Readings) -> list[Finding]:
     >>> batch = {"y": [0, 0, 0, 1] * 250, "p": [0.1, 0.2, 0.3, 0.4] * 250}
     >>> found = sm.binary(y_true="y", y_score="p").update(batch).finalize().findings()
     >>> found[0].code, str(found[0])[:57]
-    ('SM301', 'At threshold 0.5, none of the rows are predicted positive')
+    ('SM301', 'At threshold 0.5, no rows are predicted positive')
     """
     if report not in KNOWN:
         KNOWN[report] = tuple(_found(report))

@@ -8,6 +8,7 @@ import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
+from streammetrics.metrics.words import in_a_sentence
 from streammetrics.rows.roles import MODEL
 from streammetrics.slices.slices import OF_SLICE, with_columns_of_slices
 from streammetrics.state.tables import select
@@ -40,7 +41,7 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
         if large:
             first, texts = large[0], [escaped(row["slice"]) for row in large]
             value, rest = alike([first | {"value": first[c], "lower": None, "upper": None} for c in ("value", "rest")])
-            sentence = f"Significantly worse in {texts[0]}: {metric} is {value}, elsewhere {rest}."
+            sentence = f"Significantly worse in {texts[0]}: {in_a_sentence(loss)} is {value}, elsewhere {rest}."
             sentence += f" Also worse: {listed(texts[1:])}." * (len(texts) > 1)
             place = {
                 WHERE: keys | {c: first[c] for c in columns if c in first[OF_SLICE]},

@@ -115,9 +115,9 @@ def test_few_reports_of_models_without_faults_have_findings(start):
 
 def test_the_worst_groups_are_named_with_numbers():
     frame = scored(rows=40_000, groups=6).with_columns(pl.when(pl.col("g") < "5").then(P * 0.7).otherwise(P * 0.2))
-    assert re.search(r"off: 5 \(\d\d% too few\)\.$", the(binary(frame), "SM102").sentence)
+    assert re.search(r"groups of g: 5 \(\d\d% too few\)\.$", the(binary(frame), "SM102").sentence)
     found = the(FAULTS["SM102"](), "SM102")
-    assert found.sentence.startswith("Groups of g are further off: 1 (6")
+    assert found.sentence.startswith("Worse in groups of g: 1 (6")
     assert found.where == {"g": "1"}
     assert found.ci_lower < found.value < found.ci_upper < 0.95
     assert found.metric == "calibration_ratio"
@@ -127,7 +127,7 @@ def test_a_group_can_be_null():
     g = pl.when(IN_B).then(None).otherwise("g")
     frame = scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P), g=g)
     found = the(binary(frame), "SM102")
-    assert found.sentence.startswith("Groups of g are further off: null (6")
+    assert found.sentence.startswith("Worse in groups of g: null (6")
     assert found.where == {"g": None}
     frame = frame.with_columns(pl.when(pl.col("g").is_null()).then(P.shuffle(1)).otherwise(P), h=pl.lit("x"))
     assert the(binary(frame, by=["h", "g"]), "SM401").where == {"g": None}
@@ -171,7 +171,7 @@ def test_thresholds_near_1_do_not_read_as_1():
     frame = scored().with_columns(p=1 - P * 1e-6, y=~pl.col("y"))
     sentence = the(binary(frame, thresholds=[1 - 1e-9]), "SM301").sentence
     assert sentence.startswith("At threshold 0.999999999, ")
-    assert re.search(r"F1 is largest at 0\.99999\d+\.$", sentence)
+    assert re.search(r"For the best F1, use 0\.99999\d+\.$", sentence)
 
 
 def test_weights_of_any_scale_are_numbers_of_rows():
@@ -228,7 +228,7 @@ def test_models_without_metrics_are_not_said_to_be_equal():
 def test_a_better_threshold_is_named():
     report = binary(scored(), thresholds=[0.99])
     best = report.rollup().operating_point(maximize="f1")["threshold"][0]
-    assert the(report, "SM301").sentence.endswith(f"F1 is largest at {best:.3g}.")
+    assert the(report, "SM301").sentence.endswith(f"For the best F1, use {best:.3g}.")
 
 
 def test_groups_are_ranked_the_wrong_way_round():
