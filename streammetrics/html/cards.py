@@ -66,7 +66,8 @@ def cards(total: Readings) -> str:
         made[metric] = f'<section class="card"><h3>{markup(name)}</h3>{shown}</section>'
         if len(made) == CARDS:
             break
-    return f'<div class="cards">{"".join(made.values())}</div>{_explained(total, [*made])}' if made else ""
+    of_cards = "".join(made.values())
+    return f'<div class="cards">{of_cards}</div>{_explained(total, [*made], of_cards)}' if made else ""
 
 
 def prose(metric: Metric) -> str:
@@ -130,16 +131,17 @@ def _beside(total: Readings, metric: Metric, row: Row) -> str:
     return f'<p class="sure">{markup(told)}</p>' if told else ""
 
 
-def _explained(total: Readings, shown: list[Metric]) -> str:
+def _explained(total: Readings, shown: list[Metric], of_cards: str) -> str:
     """The definitions of metrics, folded, after what the small print below the values is."""
-    below = f"Below each value: its {total.confidence * 100:g}% confidence interval. " if total.confidence else ""
+    sampled = f"Below each value: its {total.confidence * 100:g}% confidence interval. " if total.confidence else ""
+    below = sampled + "Certified: bounds for exactly these rows, without sampling error." * ("certified" in of_cards)
     meant = "".join(
         f"<li><b>{markup(words(metric))}</b> <code>{markup(metric.name)}</code>: "
         f"{markup(' '.join(filter(None, (_meaning(metric), better(metric)))))}</li>"
         for metric in shown
     )
-    certified = "<li><b>Certified</b>: bounds of the value for these rows. Values without them are exact.</li>"
-    return f"<p>{below}</p><details><summary>What these metrics mean</summary><ul>{meant}{certified}</ul></details>"
+    told = f"<p>{below}</p>" if below else ""
+    return f"{told}<details><summary>What these metrics mean</summary><ul>{meant}</ul></details>"
 
 
 def _meaning(metric: Metric) -> str:

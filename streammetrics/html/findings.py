@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from streammetrics.findings.finding import Finding
+from streammetrics.text import shown_of
 from streammetrics.text.markup import markup
 
+FIRST = 5  # others are folded
 
-def findings_list(findings: Iterable[Finding]) -> str:
-    """Return findings as a list, or an empty text if there are none."""
+
+def findings_list(findings: Sequence[Finding]) -> str:
+    """Return findings as a list, of which the first are shown and the others folded; empty if there are none."""
+    shown = shown_of(len(findings), FIRST)
+    more = f"<details><summary>and {len(findings) - shown} more</summary>{_items(findings[shown:])}</details>"
+    return _items(findings[:shown]) + more * (len(findings) > shown) if findings else ""
+
+
+def _items(findings: Sequence[Finding]) -> str:
     items = "".join(
         f'<li class="{finding.severity}"><strong>{finding.severity}</strong> {markup(finding.sentence)} '
         f"<code>{finding.code}</code></li>"
         for finding in findings
     )
-    return f'<ul class="findings">{items}</ul>' if items else ""
+    return f'<ul class="findings">{items}</ul>'

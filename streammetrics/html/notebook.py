@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streammetrics.findings.finding import Finding
@@ -19,7 +19,7 @@ from streammetrics.text.markup import markup
 LONGEST = 40  # groups, or rows
 
 
-def in_notebook(found: Iterable[Finding], tables: Iterable[Table], lead: str = "") -> str:
+def in_notebook(found: Sequence[Finding], tables: Iterable[Table], lead: str = "") -> str:
     """Return findings and tables below a line of text."""
     drawn = (
         as_html(table, styled=False) + "".join(f"<p>{markup(note)}</p>" for note in table.notes) for table in tables

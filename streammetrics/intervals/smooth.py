@@ -152,9 +152,9 @@ class Smooth(Method):
         return None if share is None else Proportion(*share)
 
     def rows_of(self, metric: Quantity) -> Expr | None:
-        """All rows, or those of one label or prediction, if the metric is a proportion of these."""
+        """The rows of which the metric is a proportion, such as those of one label or prediction."""
         share = _as_proportion(metric)
-        return None if share is None or len(share[1].meta.root_names()) == 3 else share[1]
+        return None if share is None else share[1]
 
 
 def _as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:

@@ -28,9 +28,11 @@ def binary(**options):
 
 def test_shares_are_exact_and_others_so_many_standard_errors_wide():
     acc = binary().update(rows(np.random.default_rng(0)))
-    once, found = acc.finalize(METRICS, confidence=0.9), acc.finalize(METRICS, confidence=0.9, always=5_000)
-    for metric, total in (("accuracy", "rows"), ("recall", "positives")):
-        n = acc.finalize()[total].value
+    metrics = [*METRICS, "jaccard"]
+    once, found = acc.finalize(metrics, confidence=0.9), acc.finalize(metrics, confidence=0.9, always=5_000)
+    counts = acc.finalize().confusion_counts().row(0, named=True)
+    for metric, cells in (("accuracy", "tp fp fn tn"), ("recall", "tp fn"), ("jaccard", "tp fp fn")):
+        n = sum(counts[cell] for cell in cells.split())
         expected = share_limits(round(found[metric].value * n), n, 5_000, 0.1)
         assert (found[metric].ci_lower, found[metric].ci_upper) == pytest.approx([float(x) for x in expected])
     wider = float(errors_wide(1_000, 5_000, 0.1)) / 1.6448536269514722
