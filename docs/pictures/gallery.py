@@ -31,6 +31,7 @@ from streammetrics import charts
 from streammetrics.demo import write_predictions
 
 FOLDER = Path(__file__).with_name("gallery")
+TEXT = re.compile(r"^figure text (\{.*?\})", re.MULTILINE)
 ROOT = re.compile(r"^ *:root \{(.*?)\}", re.DOTALL | re.MULTILINE)
 VIEW = re.compile(r'viewBox="([^"]*)"')
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression(C=0.05, solver="newton-cholesky"))
@@ -79,10 +80,11 @@ def clicks() -> sm.Report:
 
 
 def style() -> str:
-    """The colors of HTML pages, light and dark."""
+    """The texts and the colors of HTML pages, light and dark."""
     page = (files("streammetrics.present") / "page.css").read_text(encoding="utf-8")
     light, dark = (" ".join(re.findall(r"--[^;]*;", part)) for part in ROOT.findall(page)[:2])
-    return f"<style>svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
+    texts = f"text {TEXT.search(page)[1]}"
+    return f"<style>{texts} svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
 
 
 def stamp(picture: charts.Picture) -> str:
@@ -104,7 +106,7 @@ def drawn(picture: charts.Picture, name: str) -> str:
     left, top, width, height = map(float, VIEW.search(root)[1].split())
     left, top, width, height = left - 12, top - 10, width + 24, height + 20
     root = VIEW.sub(f'viewBox="{left:g} {top:g} {width:g} {height:g}"', root)
-    root = root.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" font-family="Helvetica, Arial, sans-serif"')
+    root = root.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"')
     panel = f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="6" fill="var(--panel)"/>'
     return f"{root}>\n{stamp(picture)}\n{style()}\n{panel}\n{marks}\n"
 
@@ -125,6 +127,7 @@ PICTURES: dict[str, Callable[[], charts.Picture]] = {
     "actual_vs_predicted": lambda: charts.actual_vs_predicted(diabetes().rollup(), model="ridge"),
     "segments": lambda: charts.segments(diabetes(), "mae"),
     "over_time": lambda: charts.over_time(clicks(), "roc_auc"),
+    "forest": lambda: charts.forest(tumors().compare("naive Bayes", "logistic")),
 }
 
 if __name__ == "__main__":
