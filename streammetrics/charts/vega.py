@@ -157,7 +157,7 @@ def _named(channel: str, axis: Axis) -> Spec:
     return {"field": channel, "title": axis.title, **time}
 
 
-ACROSS = {"y": {"value": 0}, "y2": {"value": "height"}}
+ACROSS: Spec = {"y": {"value": 0}, "y2": {"value": "height"}}
 ORDER = {"order": {"field": "order", "type": "quantitative"}}
 TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field": "told", "type": "nominal"}}
 

@@ -50,7 +50,7 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     yield Section("findings", "What stands out", findings_list(findings(report)))
     drawn = draw("segment", pictures.segments(report, total))
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
-    yield Section("models", "Models compared", compared_models(total) + (drawn if by_model else ""))
+    yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
     yield Section("results", "Overall", cards(total))
     yield Section("labels", "Labels", labels(total))
     yield Section("failures", "Where it fails", failures(report, total.by))

@@ -361,9 +361,9 @@ def test_models_compared_begin_with_a_sentence_on_each_pair():
     y = rng.random(2000) < 0.5
     rows = {"y": y, "good": 0.5 * rng.random(2000) + 0.5 * y, "bad": rng.random(2000)}
     report = sm.binary(y_true="y", y_score={"good": "good", "bad": "bad"}).update(rows).finalize()
-    compared = page(report).split("bad compared with good</h3><p>")[1]
-    assert compared.startswith("<b>good</b> is better in roc_auc, ")
-    assert "<b>bad</b> is better in no metric.</p>" in compared
+    compared = page(report).split('bad compared with good</h3><ul class="findings">')[1]
+    assert re.match(r'<li class="warn"><strong>warn</strong> good is better: ROC AUC of bad is 0\.\d+ lower ', compared)
+    assert "<svg" in compared.split("<table")[0]
 
 
 def test_fairness_is_told_of_a_group_column():
@@ -485,7 +485,7 @@ def test_numbers_are_those_of_all_rows(report, text):
 def test_every_kind_of_report_has_a_page(tmp_path):
     acc = sm.regression(y_true="y", y_pred={"a": "p", "b": "q"})
     rows = {"y": [1.0, 2.0, 4.0], "p": [1.0, 2.0, 3.0], "q": [9.0, 9.0, 9.0]}
-    assert page(acc.update(rows).finalize()).count("<figure>") == 4
+    assert page(acc.update(rows).finalize()).count("<figure>") == 5
     acc = sm.multiclass(y_true="t", y_pred="z").update({"t": ["a", HOSTILE], "z": ["a", "a"]})
     assert HOSTILE not in page(acc.finalize())
     for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):

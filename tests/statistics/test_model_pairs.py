@@ -510,7 +510,7 @@ def test_a_page_lists_the_differences_of_each_pair(tmp_path):
     sm.binary(y_true="y", y_score={m: m for m in "abc"}, pairs=False).update(frame).finalize().save_html(
         tmp_path / "page.html"
     )
-    assert "Models compared" not in (tmp_path / "page.html").read_text()
+    assert "Differences of" not in (tmp_path / "page.html").read_text()
 
 
 def test_better_needs_bound_and_interval():
