@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -58,7 +58,7 @@ def _groups(sides: Differences, metric: Metric, confidence: float) -> Iterator[F
     keys = sides.b.state.keys
     columns = [c for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY]
     for column in columns:
-        groups = _at(sides.rollup(column), metric, confidence, len(columns) * keys[column].n_unique())
+        groups = _at(sides.rollup(column), [metric], confidence, len(columns) * keys[column].n_unique())
         every = sorted(_of(groups, metric), key=lambda row: -abs(float(row["difference"])))
         for side in groups.names:
             rows = [row for row in every if row["better"] == side and best != {side}]
@@ -74,9 +74,10 @@ def _metrics(total: Differences, primary: Metric, confidence: float) -> Iterator
     [*better] = {row["better"] for row in _of(total, primary)} & {*total.names}
     judged = [m for m in total.b.metrics if m.better and m.name not in (*VOLUME, primary.name)]
     judged = [m for m in judged if not _keys(total, m)]
-    if total.b.by or not better:
+    if total.b.by or not better or not judged:
         return
-    rows = [row for m in judged for row in _of(_at(total, m, confidence, len(judged)), m)]
+    at = _at(total, judged, confidence, len(judged))
+    rows = [row for m in judged for row in _of(at, m)]
     rows = [row for row in rows if row["better"] in total.names and row["better"] != better[0]]
     if rows:
         texts = [f"{row['metric']} ({_both(row, total.names)})" for row in rows]
@@ -116,10 +117,10 @@ def _of(sides: Differences, metric: Metric) -> Iterator[Row]:
     yield from placed(frame.with_columns(value="difference"), sides.b)
 
 
-def _at(sides: Differences, metric: Metric, confidence: float, number: int) -> Differences:
-    """The differences of a metric at a level such that few of a number of intervals miss (Bonferroni)."""
+def _at(sides: Differences, metrics: Sequence[Metric], confidence: float, number: int) -> Differences:
+    """The differences of metrics at a level such that few of a number of intervals miss (Bonferroni)."""
     level = 1 - (1 - confidence) / SHARES / number
-    return replace(sides, a=sides.a.showing([metric]), b=sides.b.showing([metric]), confidence=level)
+    return replace(sides, a=sides.a.showing(metrics), b=sides.b.showing(metrics), confidence=level)
 
 
 def _keys(sides: Differences, metric: Metric) -> bool:

@@ -58,7 +58,7 @@ def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:
         raise SpecificationError(f"names= must be two strings, got {names!r:.40}.")
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
-    return replace(comparison, names=(names[0], names[1]))
+    return comparison if comparison.names == tuple(names) else replace(comparison, names=(names[0], names[1]))
 
 
 def with_short_names(comparison: Differences, names: tuple[str, str]) -> tuple[Differences, tuple[str, str]]:

@@ -261,7 +261,7 @@ class Differences:
     @cached_property
     def total(self) -> Self:
         """The comparison of all groups together. Models stay separate."""
-        return self.rollup()
+        return self.rollup() if {*self.a.by, *self.b.by} - {MODEL} else self
 
     def rollup(self, *columns: str) -> Self:
         """Return the comparison by fewer group columns, as if the rows had been grouped by these only.
