@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from decisions import page, text
+from bounds_and_intervals import page, text
 
 FOLDER = Path(__file__).parent
 LEFT, RIGHT, ROW = 130, 660, 34

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from decisions import page, text
+from bounds_and_intervals import page, text
 
 import streammetrics as sm
 

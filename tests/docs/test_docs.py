@@ -117,7 +117,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 @pytest.mark.parametrize(
     ("page", "tables"),
     [
-        ("decisions", 3),
+        ("bounds-and-intervals", 3),
         ("before-labels", 3),
         ("why-bounds", 2),
         ("late-labels", 3),
@@ -148,7 +148,7 @@ OUTPUTS = (
     "monitoring",
     "histories",
     "integrations",
-    "decisions",
+    "bounds-and-intervals",
     "before-labels",
     "why-bounds",
     "late-labels",

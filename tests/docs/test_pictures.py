@@ -12,7 +12,7 @@ from streammetrics.html import page
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = [name for kind in (Plot, ComparisonPlot) for name in vars(kind) if name[0] != "_"]
-DRAWN = runpy.run_path(str(DOCS / "pictures" / "decisions.py"))
+DRAWN = runpy.run_path(str(DOCS / "pictures" / "bounds_and_intervals.py"))
 
 
 @pytest.mark.parametrize("name", DRAWN["PICTURES"])
@@ -33,7 +33,7 @@ def test_the_picture_of_bounds_shows_the_numbers_of_its_page(monkeypatch):
 
 def test_their_numbers_are_those_of_the_page():
     """Which a test of the page holds to be those that it prints."""
-    page = (DOCS / "decisions.md").read_text(encoding="utf-8")
+    page = (DOCS / "bounds-and-intervals.md").read_text(encoding="utf-8")
 
     def shown(pattern):
         return [float(number) for number in re.search(pattern, page).groups()]
