@@ -1,7 +1,8 @@
 """Confidence intervals of differences between two models on the same rows, from differences of influences.
 
 The effect of rows that are difficult for both models cancels. Functions take the names of metrics, and a function
-``read`` that returns a frame with a column for each, and a row for each row or group of a table.
+``read`` that returns a frame with a column for each, and a row for each row or group of a table. Differences are b less
+``factor`` times a.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from streammetrics.intervals.influence import (
     slopes_of,
     spread_of,
 )
+from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import GROUP, Quantity, Read
 
 Values = NDArray[np.float64]
@@ -43,14 +45,25 @@ class Difference:
     values: Values
     errors: Values
     degrees: Values
+    factor: float = 1.0
 
     def limits(self, metrics: Sequence[Quantity], confidence: float) -> tuple[Values, Values]:
-        """Return lower and upper limits of b - a, within its range, or NaN for metrics without an interval."""
+        """Return lower and upper limits of the difference, within its range, or NaN for metrics without an interval."""
         steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
-        return limits_within(self.values, steps, [(low - high, high - low) for low, high in (m.range for m in metrics)])
+        return limits_within(self.values, steps, [range_of_difference(m.range, self.factor) for m in metrics])
 
 
-def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
+def range_of_difference(range: Range, factor: float) -> Range:
+    """Return the smallest and the largest difference.
+
+    >>> range_of_difference((0, 1), 1.0), range_of_difference((0, 1), -1.0)
+    ((-1.0, 1.0), (0.0, 2.0))
+    """
+    ends = sorted(factor * end for end in range)
+    return range[0] - ends[1], range[1] - ends[0]
+
+
+def of_outcomes(counts: Values, names: Sequence[str], read: Read, factor: float) -> Difference:
     """Return differences of confusion-count metrics.
 
     ``counts`` are rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
@@ -58,24 +71,24 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
     counts = counts + ADDED
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
     of_a, of_b = (slopes_of(t, OUTCOMES, OUTCOMES, names, read).reshape(-1, 2, 2, len(names)) for t in tables)
-    slopes = of_b[:, np.newaxis] - of_a[:, :, np.newaxis]
+    slopes = of_b[:, np.newaxis] - factor * of_a[:, :, np.newaxis]
     cells = _table(counts.reshape(-1, 2), CLASSES, np.repeat(np.arange(len(counts)), 4))
     errors, degrees, _ = spread_of(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
     a, b = (matrix_of(read(table), names) for table in tables)
-    return Difference(b - a, errors, degrees)
+    return Difference(b - factor * a, errors, degrees, factor)
 
 
-def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float]) -> Difference:
+def of_areas(cells: pl.DataFrame, differences: Values, scales: Sequence[float], factor: float) -> Difference:
     """Return differences of linear functions of the ROC AUC, from placements (DeLong, DeLong & Clarke-Pearson 1988).
 
     ``cells`` has the columns ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b),
-    ``neg``, and ``pos``. ``factors`` are the slopes of the metrics as functions of the AUC.
+    ``neg``, and ``pos``. ``scales`` are the slopes of the metrics as functions of the AUC.
     """
     sides = [Side.of(cells, name) for name in ("one", "other")]
     of_a, of_b = (_placements(side.table)[side.row] for side in sides)
-    slopes = (of_b - of_a)[..., np.newaxis] * np.array(factors)
+    slopes = (of_b - factor * of_a)[..., np.newaxis] * np.array(scales)
     errors, degrees, _ = spread_of(cells, slopes, CLASSES, counted(*CLASSES))
-    return Difference(differences, errors, degrees)
+    return Difference(differences, errors, degrees, factor)
 
 
 def of_scores(
@@ -85,7 +98,8 @@ def of_scores(
     read: Read,
     fewest: Sequence[int],
     shares: Sequence[float],
-    maxima: Collection[str] = (),
+    maxima: Collection[str],
+    factor: float,
 ) -> Difference:
     """Return differences of other ranking metrics.
 
@@ -96,7 +110,7 @@ def of_scores(
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
     slopes = [slopes_of(side.table, CLASSES, CLASSES, names, read) for side in sides]
     products = counted(*CLASSES)
-    apart = slopes[1][sides[1].row] - slopes[0][sides[0].row]
+    apart = slopes[1][sides[1].row] - factor * slopes[0][sides[0].row]
     errors, degrees, rows = spread_of(cells, apart, CLASSES, products, shares)
     errors = np.where(rows < fewest, np.nan, errors)
     if biased := [i for i, name in enumerate(names) if name in maxima]:
@@ -106,7 +120,7 @@ def of_scores(
             bias = bias_of(side.table, CLASSES, own, read)
             clear = is_clear(matrix_of(read(side.table), own) - bias, bias, alone)
             errors[:, biased] = np.where(clear, errors[:, biased], np.nan)
-    return Difference(differences, errors, degrees)
+    return Difference(differences, errors, degrees, factor)
 
 
 def of_losses(
@@ -116,7 +130,8 @@ def of_losses(
     names: Sequence[str],
     read: Read,
     fewest: Sequence[int],
-    weight: str = "weight",
+    weight: str,
+    factor: float,
 ) -> Difference:
     """Return differences of metrics of a mean loss.
 
@@ -151,11 +166,12 @@ def of_losses(
         )
         for total in ("total_a", "total_b")
     )
+    of_a = factor * of_a
     slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
     errors, _, rows = spread_of(parts, slopes, ["w", "d", "m"], products)
     degrees = _degrees_of_classes(parts, slopes, products)
-    return Difference(differences, np.where(rows < fewest, np.nan, errors), degrees)
+    return Difference(differences, np.where(rows < fewest, np.nan, errors), degrees, factor)
 
 
 @np.errstate(all="ignore")  # an infinite variance has no interval

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.intervals.beta import log_beta, log_beta_below
 from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.proportions import wilson_interval
 
 Values = NDArray[np.float64]
 
 FEW_DIFFERENT = 30  # number of rows with different outcomes below which the exact test is also used
+
+
+def paired_limits(
+    both: Values, more: Values, less: Values, rows: Values, confidence: float, factor: float
+) -> tuple[Values, Values]:
+    """Return limits of the second proportion less ``factor`` times the first.
+
+    They are the sum of those of the difference (see `paired_proportion_limits`) and those of ``1 - factor`` times the
+    first proportion (Wilson 1927). This is conservative: half widths are summed as if both were fully correlated.
+
+    ``both`` rows are counted by both proportions.
+
+    >>> counts = [np.array([count]) for count in (600.0, 80.0, 40.0, 1000.0)]
+    >>> [limits.round(4).tolist() for limits in paired_limits(*counts, 0.95, 0.9)]
+    [[0.0798], [0.1289]]
+    """
+    lower, upper = paired_proportion_limits(more, less, rows, confidence)
+    if factor == 1:
+        return lower, upper
+    table = pl.DataFrame({"count": both + less, "total": rows})
+    of_first = table.select(wilson_interval(pl.col("count"), pl.col("total"), confidence)).to_numpy().T
+    low, high = sorted((1 - factor) * of_first, key=lambda limits: float(np.nansum(limits)))
+    return lower + low, upper + high
 
 
 def paired_proportion_limits(

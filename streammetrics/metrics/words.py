@@ -61,6 +61,16 @@ def in_a_sentence(metric: Metric) -> str:
     return said if is_a_name else said[0].lower() + said[1:]
 
 
+def direction(metric: Metric) -> str | None:
+    """Return whether a ``"high"`` or a ``"low"`` value is better, or a low distance from the best one; None if neither.
+
+    >>> from streammetrics.metrics import bias, mean_actual, roc_auc
+    >>> direction(roc_auc), direction(bias), direction(mean_actual)
+    ('high', 'low', None)
+    """
+    return "low" if metric.__name__ in BEST else metric.better
+
+
 def better(metric: Metric) -> str:
     """Return the preferred direction, or the best value, of a metric as a sentence; empty without one.
 

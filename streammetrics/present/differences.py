@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from streammetrics.frame import told_apart
+from streammetrics.metrics.words import BEST
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.differences import AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED
@@ -56,16 +57,23 @@ def differences_table(
             ]
         )
     is_ahead = any(better.startswith("(") for better, _ in verdicts)
-    return Table(named, cells, caption, [IN_PARENTHESES] if is_ahead else [])
+    return Table(named, cells, caption, [*[IN_PARENTHESES] * is_ahead, *_best(frame)])
+
+
+def _best(frame: pl.DataFrame) -> Iterator[str]:
+    """The best value of metrics that have one between worse values."""
+    names = [name.partition("(")[0] for name in frame["metric"].unique(maintain_order=True)]
+    for value in dict.fromkeys(BEST[name] for name in names if name in BEST):
+        yield f"Nearer to {value} is better: {', '.join(name for name in names if BEST.get(name) == value)}."
 
 
 def _verdict(row: Row, names: Sequence[str]) -> tuple[str, str]:
-    """The better side, in parentheses if it is only ahead, or the best value, and the note on other rows."""
+    """The better side, in parentheses if it is only ahead, and the note on other rows."""
     note = row.get("note") or ""
     ahead = next((n for n in names if note in (f"{n} {why}" for why in (AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED))), None)
     if ahead is not None:
         return f"({ahead})", ""
-    return (note.removesuffix(" is better"), "") if note.startswith("nearer ") else (row["better"] or "", note)
+    return row["better"] or "", note
 
 
 def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:

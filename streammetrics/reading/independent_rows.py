@@ -100,18 +100,16 @@ def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
     return read
 
 
-def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """Return keys, metric, and limits of ``b - a`` (see `difference_interval`), for estimates of independent rows.
+def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame, factor: float) -> pl.DataFrame:
+    """Return keys, metric, and limits of ``b - factor * a`` (see `difference_interval`), of independent rows.
 
-    ``frame`` has keys, metric, and the values ``a`` and ``b``.
+    ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame
     for side, limits in ((A, a), (B, b)):
         ends = limits.select(*keys, pl.col(LIMITS).name.prefix(side)).cast(frame.select(keys).schema)
         both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    lower, upper = LIMITS
-    own, others = (
-        (pl.col(x), (pl.col(f"{side}{lower}"), pl.col(f"{side}{upper}"))) for x, side in (("a", A), ("b", B))
-    )
-    return both.select(*keys, *difference_interval(*others, *own))
+    of_a, of_b = ([pl.col(f"{side}{limit}") for limit in LIMITS] for side in (A, B))
+    low, high = (factor * limit for limit in (of_a if factor > 0 else reversed(of_a)))
+    return both.select(*keys, *difference_interval(pl.col("b"), (of_b[0], of_b[1]), pl.col("a"), (low, high)))

@@ -15,7 +15,7 @@ from streammetrics.intervals.limits import tidy
 from streammetrics.intervals.method import FEWEST
 from streammetrics.intervals.methods import method_of
 from streammetrics.intervals.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
-from streammetrics.intervals.paired_proportions import paired_proportion_limits
+from streammetrics.intervals.paired_proportions import paired_limits
 from streammetrics.intervals.proportions import as_proportion
 from streammetrics.intervals.smooth import Influence, share_of_negatives
 from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
@@ -63,11 +63,11 @@ MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.fo
 
 
 def same_rows_intervals(
-    frame: pl.DataFrame, found: SameRows, metrics: Sequence[Metric], confidence: float
+    frame: pl.DataFrame, found: SameRows, metrics: Sequence[Metric], confidence: float, factor: float
 ) -> pl.DataFrame:
-    """Return keys, metric, and limits of ``b - a``, for two models on the same independent rows.
+    """Return keys, metric, and limits of ``b - factor * a``, for two models on the same independent rows.
 
-    ``frame`` has keys, metric, and the values ``a`` and ``b``.
+    ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
@@ -75,7 +75,7 @@ def same_rows_intervals(
     for statistic, _, own in by_view(found.a, metrics):
         smooth = [m for m in own if m.average is None and m.interval.jackknifed]
         if smooth and type(statistic) in METHODS:
-            for rows, chosen, limits in METHODS[type(statistic)](found, smooth, values, confidence):
+            for rows, chosen, limits in METHODS[type(statistic)](found, smooth, values, confidence, factor):
                 limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits)
                 parts.append(groups.join(limited, on=GROUP, maintain_order="right").drop(GROUP))
     return _around(frame, pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns))
@@ -89,7 +89,9 @@ def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
     return known.select(*keys, pl.min_horizontal(lower, SEEN), pl.max_horizontal(upper, SEEN))
 
 
-def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+def _outcomes(
+    found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float, factor: float
+) -> Found:
     """Confusion-count metrics: proportions of the same rows by a score test, others by the influence of outcomes."""
     table = found.table(PairedOutcomes)
     if table.is_empty():
@@ -101,10 +103,11 @@ def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, 
         gain = counted[np.newaxis] - counted[:, np.newaxis]  # by decision of a, decision of b, label
         if not gain.any():  # a proportion of labels, equal for both models
             continue
-        more, less, total = ((counts * own).sum(axis=(1, 2, 3)) for own in (gain.clip(0), -gain.clip(None, 0), among))
-        yield rows, [metric], _columns(paired_proportion_limits(more, less, total, confidence))
+        parts = counted[np.newaxis] * counted[:, np.newaxis], gain.clip(0), -gain.clip(None, 0), among
+        both, more, less, total = ((counts * own).sum(axis=(1, 2, 3)) for own in parts)
+        yield rows, [metric], _columns(paired_limits(both, more, less, total, confidence, factor))
     if others:
-        difference = of_outcomes(counts, [m.name for m in others], reader(others, by_group=False))
+        difference = of_outcomes(counts, [m.name for m in others], reader(others, by_group=False), factor)
         yield rows, others, difference.limits(others, confidence)
 
 
@@ -121,15 +124,17 @@ def _of_same_rows(metric: Metric) -> tuple[Values, Values] | None:
     return (counted, among) if (among[0] == among[1]).all() else None
 
 
-def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+def _scores(
+    found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float, factor: float
+) -> Found:
     """Metrics of scores: ROC AUC by placements, others by the influence of slices of each score."""
     table = found.table(PairedScores)
     if table.is_empty():
         return
     rows, cells = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
     if areas := [m for m in metrics if m.interval.of_auc]:
-        factors = [high - low for low, high in (m.range for m in areas)]
-        difference = of_areas(cells, _differences(values, rows, areas), factors)
+        scales = [high - low for low, high in (m.range for m in areas)]
+        difference = of_areas(cells, _differences(values, rows, areas), scales, factor)
         yield rows, areas, difference.limits(areas, confidence)
     ways = {m: way for m in metrics if isinstance(way := method_of(m), Influence)}
     for way in dict.fromkeys(ways.values()):
@@ -137,7 +142,7 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         maxima = {m.name for m in own if m.interval.maximum}
         needed, shares = [way.least_of(m) for m in own], [share_of_negatives(m) for m in own]
         difference = of_scores(
-            cells, _differences(values, rows, own), [m.name for m in own], reader(own), needed, shares, maxima
+            cells, _differences(values, rows, own), [m.name for m in own], reader(own), needed, shares, maxima, factor
         )
         yield rows, own, difference.limits(own, confidence)
 
@@ -147,6 +152,7 @@ def _losses(
     metrics: Sequence[Metric],
     values: pl.DataFrame,
     confidence: float,
+    factor: float,
     paired: type[PairedLosses],
     single: type[Losses],
 ) -> Found:
@@ -168,23 +174,28 @@ def _losses(
         both = both.hstack(totals.drop(GROUP, "actual")).rename({"weight": weight})
         needed = [FEWEST_OF_LOSSES.get(m.formula, FEWEST) for m in own]
         seen, names = _differences(values, rows, own), [m.name for m in own]
-        yield rows, own, of_losses(both, column, seen, names, reader(own), needed, weight).limits(own, confidence)
+        difference = of_losses(both, column, seen, names, reader(own), needed, weight, factor)
+        yield rows, own, difference.limits(own, confidence)
 
 
-def _matches(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+def _matches(
+    found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float, factor: float
+) -> Found:
     """Multiclass accuracy and error rate: proportions of the same rows by a score test."""
     table = found.table(PairedMatches)
     if table.is_empty():
         return
-    a, b = (table[c].to_numpy().astype(np.float64) for c in ("one_right", "other_right"))
-    total = table.select(pl.sum_horizontal(PairedMatches.counts).cast(pl.Float64)).to_series().to_numpy()
+    both, a, b, neither = table.select(pl.col(PairedMatches.counts).cast(pl.Float64)).to_numpy().T
+    total = both + a + b + neither
     for metric in metrics:
         if metric.formula in MATCHES:
-            more, less = (b, a) if MATCHES[metric.formula] else (a, b)
-            yield table.select(GROUP), [metric], _columns(paired_proportion_limits(more, less, total, confidence))
+            counts = (both, b, a) if MATCHES[metric.formula] else (neither, a, b)
+            yield table.select(GROUP), [metric], _columns(paired_limits(*counts, total, confidence, factor))
 
 
-def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+def _errors(
+    found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float, factor: float
+) -> Found:
     """Mean losses of errors, and the root of the mean squared error."""
     table = found.table(PairedErrors)
     if table.is_empty():
@@ -196,12 +207,14 @@ def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         both = sums.select(GROUP, "weight", squares=f"{loss}_difference_square_sum").hstack(totals.drop(GROUP))
         both = both.with_columns(pl.lit(0.0).alias(c) for c in metric.columns if c not in ("weight", column))
         seen = _differences(values, rows, [metric])
-        difference = of_losses(both, column, seen, [metric.name], reader([metric], by_group=False), [2])
+        difference = of_losses(
+            both, column, seen, [metric.name], reader([metric], by_group=False), [2], "weight", factor
+        )
         yield rows, [metric], difference.limits([metric], confidence)
 
 
 def _differences(values: pl.DataFrame, rows: pl.DataFrame, metrics: Sequence[Metric]) -> Values:
-    """``b - a`` of metrics, in the groups of some rows: shape (rows, metrics), NaN if one is undefined."""
+    """The differences of metrics, in the groups of some rows: shape (rows, metrics), NaN if one is undefined."""
     of_metric = values.select(GROUP, "metric", value=pl.col("b") - pl.col("a"))
     columns = [
         rows.join(of_metric.filter(metric=m.name), on=GROUP, how="left", maintain_order="left")["value"].to_numpy()
@@ -218,7 +231,7 @@ def _columns(limits: Limits) -> Limits:
     return limits[0][:, np.newaxis], limits[1][:, np.newaxis]
 
 
-METHODS: dict[type[Statistic], Callable[[SameRows, Sequence[Metric], pl.DataFrame, float], Found]] = {
+METHODS: dict[type[Statistic], Callable[[SameRows, Sequence[Metric], pl.DataFrame, float, float], Found]] = {
     ConfusionCounts: _outcomes,
     ScoreHistogram: _scores,
     ProbabilityLoss: partial(_losses, paired=PairedLosses, single=ProbabilityLoss),

@@ -14,6 +14,7 @@ from streammetrics.intervals.auc import FEW_PLACEMENTS
 from streammetrics.intervals.jackknife import jackknife_interval
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import FEWEST
+from streammetrics.intervals.paired_influence import range_of_difference
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
@@ -45,18 +46,20 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
 
 
 def paired_intervals(
-    frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float
+    frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float, factor: float
 ) -> pl.DataFrame:
-    """Return keys, metric, and limits of ``b - a``, if the rows of both are in the same folds of units.
+    """Return keys, metric, and limits of ``b - factor * a``, if the rows of both are in the same folds of units.
 
     Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`). ``frame`` has
-    keys, metric, and the values ``a`` and ``b``.
+    keys, metric, ``b``, and ``a`` times the factor.
     """
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if m.interval.jackknifed]
     types = frame.select(keys).schema
     left_out = [
-        _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, pl.struct("value").alias(side))
-        for side, folds in ((A, a), (B, b))
+        _without_each_fold(folds, metrics)
+        .cast(types)
+        .select(*keys, FOLD, pl.struct(pl.col("value") * times).alias(side))
+        for side, folds, times in ((A, a, factor), (B, b, 1.0))
     ]
     values = (
         left_out[0]
@@ -67,16 +70,17 @@ def paired_intervals(
     difference, total = pl.col(B) - pl.col(A), (pl.col("b") - pl.col("a")).first()
     limits = [
         own.group_by(keys, maintain_order=True).agg(
-            jackknife_interval(difference, total, confidence, range=(low - high, high - low))
+            jackknife_interval(difference, total, confidence, range=range_of_difference(range, factor))
         )
-        for (low, high), own in _by_range(values, metrics)
+        for range, own in _by_range(values, metrics)
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     sides = [_whole(folds) for folds in (a, b)]
     found_few = [frame.select(keys).clear(), *(_of_few(side, metrics, FEWEST) for side in sides)]
     few = pl.concat(found_few, how="diagonal_relaxed").select(keys).unique(maintain_order=True)
     seen = few.join(frame, on=keys, nulls_equal=True, maintain_order="left")
-    return _widened(found, independent_intervals(seen, *(_alone(side, few, metrics, confidence) for side in sides)))
+    of_a, of_b = (_alone(side, few, metrics, confidence) for side in sides)
+    return _widened(found, independent_intervals(seen, of_a, of_b, factor))
 
 
 def _whole(folds: State) -> State:

@@ -51,7 +51,7 @@ def test_differences_by_hand():
     rows = {m: of(found, m) for m in ("rows", "mae", "rmse", "bias", "median_absolute_error")}
     assert [*rows["mae"].values()] == ["mae", 0.5, 1.0, 0.5, 0.5, 0.5, "a"]
     assert [*rows["rmse"].values()] == ["rmse", 1.0, 1.0, 0.0, 0.0, 0.0, "equal"]
-    assert [*rows["bias"].values()] == ["bias", 0.5, 0.0, -0.5, -0.5, -0.5, None]
+    assert [*rows["bias"].values()] == ["bias", 0.5, 0.0, -0.5, -0.5, -0.5, "b"]
     assert [*rows["median_absolute_error"].values()][1:] == [0.0, 1.0, 1.0, 1.0, 1.0, "a"]
     assert rows["rows"]["better"] == "equal"
     assert "b - a" in str(found)
@@ -80,6 +80,50 @@ def test_without_an_interval_the_note_speaks_of_these_rows():
     assert of(sm.compare(near, near), "mae")["better"] == "equal"
     assert "  (a)" in str(sm.compare(near, far))
     assert of(compare(near, far), "mae")["better"] == "a"
+
+
+def two_biases(a, b, rows=400, seed=0, **options):
+    """Two regressions on the same rows, with these biases."""
+    rng = np.random.default_rng(seed)
+    y, common = rng.normal(size=(2, rows))
+    batch = {
+        "y": y,
+        **{name: y + 0.7 * common + 0.5 * rng.normal(size=rows) + bias for name, bias in (("a", a), ("b", b))},
+    }
+    return sm.regression(y_true="y", y_pred={"a": "a", "b": "b"}, **options).update(batch | {"u": np.arange(rows)})
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": "u"}], ids=["rows", "units"])
+@pytest.mark.parametrize(("a", "b", "better"), [(0.5, 0.2, "b"), (-0.5, 0.2, "b"), (0.2, -0.5, "a"), (0.4, -0.4, None)])
+def test_the_side_whose_bias_is_nearer_to_0_is_better(a, b, better, options):
+    found = sm.compare(two_biases(a, b, **options), models=("a", "b"), metrics="bias")
+    row = of(found, "bias")
+    assert row["better"] == better
+    assert row["ci_lower"] <= row["difference"] <= row["ci_upper"]  # of b - a, like the difference
+    if better is None:
+        assert row["note"] in ("a ahead, not significant", "b ahead, not significant")
+
+
+def test_bias_of_independent_rows_has_a_better_side():
+    one, other = (regression({"y": np.zeros(200), "p": np.r_[p - 0.1, p + 0.1].repeat(100)}) for p in (-0.5, 0.1))
+    assert of(sm.compare(one, other, independent=True), "bias")["better"] == "b"
+    assert of(sm.compare(one, other), "bias")["note"] == "b on these rows; no confidence interval"
+    near, far = ({"y": [1, 0] * 50, "p": [p, 0.5] * 50} for p in (0.5, 0.9))
+    near, far = (
+        sm.binary(y_true="y", y_score="p").update(rows).finalize(["calibration_ratio"]) for rows in (near, far)
+    )
+    assert of(compare(near, far), "calibration_ratio")["better"] == "a"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("a", "b"), [(0.0, 0.0), (0.05, -0.05), (0.3, -0.3), (0.3, 0.3), (0.0, 0.02)])
+def test_the_side_nearer_to_the_best_value_is_rarely_wrong(a, b):
+    """Of biases that are equally far from 0, few samples call a side better; with 0.02 against 0, few call b."""
+    acc = two_biases(a, b, rows=60_000, by=pl.col("u") % 400)
+    sides = sm.compare(acc, models=("a", "b"), metrics="bias").frame["better"]
+    wrong = sum(side == "b" if abs(a) != abs(b) else side is not None for side in sides)
+    assert len(sides) == 400
+    assert wrong <= 33  # 5%, and three standard errors
 
 
 def test_a_high_metric_and_a_low_one():
