@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent / "metrics"
 THEMES = {
     "volume": "Volume",
     "ratios": "Confusion-count metrics",
+    "totals": "Counts of outcomes",
     "agreement": "Agreement",
     "several_classes": "Multiclass",
     "multilabel": "Multilabel",

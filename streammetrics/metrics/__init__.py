@@ -27,6 +27,7 @@ from streammetrics.metrics.multilabel import *
 from streammetrics.metrics.quantiles import *
 from streammetrics.metrics.ranking import *
 from streammetrics.metrics.ratios import *
+from streammetrics.metrics.totals import *
 from streammetrics.metrics.volume import *
 
 # isort: split

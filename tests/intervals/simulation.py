@@ -1,8 +1,7 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/coverage.md and
-docs/comparing-models.md. With ``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it
-also writes them to these pages.
+``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/coverage*.md. With
+``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it writes them to these pages.
 """
 
 from __future__ import annotations
@@ -400,7 +399,8 @@ def column(found: pl.DataFrame, samples: int) -> dict[str, str]:
 
 def page_of(table: str) -> Path:
     """The page that shows a table."""
-    return DOCS / ("comparing-models.md" if table.startswith("paired") else "coverage.md")
+    mark = f"<!-- coverage: {table} -->"
+    return next(page for page in DOCS.glob("coverage*.md") if mark in page.read_text("utf-8"))
 
 
 def mark_of(table: str) -> re.Pattern[str]:
