@@ -117,6 +117,9 @@ PICTURES: dict[str, Callable[[], charts.Picture]] = {
     "det": lambda: charts.det(tumors()),
     "gain": lambda: charts.gain(tumors()),
     "lift": lambda: charts.lift(tumors()),
+    "thresholds": lambda: charts.thresholds(
+        tumors(), ["precision", "recall", "f1", "cost(fp=1, fn=10)"], model="logistic"
+    ),
     "scores": lambda: charts.scores(tumors(), model="logistic"),
     "calibration": lambda: charts.calibration(tumors(), model="logistic"),
     "quantile_calibration": lambda: charts.quantile_calibration(tumors(), model="logistic"),

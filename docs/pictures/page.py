@@ -22,7 +22,10 @@ PARTS = {
     "results": (1000, [".value b", ".sure", ".sure:nth-of-type(2)", ".value + .sure"]),
     "groups": (1000, ["figcaption h3", "figure .how", "tbody tr:nth-child(1) small"]),
     "calibration": (1200, ["figure:nth-of-type(1) h3", "figure:nth-of-type(2) h3"]),
-    "decision": (1200, ["figure h3", f"{BESIDE}(1) {RIGHT}", f"{BESIDE}(2) {RIGHT}", "section > h3"]),
+    "decision": (
+        1200,
+        ["figure h3", f"{BESIDE}(1) {RIGHT}", f"{BESIDE}(2) figure h3", f"{BESIDE}(2) {RIGHT}", "section > h3"],
+    ),
 }
 """Width of the picture of each section, and the selectors of its parts in the order of their numbers."""
 NUMBERED = """([section, selectors]) => selectors.forEach((selector, i) => {

@@ -14,6 +14,7 @@ from streammetrics.charts.plot import ComparisonPlot, Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
 from streammetrics.charts.svg import as_svg, described, for_page, scripts
+from streammetrics.charts.thresholds import thresholds
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
 from streammetrics.charts.windows import each_over_time, over_time, window_of
@@ -48,5 +49,6 @@ __all__ = [
     "scores",
     "scripts",
     "segments",
+    "thresholds",
     "window_of",
 ]

@@ -85,7 +85,8 @@ class Picture:
     """A chart.
 
     ``subtitle`` has the main facts, ``caption`` explains the marks. ``series`` names the colors, dashes, and shapes,
-    ``legend`` is their title, ``grey`` the last of them if it has no color. ``below`` is a chart along the same x.
+    ``legend`` is their title, ``grey`` the last of them if it has no color. ``below`` is a chart along the same x, of
+    a height of one or more ``strips``.
     """
 
     title: str
@@ -98,6 +99,7 @@ class Picture:
     caption: str = ""
     grey: str = ""
     below: Picture | None = field(default=None, repr=False)
+    strips: int = 1
 
     @property
     def empty(self) -> bool:

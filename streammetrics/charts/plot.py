@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
@@ -11,6 +11,7 @@ from streammetrics.charts import error_curves, groups, matrix, plane, ranking, r
 from streammetrics.charts.forest import forest
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
+from streammetrics.charts.thresholds import USUAL, thresholds
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
 from streammetrics.metrics import Metric
@@ -63,6 +64,23 @@ class Plot:
     def lift(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
         """Lift. Arguments are as for `roc`."""
         return self._drawn(ranking.lift, points=points, **keys)
+
+    def thresholds(
+        self,
+        metrics: str | Metric | Sequence[str | Metric] = USUAL,
+        *,
+        points: pl.DataFrame | None = None,
+        **keys: Any,
+    ) -> Chart:
+        """Confusion-count metrics over the threshold, with certified bands and operating points.
+
+        Args:
+            metrics: Metrics to show, such as ``["recall", "cost(fp=1, fn=10)"]``: several of one group, or one of each
+                group. Costs and other metrics with a range other than 0 to 1 have a scale of their own below.
+            points: Operating points from `Report.operating_point`. Defaults to the thresholds of the report.
+            keys: Values of group columns that select groups.
+        """
+        return self._drawn(thresholds, metrics, points=points, **keys)
 
     def scores(self, **keys: Any) -> Chart:
         """Distribution of scores, per class if labels are known."""

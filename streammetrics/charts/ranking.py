@@ -111,7 +111,7 @@ def _layers(
     """The band, the curve, and the operating points, from back to front."""
     layers = [_band(report, kind, series, x, y, across, up)]
     layers.append(Layer("line", thinned(_path(series.frame, across, up), x, y)))
-    if (dots := _points(report, series, points)) is not None:
+    if (dots := operating_points(report, series, points)) is not None:
         shown = dots.select("series", x=across, y=up, text=_said(dots))
         layers.append(Layer("dot", shown.filter(pl.col("x").is_finite() & pl.col("y").is_finite())))
     return layers
@@ -175,8 +175,8 @@ def _band(report: Drawn, kind: str, series: Series, x: Axis, y: Axis, across: Ex
     return between(best, worst) if seen_apart(best, worst, x, y) else Layer("band", best.clear())
 
 
-def _points(report: Drawn, series: Series, points: pl.DataFrame | None) -> pl.DataFrame | None:
-    """The confusion counts of the operating points: those given, or at the thresholds of a report."""
+def operating_points(report: Drawn, series: Series, points: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return the confusion counts of the operating points: those given, or at the thresholds of a report, if any."""
     if points is None:
         try:
             points = report.confusion_counts()

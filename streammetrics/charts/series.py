@@ -46,7 +46,7 @@ class Drawn(Protocol):
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows of one metric."""
 
-    def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
+    def curve(self, kind: str | Metric, order: Any = "tied") -> pl.DataFrame:
         """A curve of every group."""
 
     def confusion_counts(self) -> pl.DataFrame:

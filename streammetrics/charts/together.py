@@ -53,7 +53,7 @@ class Together:
         rows = self._all(lambda report: report.rows(metric, **own))
         return rows.filter(pl.col(WHICH) == keys[WHICH]) if WHICH in keys else rows
 
-    def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
+    def curve(self, kind: str | Metric, order: Any = "tied") -> pl.DataFrame:
         """A curve of every report and group. If a report has no labels, scores are not divided by class."""
         found = self._all(lambda report: report.curve(kind, order))
         if {"count", "negatives", "positives"} <= {*found.columns}:

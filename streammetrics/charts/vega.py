@@ -60,7 +60,7 @@ def specification(
     drawn = [_panel(p, dict(colours), width, explore) for p in (picture, picture.below) if p is not None]
     spec = drawn[0]
     if picture.below is not None:
-        drawn[1]["height"] = min(width // 5, HIGHEST // 4)
+        drawn[1]["height"] = min(width // 5, HIGHEST // 4) * picture.below.strips
         spec = {"vconcat": drawn, "spacing": 14}
     title = {"text": picture.title, "anchor": "start", "offset": 8}
     title |= {"subtitle": picture.subtitle, "subtitlePadding": 4} if picture.subtitle else {}

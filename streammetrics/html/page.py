@@ -65,6 +65,6 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
     counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
     if found := highest_scores(total):
-        found = beside(draw("gain", [partial(charts.gain, total)], columns=pictures.COLUMNS), found)
+        found = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), found)
     yield Section("decision", "Decisions", counted + found + best_thresholds(total))
     yield Section("all", "All numbers", numbers(total))

@@ -46,10 +46,8 @@ def figure(picture: Picture, identity: str, interactive: bool, name: str | None 
     drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
     if name is not None:
         return f"<figure><figcaption><h4>{markup(name)}</h4></figcaption>{drawn}</figure>"
-    return (
-        f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}"
-        f'<p class="how">{markup(picture.caption)}</p></figure>'
-    )
+    caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""
+    return f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}{caption}</figure>"
 
 
 def _script(picture: Picture, width: int) -> str:
@@ -103,6 +101,14 @@ def _equal_width(total: Drawn) -> Picture:
 
 def _dots(picture: Picture) -> int:
     return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
+
+
+def choices(total: Readings) -> Picture:
+    """Return metrics over the threshold; of several models, whose thresholds differ, what they find in as many rows."""
+    try:
+        return charts.thresholds(total)
+    except ReportError:
+        return charts.gain(total)
 
 
 def matrices(total: Readings) -> Iterator[Maker]:

@@ -20,17 +20,19 @@ from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.rounding import at_least
 from streammetrics.statistics import GROUP
+from streammetrics.statistics.cases import threshold_cases
 
 _COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
 
 
-def threshold_table(table: pl.DataFrame) -> pl.DataFrame:
-    """Confusion counts at every bin edge, from the highest threshold down.
+def threshold_table(table: pl.DataFrame, **others: Expr) -> pl.DataFrame:
+    """Confusion counts at every bin edge, from the highest threshold down, with other columns of the bin above it.
 
     The first row of each group predicts no positives; its threshold is infinite.
     """
     counts = confusion_counts(pl.col("neg"), pl.col("pos"))
-    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **counts}
+    bins = {name: column.append(pl.lit(None)) for name, column in others.items()}
+    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **counts, **bins}
     descending = {name: column.reverse() for name, column in ascending.items()}
     return table.group_by(GROUP, maintain_order=True).agg(**descending).explode(*descending)
 
@@ -62,6 +64,28 @@ def counts_at(table: pl.DataFrame, threshold: float) -> pl.DataFrame:
 def curve(kind: str, table: pl.DataFrame) -> pl.DataFrame:
     """The columns of a curve at every threshold. Kinds are those of `CURVES`."""
     return threshold_table(table).with_columns(**CURVES[kind])
+
+
+def metric_curve(metric: Metric, table: pl.DataFrame) -> pl.DataFrame:
+    """A metric of the confusion counts at every threshold, which is exact at bin edges.
+
+    ``lower`` and ``upper`` also contain the metric at the thresholds inside the bin above, which depends on the rows of
+    the bin that reach them. They are ``value`` if the bin has a single score. The table also needs ``high``, the
+    largest score of the bin.
+
+    >>> bins = {"low": [0.2, 0.5], "high": [0.4, 0.5], "neg": [3, 1], "pos": [1, 2]}
+    >>> found = metric_curve(find_metric("recall", CELLS), pl.DataFrame({"group": [0] * 2, **bins}))
+    >>> found.select(pl.col("threshold", "value", "lower", "upper").round(2)).rows()
+    [(inf, 0.0, 0.0, 0.0), (0.5, 0.67, 0.67, 0.67), (0.2, 1.0, 0.67, 1.0)]
+    """
+    points = threshold_table(table, wide=pl.col("high") > pl.col("low")).with_columns(value=_value(metric))
+    cut = {c: pl.when("wide").then(pl.col(c) - pl.col(c).shift().over(GROUP)).otherwise(0) for c in ("tp", "fp")}
+    counts = points.with_columns(cut_pos=cut["tp"], cut_neg=cut["fp"])
+    counts = counts.with_columns(tp=pl.col("tp") - pl.col("cut_pos"), fp=pl.col("fp") - pl.col("cut_neg"))
+    cases = [case.select(_value(metric).alias(name)) for name, case in threshold_cases(counts).items()]
+    values = pl.concat([points.select("value"), *cases], how="horizontal")
+    ends = values.select(lower=pl.min_horizontal(pl.all()), upper=pl.max_horizontal(pl.all()))
+    return points.drop("wide").hstack(ends)
 
 
 def quantile_calibration(table: pl.DataFrame, bins: int) -> pl.DataFrame:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
+from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free, require_group_columns
-from streammetrics.metrics import Metric
+from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
@@ -235,11 +236,13 @@ class Readings:
         state = roll_up(for_reports(self.state), kept)
         return with_parts(self, state=state, folds=folds)
 
-    def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied", **keys: Any) -> pl.DataFrame:
+    def curve(self, kind: str | Metric, order: Literal["tied", "best", "worst"] = "tied", **keys: Any) -> pl.DataFrame:
         """Return a curve of every group as a frame.
 
         ``"roc"``, ``"pr"``, ``"det"``, and ``"lift"`` have one row per threshold, in descending order, with the exact
-        counts tp, fp, fn, and tn of ``score >= threshold``. ``"calibration"`` has one row per bin of equal width.
+        counts tp, fp, fn, and tn of ``score >= threshold``. So does each confusion-count metric, such as ``"f1"`` or
+        ``"cost(fp=1, fn=10)"``: its value is exact, and its bounds also cover the thresholds inside the bin that begins
+        there. ``"calibration"`` has one row per bin of equal width.
         ``"quantile_calibration"`` has as many bins, each with about the same number of rows, and certified bounds of
         their mean score. ``"error_cdf"`` and ``"rec"`` have one row per edge of the error histogram, in ascending
         order: the share of rows with errors, or absolute errors, up to the edge, and its certified bounds. ``"scores"``
@@ -249,13 +252,15 @@ class Readings:
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
-                gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate),
-                ``"quantile_calibration"`` (the same, with lower and upper), ``"error_cdf"`` (value, share, lower,
-                upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest, negatives and
-                positives, or count without labels), ``"errors"`` (lowest, highest, count), or ``"actual_vs_predicted"``
-                (predicted_lowest, predicted_highest, actual_lowest, actual_highest, count).
-            order: Assumed order of the rows within a bin: ``"tied"``, ``"best"`` (positives above negatives), or
-                ``"worst"`` (positives below negatives). The exact curve lies between the best and the worst one.
+                gain, lift), a confusion-count metric (value, lower, upper), ``"calibration"`` (lowest, highest, weight,
+                mean_score, observed_rate), ``"quantile_calibration"`` (the same, with lower and upper),
+                ``"error_cdf"`` (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"``
+                (lowest, highest, negatives and positives, or count without labels), ``"errors"`` (lowest, highest,
+                count), or ``"actual_vs_predicted"`` (predicted_lowest, predicted_highest, actual_lowest,
+                actual_highest, count).
+            order: Assumed order of the rows within a bin, for the first four kinds: ``"tied"``, ``"best"`` (positives
+                above negatives), or ``"worst"`` (positives below negatives). The exact curve lies between the best and
+                the worst one.
             keys: Values of group columns, ``model``, and ``label`` that select curves.
 
         Returns:
@@ -269,8 +274,10 @@ class Readings:
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
         >>> report.curve("roc").select("fpr", "recall").rows()
         [(0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (1.0, 1.0)]
+        >>> report.curve("accuracy").select("threshold", pl.col("value").round(2)).rows()
+        [(inf, 0.33), (0.9, 0.67), (0.4, 1.0), (0.2, 0.67)]
         """
-        return self._matching(self._curve(kind, order), keys)
+        return self._matching(self._curve(str(kind), order), keys)
 
     def _curve(self, kind: str, order: str) -> pl.DataFrame:
         if kind == "calibration":
@@ -289,8 +296,8 @@ class Readings:
             joint = self._kept(PredictionHistogram, "Evaluate with joint=True.")
             return self._with_keys(joint, joint.rectangles(self.state.table(joint)))
         if kind not in curves.CURVES:
-            known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS, JOINT])
-            raise ReportError(f"Unknown curve {kind!r}. Curves: {known}.")
+            of_metric = curves.metric_curve(_of_counts(kind), self._histogram_cases()["tied"])
+            return self._with_keys(self._kept(ScoreHistogram), of_metric)
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
             raise ReportError(f"order= must be one of {', '.join(ORDERS)}, got {order!r}.")
@@ -448,6 +455,15 @@ class Readings:
     def _matching(self, frame: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
         """The rows of some groups, models, and labels."""
         return matching(frame, [c for c in frame.columns if c in (*self.by, LABEL)], keys)
+
+
+def _of_counts(kind: str) -> Metric:
+    """The confusion-count metric whose curve is asked for."""
+    try:
+        return find_metric(kind, CELLS)
+    except MetricError as error:
+        known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS, JOINT])
+        raise ReportError(f"{error} Curves: {known}, and confusion-count metrics such as f1.") from error
 
 
 def with_parts(report: R, **others: Any) -> R:
