@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from streammetrics.cli import options
-from streammetrics.cli.output import GITHUB, write, write_for_github
+from streammetrics.cli.output import write_findings
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.findings.table import as_frame, findings_table, outcomes
 
 
 @command("findings", "streammetrics findings week.state --by country")
@@ -24,9 +23,4 @@ def findings_command(state: Path, form: str, output: Path | None, **read: Any) -
     Findings have a severity (bad, warn, or info) and a code, such as SM101, which the documentation explains. The most
     important ones come first.
     """
-    found = report_of(state, **read).findings()
-    shown = findings_table(found)
-    if form == GITHUB:
-        write_for_github([shown], [shown], outcomes(found), output)
-    else:
-        write(as_frame(found), [shown], form, output)
+    write_findings(report_of(state, **read).findings(), form, output)

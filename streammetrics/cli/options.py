@@ -90,6 +90,7 @@ always: Final = click.option(
     type=int,
     help="Make intervals valid however often you look; they are tightest near this many rows.",
 )
+findings: Final = click.option("--findings", is_flag=True, help="Write only what stands out, for example as JSON.")
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total: Final = click.option("--total", is_flag=True, help="Roll up all groups into one.")
 selection: Final = together(by, total, model, threshold)

@@ -15,7 +15,7 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.root import with_options
-from streammetrics.findings.table import findings_table, outcomes
+from streammetrics.findings.table import as_frame, findings_table, outcomes
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
 from streammetrics.present.github import add_to_summary, commands, inert
@@ -97,6 +97,15 @@ def show_tables(
 def findings_above(form: str, metrics: Sequence[str] = ()) -> int:
     """Return how many findings to show above a report: none in data, or above chosen metrics."""
     return FINDINGS if form in WITH_FINDINGS and not metrics else 0
+
+
+def write_findings(found: Sequence[sm.Finding], form: str, output: Path | None) -> None:
+    """Write findings alone: all of them, as a table or as data."""
+    shown = [findings_table(found)]
+    if form == GITHUB:
+        write_for_github(shown, shown, outcomes(found), output)
+    else:
+        write(as_frame(found), shown, form, output)
 
 
 def write_for_github(

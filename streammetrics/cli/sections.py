@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-MANY = 15  # options, from which they are in sections
+MANY = 20  # options, from which they are in sections
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
     "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "by"),

@@ -11,7 +11,7 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show, show_tables, width
+from streammetrics.cli.output import findings_above, show, show_tables, width, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
@@ -126,6 +126,7 @@ def check_command(
 @options.metrics
 @click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
+@options.findings
 @options.html
 @options.form_of_findings
 def compare_command(
@@ -134,6 +135,7 @@ def compare_command(
     models: tuple[str, str] | None,
     confidence: float,
     independent: bool,
+    findings: bool,
     html: Path | None,
     form: str,
     output: Path | None,
@@ -155,6 +157,9 @@ def compare_command(
     found = found if b is None else replace(found, names=names(a, b))
     if html is not None:
         found.save_html(html)
+    if findings:
+        write_findings(found.findings(), form, output)
+        return
     more = "Choose them with --metric, or read all of them with --format csv."
     tables = comparison_tables(found, width(), more, noted=False)
     every = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
@@ -171,6 +176,7 @@ def compare_command(
 @click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred, or error. Can be repeated.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Number of quantile bins of PSI and JS.")
 @options.confidence
+@options.findings
 @options.html
 @options.form_of_findings
 def drift_command(
@@ -179,6 +185,7 @@ def drift_command(
     of: tuple[str, ...],
     bins: int,
     confidence: float | None,
+    findings: bool,
     html: Path | None,
     form: str,
     output: Path | None,
@@ -189,6 +196,9 @@ def drift_command(
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
+    if findings:
+        write_findings(found.findings(), form, output)
+        return
     first, tables = findings_above(form), [drift_table(found.frame, found.metrics.note)]
     begin = found.findings() if first else []
     show_tables(found.frame, begin, first, tables, [measures_table(found.frame)], form, output)

@@ -294,3 +294,16 @@ def test_the_command_says_them_in_every_format(tmp_path):
     assert click.unstyle(found) == run("findings", state)
     assert "SM101" in run("show", state)
     assert "SM101" not in run("show", state, "--metric", "roc_auc")
+
+
+def test_compare_and_drift_write_only_findings_if_requested(tmp_path):
+    one, other = tmp_path / "one.state", tmp_path / "other.state"
+    task = sm.binary(y_true="y", y_score="p", by="g")
+    task.empty().update(scored()).save(one)
+    task.empty().update(scored().with_columns(P * 0.6)).save(other)
+    for command, code, others in (("compare", "SM701", ("--independent",)), ("drift", "SM711", ())):
+        asked = [command, one, other, *others, "--confidence", "0.95", "--findings", "--format"]
+        found = json.loads(run(*asked, "json"))
+        assert code in [finding["code"] for finding in found]
+        assert run(*asked, "table").splitlines()[0].split() == ["severity", "code", "finding"]
+        assert f" title={code}::" in run(*asked, "github", GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
