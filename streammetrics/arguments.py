@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Real
 from operator import index
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from streammetrics.errors import SpecificationError
+
+_FDR = re.compile(r"fdr (\d{1,9}(?:\.\d{1,9})?) ?%")
 
 
 def whole(name: str, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
@@ -45,6 +48,22 @@ def require_level(name: str, value: Any, above: float = 0) -> None:
     """
     if not (isinstance(value, Real) and above < float(value) < 1):
         raise SpecificationError(f"{name} must be between {above:g} and 1, got {value!r:.40}.{of_percent(value)}")
+
+
+def false_discovery_rate(name: str, value: Any) -> float:
+    """Return a false discovery rate, given as a share or as ``"fdr 5 %"``.
+
+    >>> false_discovery_rate("segments=", "fdr 5 %"), false_discovery_rate("segments=", 0.1)
+    (0.05, 0.1)
+    >>> false_discovery_rate("segments=", "5%")
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: segments= must be 'fdr 5 %' or a share, got '5%'.
+    """
+    match = _FDR.fullmatch(value) if isinstance(value, str) else None
+    rate = float(match[1]) / 100 if match else value
+    if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < float(rate) < 1:
+        raise SpecificationError(f"{name} must be 'fdr 5 %' or a share, got {value!r}.")
+    return float(rate)
 
 
 def of_percent(value: Any) -> str:

@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "joint",
     ),
     "Metrics": ("metrics", "sort", "confidence", "always"),
+    "Requirements": ("not_worse", "better", "open", "min_rows", "segments"),
     "Size and speed": ("capacity", "atoms", "max_groups", "overflow", "workers"),
 }
 OTHERS = "Output"
@@ -40,7 +41,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what options take
     "REQUIREMENT": ("requirements",),
     "DISTRIBUTION": ("of",),
     "FACTOR": ("odds",),
-    "RATE": ("fdr",),
+    "RATE": ("fdr", "segments"),
     "TIME": ("since", "until"),
     "DURATION": ("every", "reference"),
     "OFFSET": ("start", "upto"),

@@ -1,4 +1,4 @@
-"""Commands for saved states: merge, show, check, and compare."""
+"""Commands for saved states: merge, show, check, and drift."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show, show_tables, width, write_findings
+from streammetrics.cli.output import findings_above, show, show_tables, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.present.differences import differences_table
 from streammetrics.present.drift import drift_table, measures_table
-from streammetrics.present.estimates import only_threshold, with_notes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.parts import at_only, of_model
-from streammetrics.report.comparisons import comparison_tables
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import few
@@ -116,55 +113,6 @@ def check_command(
     write_verdicts(found, form, output, f"streammetrics check {state}", advice)
     if not found.hold:
         ctx.exit(1)
-
-
-@command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", required=False, type=click.Path(path_type=Path))
-@click.option("--models", nargs=2, metavar="A B", help="Two models of one state to compare, instead of a second state.")
-@options.selection
-@options.metrics
-@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
-@options.findings
-@options.html
-@options.form_of_findings
-def compare_command(
-    a: Path,
-    b: Path | None,
-    models: tuple[str, str] | None,
-    confidence: float,
-    independent: bool,
-    findings: bool,
-    html: Path | None,
-    form: str,
-    output: Path | None,
-    **read: Any,
-) -> None:
-    """Compare the metrics of two saved states, or of two models.
-
-    If more than five metrics are compared by group, the table of groups shows only the first. A second table shows all
-    metrics for all groups together.
-    """
-    if (b is None) == (models is None):
-        only = "not both" if models else "to compare two models of one state"
-        raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
-    if models and read["model"] is not None:
-        raise click.UsageError("Pass either --models or --model, not both.")
-    require_no_page(html, read["threshold"])
-    one, *other = (report_of(state, **read) for state in (a, b) if state is not None)
-    found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
-    found = found if b is None else replace(found, names=names(a, b))
-    if html is not None:
-        found.save_html(html)
-    if findings:
-        write_findings(found.findings(), form, output)
-        return
-    more = "Choose them with --metric, or read all of them with --format csv."
-    tables = comparison_tables(found, width(), more, noted=False)
-    every = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
-    first = findings_above(form)
-    show_tables(found.frame, found.findings() if first else [], first, tables, every, form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")

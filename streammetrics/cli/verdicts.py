@@ -13,7 +13,8 @@ from streammetrics.present.estimates import with_notes
 from streammetrics.present.junit import junit
 from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
 
-FORMATS = (GITHUB, "junit")
+JUNIT = "junit"
+FORMATS = (GITHUB, JUNIT)
 
 
 def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: str, advice: str = "") -> None:
@@ -23,11 +24,11 @@ def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: st
     failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     frame = found.frame
-    shown = with_notes([verdicts_table(frame, found.by)], advice)
-    every = every_verdict(frame)
+    shown = with_notes([verdicts_table(frame, found.by)], found.note, advice)
+    every, *_ = with_notes([every_verdict(frame)], found.note)
     if form == GITHUB:
         write_for_github(shown, [every], outcomes(frame), output)
-    elif form == "junit":
+    elif form == JUNIT:
         save_data(junit(outcomes(frame), suite), output)
     else:
         write(frame, shown if form == "table" else [every], form, output)

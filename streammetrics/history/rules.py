@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import require_level, whole
+from streammetrics.arguments import false_discovery_rate, require_level, whole
 from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
@@ -31,7 +31,6 @@ from streammetrics.times import earlier
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
-FDR = re.compile(rf"fdr {NUMBER} ?%")
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 
@@ -125,8 +124,8 @@ class Rule:
         require_level("Rule field 'confidence'", self.confidence, above=0.5)
         if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
             yield f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}."
-        if self.segments is not None and not 0 < (self.fdr or 0) < 1:
-            yield f"Rule field 'segments' must be 'fdr 5 %' or a share, got {self.segments!r}."
+        if self.segments is not None:
+            false_discovery_rate("Rule field 'segments'", self.segments)
         if self.always is not None:
             require_rows(self.always)
         if not isinstance(self.before_labels, bool):
@@ -201,11 +200,8 @@ class Rule:
 
     @property
     def fdr(self) -> float | None:
-        """Acceptable false discovery rate among segments; None for separate alarms, or if it is invalid."""
-        if isinstance(self.segments, str):
-            match = FDR.fullmatch(self.segments)
-            return float(match[1]) / 100 if match else None
-        return self.segments if _is_number(self.segments) else None
+        """Acceptable false discovery rate among segments; None for separate alarms."""
+        return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
     def __str__(self) -> str:
         text = str(self.required)

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.frame import BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS
+from streammetrics.frame import ALONE, BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, LIMITS, ON_THESE_ROWS, UNPAIRED, VALUE
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Column, Level, Outcome, Table, columns
 from streammetrics.text import rows, shown_of
@@ -55,7 +55,7 @@ def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
         [
             *(Cell(rule(row)), Cell(row.get("windows") or "")),
             Cell(row["where"].removeprefix(f"{column} ") if column else row["where"]),
-            *(*estimate(row), Cell(verdict(row))),
+            *(*_numbers(row), Cell(verdict(row))),
         ]
         for row in rows(frame)
     ]
@@ -86,6 +86,20 @@ def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
     others = tuple(f", {key} " for key in (*by, *KEPT))
     alone = not any(other in place for place in places for other in others)
     return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
+
+
+def _in_units(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The numbers of a verdict and their unit: percent if the margin of its rule is one."""
+    if not row["rule"].endswith("%"):
+        return row, ""
+    return {**row, **{name: row[name] and 100 * row[name] for name in (*VALUE, *LIMITS)}}, "%"
+
+
+def _numbers(row: Mapping[str, Any]) -> list[Cell]:
+    """The value, bound, and interval."""
+    scaled, unit = _in_units(row)
+    cells = estimate(scaled)
+    return [replace(cell, text=f"{cell.text}{unit}") if cell.text[-1:].isdigit() else cell for cell in cells]
 
 
 def rule(row: Mapping[str, Any]) -> str:
@@ -133,6 +147,8 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield ON_THESE_ROWS
     if undecided(row):
         yield FEW_OF_A_CLASS
+    if row["verdict"] == "open":
+        yield from (remark for remark in (UNPAIRED, ALONE) if remark in (row["note"] or ""))
 
 
 def on_these_rows(row: Mapping[str, Any]) -> bool:
@@ -158,7 +174,10 @@ def sentence(row: Mapping[str, Any]) -> str:
     """Return the group, the verdict, and the numbers in words."""
     told = [verdict(row)]
     if row["value"] is not None:
-        told += [f"value {said(row)}", *ranges(row)]
+        scaled, unit = _in_units(row)
+        told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *ranges(scaled))]
+    if UNPAIRED in (row["note"] or ""):
+        told.append(row["note"].rpartition(f"{UNPAIRED}: ")[2])
     if row.get("description"):
         told.append(row["description"])
     place = ", ".join(filter(None, (row["where"], row.get("windows"))))

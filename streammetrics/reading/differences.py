@@ -69,8 +69,8 @@ class Differences(Sides):
             ColumnError: If a group column has different types.
         """
         sides = dict(zip(("a", "b"), self.names, strict=True))
-        notes = {"note": _note_of(sides)} if "note" in self._lettered.columns else {}
-        return self._lettered.with_columns(better=pl.col("better").replace(sides), **notes)
+        named = self._lettered.with_columns(pl.col("better").replace(sides))
+        return with_names(named, self.names) if "note" in named.columns else named
 
     @cached_property
     def _lettered(self) -> pl.DataFrame:
@@ -198,6 +198,8 @@ def of_models(kind: type[D], report: Readings, a: str, b: str, confidence: float
     return kind(one, other, confidence, same_rows=same_rows, names=(a, b) if a != b else ("a", "b"))
 
 
-def _note_of(sides: dict[str, str]) -> pl.Expr:
-    """Notes with the names of sides in place of a and b."""
-    return pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
+def with_names(frame: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
+    """Return a frame with the names of both sides in place of a and b in its notes."""
+    sides = dict(zip(("a", "b"), names, strict=True))
+    named = pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
+    return frame.with_columns(note=named)

@@ -8,8 +8,6 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.arguments import require_level, whole
-from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, NO_LIMITS
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.verdicts import on_these_rows, ranges, undecided
@@ -24,6 +22,7 @@ from streammetrics.report.verdicts import (
     at_least_one,
     is_total,
     judged,
+    levels,
     verdicts,
 )
 from streammetrics.text.decimals import said
@@ -35,12 +34,7 @@ def check(
     report: Readings, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
 ) -> Verdicts:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
-    if not isinstance(open, str) or open not in PASSING:
-        raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
-    min_rows = whole("min_rows=", min_rows, least=1)
-    if confidence is not None:
-        require_level("confidence=", confidence, above=0.5)
-        confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
+    confidence, min_rows = levels(confidence, open, min_rows)
     report, passes = report.with_confidence(confidence), pl.col(VERDICT).is_in(PASSING[open])
     parts = [pl.DataFrame(schema={name: kind for name, kind in SCHEMA.items() if name not in OF_RULES})]
     for required in map(Requirement.parse, requirements):

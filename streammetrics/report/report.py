@@ -17,6 +17,7 @@ from streammetrics.findings.finding import Finding
 from streammetrics.findings.sides import findings_of_sides
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.metrics import Metric
+from streammetrics.metrics.margin import Margins
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import report_tables
 from streammetrics.present.terminal import as_text, terminal_width
@@ -28,6 +29,7 @@ from streammetrics.reading.readings import Readings
 from streammetrics.report.check import check, sentences
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
+from streammetrics.report.gate import check_sides
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.rows.roles import LABEL, several
@@ -413,6 +415,58 @@ class Comparison(Differences):
         new is better: accuracy is 0.50 higher (0.43 to 0.57), 1.00 against 0.50.
         """
         return findings_of_sides(self)
+
+    def check(
+        self,
+        *,
+        not_worse: Margins = (),
+        better: Margins = (),
+        confidence: float | None = 0.95,
+        open: Literal["fail", "pass"] = "fail",
+        min_rows: int = 1,
+        segments: str | float | None = None,
+        **keys: Any,
+    ) -> Verdicts:
+        """Check in every group whether b, a candidate, is not worse than a by more than a margin, or better.
+
+        A requirement holds if the certified bounds and the confidence interval of the difference, widened by them, lie
+        on the required side of the margin. It is breached if they lie on the other side, and otherwise open
+        (inconclusive). A difference without an interval is open. The side whose value is nearer to the best one is
+        better, for metrics such as ``bias``.
+
+        If one of the requirements is not met in one of the groups, all hold with a probability of at most
+        ``1 - confidence`` (intersection-union test, Berger 1982).
+
+        Args:
+            not_worse: Metrics that may worsen by a margin, such as ``{"roc_auc": 0.002, "log_loss": "0.5%"}``.
+                Percentages are relative to the value of a. Names alone have a margin of 0.
+            better: Metrics that must improve, such as ``["brier_score"]``, or by more than a margin,
+                ``{"brier_score": 0.001}``.
+            confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Report.check`.
+                With ``None``, bounds decide: the verdicts apply to the evaluated rows.
+            open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
+            min_rows: Minimum number of rows of a group, on each side.
+            segments: Acceptable false discovery rate among breached groups of a requirement, such as ``"fdr 5 %"`` or
+                0.05. Defaults to a separate verdict for each group.
+            keys: Values of group columns and key columns that select rows, such as ``threshold=0.5``.
+
+        Returns:
+            `Verdicts` with the verdict on every requirement in every group. ``value`` is the difference b - a, relative
+            to a if the margin is, or |b| - |a| for metrics such as ``bias``.
+
+        Raises:
+            MetricError: If a margin is invalid, or a metric is unknown or has no preferred direction.
+            ReportError: If a key is not a column of the frame.
+            SpecificationError: If there are no requirements, or another argument is invalid.
+
+        >>> import streammetrics as sm
+        >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
+        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
+        >>> gate = sm.compare(acc, models=("old", "new")).check(not_worse={"roc_auc": 0.01}, better=["accuracy"])
+        >>> gate.hold, gate.frame.select("rule", "verdict").rows()
+        (True, [('roc_auc not worse by 0.01', 'holds'), ('accuracy better', 'holds')])
+        """
+        return check_sides(self, not_worse, better, confidence, open, min_rows, segments, **keys)
 
     def roc(self) -> pl.DataFrame:
         """Return the intervals in which one ROC curve lies above the other.

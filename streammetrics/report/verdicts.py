@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.present.estimates import with_notes
+from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.present.verdicts import OPEN, verdicts_table
 from streammetrics.reading.looks import ROWS
@@ -46,7 +49,7 @@ class Verdicts:
     ``min_rows`` rows, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules
     that do not hold.
 
-    ``by`` has the group columns, and ``"model"``.
+    ``by`` has the group columns, and ``"model"``. ``note`` is a sentence below the verdicts.
 
     >>> found = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
@@ -55,6 +58,7 @@ class Verdicts:
 
     frame: pl.DataFrame
     by: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def hold(self) -> bool:
@@ -70,13 +74,32 @@ class Verdicts:
     def _repr_html_(self) -> str:
         from streammetrics.html import in_notebook  # when it is needed
 
-        return in_notebook((), [verdicts_table(self.frame, self.by)])
+        return in_notebook((), self._tables)
 
     def __str__(self) -> str:
-        return as_text(verdicts_table(self.frame, self.by), width=terminal_width())
+        return as_text(*self._tables, width=terminal_width())
+
+    @property
+    def _tables(self) -> list[Table]:
+        return with_notes([verdicts_table(self.frame, self.by)], self.note)
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | None, int]:
+    """Return the level of two-sided intervals whose endpoints each have the given level, and the minimum of rows.
+
+    Raises:
+        SpecificationError: If an argument of a check is invalid.
+    """
+    if not isinstance(open, str) or open not in PASSING:
+        raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
+    least = whole("min_rows=", min_rows, least=1)
+    if confidence is None:
+        return None, least
+    require_level("confidence=", confidence, above=0.5)
+    return 2 * confidence - 1, least
 
 
 def is_total(metric: Metric) -> bool:
@@ -91,7 +114,13 @@ def at_least_one(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def judged(
-    found: pl.DataFrame, required: Requirement, min_rows: int, *, sampled: bool, bounded: bool = False
+    found: pl.DataFrame,
+    required: Requirement,
+    min_rows: int,
+    *,
+    sampled: bool,
+    bounded: bool = False,
+    undecided: pl.Expr = UNDECIDED,
 ) -> pl.DataFrame:
     """Return estimates, with their `ROWS`, with the verdict on a requirement in `VERDICT`.
 
@@ -99,6 +128,7 @@ def judged(
     the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
     are decided by their bounds, which is noted if rows are ``sampled``. Those without a value are ``"undefined"``, and
     groups with fewer than ``min_rows`` rows have ``"too few rows"``. With ``bounded``, intervals contain the bounds.
+    ``undecided`` rows are open.
     """
     value = pl.col("value")
     below, above = (pl.lit(0.0),) * 2 if bounded else (value - pl.col("lower"), pl.col("upper") - value)
@@ -116,7 +146,7 @@ def judged(
         .then(pl.lit("too few rows"))
         .when(value.is_null())
         .then(pl.lit("undefined"))
-        .when(UNDECIDED)
+        .when(undecided)
         .then(pl.lit("open"))
         .when(met(worst, True))
         .then(pl.lit("holds"))
@@ -124,7 +154,7 @@ def judged(
         .then(pl.lit("breached"))
         .otherwise(pl.lit("open"))
     )
-    alone = NO_INTERVAL & ~UNDECIDED & value.is_not_null() & sampled
+    alone = NO_INTERVAL & ~undecided & value.is_not_null() & sampled
     return found.with_columns(verdict.alias(VERDICT), note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))))
 
 

@@ -218,15 +218,22 @@ def test_intervals_for_every_look_are_wider(tmp_path):
     assert "--always requires --confidence" in run("show", state, "--always", "1000", code=2)
 
 
-def test_help_of_evaluate_has_every_option_in_one_section():
-    output = run("evaluate", "--help")
-    places = [output.index(f"\n{name}:\n") for name in (*SECTIONS, OTHERS)]
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_help_has_every_option_in_one_section(command):
+    output = run(command, "--help")
+    own = {parameter.name for parameter in main.commands[command].params}
+    shown = [name for name in SECTIONS if own.intersection(SECTIONS[name])]
+    places = [output.index(f"\n{name}:\n") for name in (*shown, OTHERS)]
     assert places == sorted(places)
     assert output.index("Example:") < places[0]
+    assert "PATHS" not in output[places[0] :]
+
+
+def test_options_are_in_one_section_each():
     named = [name for names in SECTIONS.values() for name in names]
     assert len(named) == len(set(named))
-    assert {parameter.name for parameter in main.commands["evaluate"].params}.issuperset(named)
-    assert "PATHS" not in output[places[0] :]
+    known = {parameter.name for name in ("evaluate", "compare") for parameter in main.commands[name].params}
+    assert known.issuperset(named)
 
 
 def test_help_says_what_options_take_and_lists_commands_in_the_order_of_work():

@@ -1,0 +1,85 @@
+"""``streammetrics compare`` with requirements, as a pipeline runs it."""
+
+import json
+
+import numpy as np
+import pytest
+from commands import run
+
+import streammetrics as sm
+
+METRICS = ["--not-worse", "roc_auc=0.01", "--not-worse", "log_loss=2%"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A state of two models, of which the candidate is better, by country."""
+    rng = np.random.default_rng(0)
+    y, common = rng.random(6_000) < 0.3, rng.normal(size=6_000)
+    see = {"champion": 1.0, "candidate": 1.2}
+    scores = {name: 1 / (1 + np.exp(1.4 - s * y - common - 0.3 * rng.normal(size=6_000))) for name, s in see.items()}
+    rows = {"y": y, **scores, "country": rng.choice(["DE", "FR"], 6_000)}
+    path = tmp_path_factory.mktemp("gate") / "both.state"
+    sm.binary(y_true="y", y_score={name: name for name in see}, by="country").update(rows).save(path)
+    for name in see:
+        sm.binary(y_true="y", y_score=name).update(rows).save(path.with_name(f"{name}.state"))
+    return path
+
+
+def gate(both, *options, models=("champion", "candidate"), code=0):
+    return run("compare", both, "--models", *models, *options, code=code)
+
+
+def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
+    shown = gate(both, *METRICS, "--better", "brier_score", "--total").splitlines()
+    assert shown[0].split() == ["rule", "value", "bound", "interval", "verdict"]
+    assert [line.split()[-1] for line in shown[2:5]] == ["holds"] * 3
+    assert shown[3].startswith("log_loss not worse by 2%  ")
+    assert shown[3].count("%") == 3  # the value and its interval too
+    assert shown[5].startswith("Values are candidate - champion. If one of these 3 requirements is not met, the gate")
+    assert gate(both, *METRICS, "--by", "country").count("holds") == 4
+
+
+def test_the_exit_code_tells_breached_from_open(both):
+    backwards = {"models": ("candidate", "champion")}
+    assert "breached" in gate(both, *METRICS, "--total", **backwards, code=1)
+    undecided = ("--better", "recall=0.08", "--total", "--threshold", "0.5")
+    assert gate(both, *undecided, code=3).splitlines()[2].endswith("open")
+    gate(both, *undecided, "--open", "fail", code=1)
+    gate(both, *undecided, "--open", "pass")
+    gate(both, *undecided, *METRICS, **backwards, code=1)
+    gate(both, *METRICS, "--total", "--min-rows", "6001", code=3)
+
+
+def test_two_states_without_intervals_are_open_with_the_fix(both):
+    states = [both.with_name(f"{name}.state") for name in ("champion", "candidate")]
+    shown = run("compare", *states, *METRICS, code=3)
+    assert shown.count("open: no interval of the difference") == 2
+    assert "For different rows, pass --independent." in shown
+    assert "holds" in run("compare", *states, *METRICS, "--independent")
+
+
+def test_a_gate_has_the_formats_of_a_check(both, tmp_path):
+    (row, *_) = json.loads(gate(both, *METRICS, "--total", "--format", "json"))
+    assert (row["rule"], row["verdict"], row["passes"]) == ("roc_auc not worse by 0.01", "holds", True)
+    junit = gate(both, *METRICS, "--total", "--format", "junit", models=("candidate", "champion"), code=1)
+    assert 'name="streammetrics compare candidate champion" tests="2" failures="2"' in junit
+    github = gate(both, *METRICS, "--total", "--format", "github", models=("candidate", "champion"), code=1)
+    assert "::error title=log_loss not worse by 2%25::breached; value" in github
+    page = tmp_path / "page.html"
+    gate(both, *METRICS, "--html", page, "--format", "markdown")
+    assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--open", "pass"], "--open, --min-rows, --segments, and --format junit require --not-worse or --better."),
+        (["--format", "junit"], "require --not-worse or --better."),
+        (["--not-worse", "roc_auc=x"], "The margin of roc_auc must be a number such as 0.002, or '0.5%', got 'x'."),
+        (["--better", "prevalence"], "prevalence has no preferred direction"),
+        (["--better", "roc_auc", "--segments", "5"], "--segments must be 'fdr 5 %' or a share, got '5'."),
+    ],
+)
+def test_requirements_that_cannot_be_checked(both, options, said):
+    assert said in gate(both, *options, code=2)
