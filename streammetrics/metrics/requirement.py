@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,3 +70,13 @@ class Requirement:
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"
+
+
+def requirements(where: str | Sequence[str] | None) -> list[Requirement]:
+    """Parse requirements in one text or in several, joined by ``and``.
+
+    >>> [str(requirement) for requirement in requirements("fpr <= 0.01 and precision >= 0.5")]
+    ['fpr <= 0.01', 'precision >= 0.5']
+    """
+    texts = [where] if isinstance(where, str) else where or []
+    return [Requirement.parse(part) for text in texts if text for part in text.split(" and ")]

@@ -7,7 +7,7 @@ smallest score of the bin: a row is predicted positive when its score is at leas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from polars import Expr
@@ -17,7 +17,8 @@ from streammetrics.intervals.proportions import CELLS
 from streammetrics.metrics.metric import Metric, find_metric
 from streammetrics.metrics.ranking import at_thresholds, confusion_counts
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
-from streammetrics.metrics.requirement import Requirement
+from streammetrics.metrics.requirement import Requirement, requirements
+from streammetrics.reading.guarantees import constraint_of, guaranteed
 from streammetrics.rounding import at_least
 from streammetrics.statistics import GROUP
 from streammetrics.statistics.cases import threshold_cases
@@ -123,7 +124,8 @@ def operating_point(
     *,
     maximize: str | Metric | None = None,
     minimize: str | Metric | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
+    confidence: float | None = None,
 ) -> pl.DataFrame:
     """The best threshold of each group for a metric of the confusion counts. See `Report.operating_point`.
 
@@ -136,17 +138,29 @@ def operating_point(
     Constraints in the preferred direction that hold inside a bin then also hold for the best order, so they narrow the
     bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only narrow the choice.
 
+    With a confidence level, thresholds qualify whose constraints hold for new rows, and ``note`` says why none does.
+
     ``cases`` are the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
     """
     objective, sign = _objective(maximize, minimize)
-    constraints = [Requirement.parse(text) for text in where.split(" and ")] if where else []
-    points = pl.concat(
-        threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items()
-    ).with_columns(
+    constraints = requirements(where)
+    if confidence is not None:
+        points = threshold_table(cases["tied"])
+        chosen, notes = guaranteed(points, list(map(constraint_of, constraints)), confidence)
+        found = _best(points.with_columns(chosen, value=_value(objective), possible=chosen), sign)
+        why = pl.when(pl.col("threshold").is_null()).then(pl.coalesce("note", pl.lit("undefined: 0/0")))
+        return found.join(notes, on=GROUP, maintain_order="left").with_columns(note=why)
+    tables = (threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items())
+    points = pl.concat(tables).with_columns(
         value=_value(objective),
         chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
         possible=pl.all_horizontal(pl.lit(True), *map(_holds, filter(_eases, constraints))),
     )
+    return _best(points, sign)
+
+
+def _best(points: pl.DataFrame, sign: int) -> pl.DataFrame:
+    """The chosen point of each group with the best value, and the best value of the possible points as a bound."""
     goal = sign * pl.col("value")
     chosen = pl.col("chosen") & goal.is_not_null()
     most = goal.filter(chosen).max()

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeVar
 import polars as pl
 from numpy.typing import ArrayLike
 
+from streammetrics.arguments import require_level
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.intervals.proportions import CELLS
@@ -405,7 +406,8 @@ class Readings:
         *,
         maximize: str | Metric | None = None,
         minimize: str | Metric | None = None,
-        where: str | None = None,
+        where: str | Sequence[str] | None = None,
+        confidence: float | None = None,
         **keys: Any,
     ) -> pl.DataFrame:
         """Return the best threshold of every group for a confusion-count metric.
@@ -413,17 +415,25 @@ class Readings:
         ``value`` is attained at ``threshold`` with exact counts. ``lower`` and ``upper`` bound the best value over all
         thresholds, including those inside a bin.
 
+        With ``confidence=``, the constraints hold for new rows like these: in at most 5% of the evaluations with a
+        level of 0.95, the threshold violates one of them. This is true of each group. Constraints can then be on
+        precision, npv, recall, specificity, their complements, and predicted_positive_rate (Angelopoulos, Bates,
+        Candès, Jordan & Lei 2021).
+
         Args:
             maximize: Metric to maximize, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
             minimize: Metric to minimize, such as ``"cost(fp=1, fn=10)"``.
-            where: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``.
+            where: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``, or a list of them.
+            confidence: Confidence level at which the constraints hold for new rows, such as 0.95.
             keys: Values of group columns, ``model``, and ``label`` that select rows.
 
         Returns:
-            One row per group: the group columns, threshold, tp, fp, fn, tn, value, lower, upper.
+            One row per group: the group columns, threshold, tp, fp, fn, tn, value, lower, upper, and with
+            ``confidence`` note. If no threshold qualifies, the numbers are null, and the note says why.
 
         Raises:
-            MetricError: If the objective has no preferred direction, or there is no score histogram.
+            MetricError: If the objective has no preferred direction, there is no score histogram, or a constraint
+                cannot be guaranteed: that is, of weighted or correlated rows, or of other metrics.
             ReportError: If a key is unknown.
 
         >>> import streammetrics as sm
@@ -431,9 +441,25 @@ class Readings:
         >>> report.operating_point(maximize="youden_j").select("threshold", "tp", "fp", "value").row(0)
         (0.4, 2, 0, 1.0)
         """
-        found = curves.operating_point(self._histogram_cases(), maximize=maximize, minimize=minimize, where=where)
+        if confidence is not None:
+            self._require_guarantees(where, confidence)
+        found = curves.operating_point(
+            self._histogram_cases(), maximize=maximize, minimize=minimize, where=where, confidence=confidence
+        )
         groups = self.state.groups_of(self._kept(ScoreHistogram))
-        return self._matching(groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP), keys)
+        points = groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+        if confidence is not None:
+            points = points.with_columns(note=pl.when(pl.col("tp").is_null()).then(pl.col("note").fill_null("no rows")))
+        return self._matching(points, keys)
+
+    def _require_guarantees(self, where: str | Sequence[str] | None, confidence: float) -> None:
+        """Reject guarantees without constraints, or of rows to which binomial probabilities do not apply."""
+        require_level("confidence=", confidence)
+        if not where:
+            raise MetricError("confidence= requires where=, the constraints that hold for new rows.")
+        if self.state.weighted or self.unit is not None:
+            what = "weighted" if self.state.weighted else "correlated"
+            raise MetricError(f"confidence= requires independent rows, each counted once, but the rows are {what}.")
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)

@@ -1,0 +1,54 @@
+"""The threshold command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streammetrics.cli import options
+from streammetrics.cli.output import write
+from streammetrics.cli.parameters import Number
+from streammetrics.cli.root import command
+from streammetrics.cli.states import report_of
+from streammetrics.intervals.proportions import CELLS
+from streammetrics.metrics import find_metric
+from streammetrics.metrics.requirement import requirements
+from streammetrics.present.thresholds import thresholds_table
+
+
+@command("threshold", "streammetrics threshold week.state --maximize recall --where 'precision>=0.9' --confidence 0.95")
+@click.argument("state", type=click.Path(path_type=Path))
+@click.option("--maximize", help="Metric to maximize, such as 'fbeta(beta=2)'.")
+@click.option("--minimize", help="Metric to minimize, such as 'cost(fp=1, fn=10)'.")
+@click.option("--where", multiple=True, help="Constraint, such as 'precision >= 0.9'. Can be repeated.")
+@click.option("--confidence", type=Number(), help="Confidence level at which the constraints hold for new rows.")
+@options.by
+@options.total
+@options.model
+@options.form
+def threshold_command(
+    state: Path,
+    maximize: str | None,
+    minimize: str | None,
+    where: tuple[str, ...],
+    confidence: float | None,
+    form: str,
+    output: Path | None,
+    **read: Any,
+) -> None:
+    """Find the best threshold of each group of a saved state.
+
+    The threshold is the best one for these rows that meets the constraints. With --confidence, it meets them for new
+    rows, except in 5% of such evaluations if the level is 0.95. If no threshold does, the note says why.
+    """
+    report = report_of(state, **read)
+    found = report.operating_point(maximize=maximize, minimize=minimize, where=where, confidence=confidence)
+    shown = [find_metric(m, CELLS) for m in (maximize, minimize, *(r.metric for r in requirements(where))) if m]
+    told = ["Chosen on these rows: check the threshold on others, where it is usually worse."]
+    if confidence is not None:
+        each = ", in each group" if found.height > 1 else ""
+        told = [f"The constraints hold for new rows at {100 * confidence:g}% confidence{each}."]
+    notes = told if found["threshold"].count() else []
+    write(found, [thresholds_table(found, list(dict.fromkeys(shown)), notes)], form, output)

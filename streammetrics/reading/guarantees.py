@@ -1,0 +1,172 @@
+"""Thresholds at which constraints hold for new rows with a confidence level, by learn-then-test.
+
+A constraint on a proportion of rows is tested at one threshold after the other, from the safe end on: each test has an
+exact binomial p-value, and the first threshold that fails ends the sequence (fixed-sequence testing; Angelopoulos,
+Bates, Candès, Jordan & Lei 2021). The chance that any threshold that passes violates the constraint is at most the
+error of one test. Several constraints share the error equally.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.errors import MetricError
+from streammetrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.intervals.proportions import CELLS, as_proportion
+from streammetrics.metrics.metric import find_metric
+from streammetrics.metrics.requirement import Requirement
+from streammetrics.statistics import GROUP
+
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+ABOVE, BELOW = {"tp", "fp"}, {"fn", "tn"}  # cells of the rows that reach the threshold, and of the others
+ALLOWED = "precision, npv, recall, specificity, fdr, false_omission_rate, fnr, fpr, and predicted_positive_rate"
+FARTHER = 4  # rows of a start of a sequence, relative to the one before
+STEP = 1.02  # rows of a test, relative to the one before
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A requirement that at least a share ``limit`` of the rows in the cells ``total`` are in the cells ``hits``."""
+
+    text: str
+    hits: tuple[str, ...]
+    total: tuple[str, ...]
+    limit: float
+    highest_first: bool  # whether high thresholds are safe
+
+    def passed(self, counts: pl.DataFrame, error: float) -> Flags:
+        """Return which thresholds pass, given the confusion counts of a group from the highest threshold down."""
+        hits, total = (
+            counts.select(pl.sum_horizontal(cells)).to_series().cast(pl.Int64).to_numpy()
+            for cells in (self.hits, self.total)
+        )
+        way = slice(None) if self.highest_first else slice(None, None, -1)
+        test = self._grows if {*self.total} in (ABOVE, BELOW) else self._constant
+        return test(hits[way], total[way], error)[way]
+
+    def fewest(self, error: float) -> int:
+        """Return the smallest number of rows that can pass, if all of them are hits."""
+        return math.ceil(math.log(error) / math.log(self.limit))
+
+    def _constant(self, hits: Counts, total: Counts, error: float) -> Flags:
+        """The tests of a share of the same rows, of which fewer and fewer are hits."""
+
+        def fails(place: int) -> bool:
+            return bool(p_value(hits[place], total[place], self.limit) > error)
+
+        return np.arange(len(hits)) < bisect_left(range(len(hits)), True, key=fails)
+
+    def _grows(self, hits: Counts, total: Counts, error: float) -> Flags:
+        """The tests of a share of more and more rows, of which a few may contain too few hits by chance.
+
+        Sequences start at several numbers of rows, which share the error. One that reaches the start of the next adds
+        its part to it (the fallback procedure of Wiens 2003).
+        """
+        rows = int(total[-1])
+        starts = self._starts(rows, error)
+        sizes = starts[0] * STEP ** np.arange(math.log(max(rows, starts[0]) / starts[0]) / math.log(STEP) + 1)
+        places = np.unique(np.searchsorted(total, np.ceil([*sizes, *starts])))
+        places = places[places < len(total)]
+        begun = np.searchsorted(starts, total[places], side="right")
+        parts = np.diff(begun, prepend=0) * (error / len(starts))
+        level, passed = 0.0, np.zeros(len(hits), dtype=np.bool_)
+        for place, p, part in zip(places, p_value(hits[places], total[places], self.limit), parts, strict=True):
+            level += part
+            passed[place] = p <= level
+            level *= passed[place]
+        return passed
+
+    def _starts(self, rows: int, error: float) -> list[int]:
+        """The numbers of rows at which sequences start: the fewest that can pass, and others if there is room."""
+        count = 1
+        while self.fewest(error / (count + 1)) * FARTHER**count <= rows:
+            count += 1
+        return [self.fewest(error / count) * FARTHER**i for i in range(count)]
+
+
+def p_value(hits: ArrayLike, total: ArrayLike, limit: float) -> NDArray[np.float64]:
+    """Return the probability of at least as many hits if their share is ``limit``: the upper tail of the binomial.
+
+    >>> p_value([29, 28, 0], 29, 0.9).round(4).tolist()
+    [0.0471, 0.1989, 1.0]
+    """
+    hits, total = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64))
+    some = np.maximum(hits, 1.0)
+    rest = np.maximum(total - some, 0.0) + 1
+    tail = np.exp(log_beta_below(limit, some, rest) - log_beta(some, rest))
+    return np.where(hits > 0, np.minimum(tail, 1.0), 1.0)
+
+
+def constraint_of(requirement: Requirement) -> Constraint:
+    """Return a requirement as a constraint that can be tested.
+
+    Raises:
+        MetricError: If it is not on a proportion that falls or rises with the threshold, or its limit is 0 or 1.
+
+    >>> constraint_of(Requirement.parse("fpr <= 0.1"))
+    Constraint(text='fpr <= 0.1', hits=('tn',), total=('fp', 'tn'), limit=0.9, highest_first=True)
+    """
+    metric = find_metric(requirement.metric, CELLS)
+    hits, total = _cells(as_proportion(metric))
+    if not requirement.wants_high:
+        hits = [cell for cell in total if cell not in hits]
+    moving = {*total} in (ABOVE, BELOW)
+    against = moving and metric.better != ("high" if requirement.wants_high else "low")
+    nested = {*total} in ({"tp", "fn"}, {"fp", "tn"}, {*CELLS}) and ({*hits} <= ABOVE or {*hits} <= BELOW)
+    if against or not (moving or nested):
+        raise MetricError(f"'{requirement}' cannot be guaranteed. Constraints with confidence= can be on {ALLOWED}.")
+    if not 0 < requirement.limit < 1:
+        raise MetricError(f"The limit of '{requirement}' must be between 0 and 1, both exclusive, to be guaranteed.")
+    limit = requirement.limit if requirement.wants_high else 1 - requirement.limit
+    highest_first = {*total} == ABOVE or ({*total} != BELOW and {*hits} <= BELOW)
+    return Constraint(str(requirement), tuple(hits), tuple(total), limit, highest_first)
+
+
+def _cells(proportion: tuple[pl.Expr, pl.Expr] | None) -> tuple[list[str], list[str]]:
+    """The cells of the rows that a proportion counts, and of all of its rows."""
+    if proportion is None:
+        return [], []
+    alone = pl.DataFrame(np.eye(len(CELLS)), schema=list(CELLS))
+    counted, total = (
+        [c for c, value in zip(CELLS, alone.select(e).to_series(), strict=True) if value] for e in proportion
+    )
+    return counted, total
+
+
+def guaranteed(
+    points: pl.DataFrame, constraints: Sequence[Constraint], confidence: float
+) -> tuple[pl.Series, pl.DataFrame]:
+    """Return which thresholds meet all constraints for new rows, and by group why none does.
+
+    ``points`` has the confusion counts of each group from the highest threshold down.
+    """
+    error, chosen, notes = (1 - confidence) / len(constraints), [], []
+    for part in points.partition_by(GROUP, maintain_order=True):
+        passed = [constraint.passed(part, error) for constraint in constraints]
+        chosen.append(np.logical_and.reduce(passed))
+        note = None if chosen[-1].any() else _why_not(part, constraints, passed, error, confidence)
+        notes.append((part[GROUP][0], note))
+    flags = pl.Series("chosen", np.concatenate(chosen) if chosen else [], pl.Boolean)
+    return flags, pl.DataFrame(notes, {GROUP: points.schema[GROUP], "note": pl.String}, orient="row")
+
+
+def _why_not(
+    counts: pl.DataFrame, constraints: Sequence[Constraint], passed: Sequence[Flags], error: float, confidence: float
+) -> str:
+    """Why no threshold of a group qualifies: too few rows, a constraint that none meets, or only all together."""
+    for constraint, flags in zip(constraints, passed, strict=True):
+        fewest, rows = constraint.fewest(error), counts.select(pl.sum_horizontal(constraint.total).max()).item()
+        if rows < fewest:
+            return f"too few rows: {constraint.text} needs at least {fewest:,}, got {rows:,}"
+        if not flags.any():
+            return f"no threshold meets {constraint.text} at {100 * confidence:g}% confidence"
+    return f"no threshold meets all constraints at {100 * confidence:g}% confidence"

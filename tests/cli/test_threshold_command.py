@@ -1,0 +1,52 @@
+"""``streammetrics threshold``, as a user types it."""
+
+import json
+
+from commands import run
+
+import streammetrics as sm
+
+
+def test_the_best_threshold_of_each_group(folder):
+    lines = run("threshold", folder / "state", "--minimize", "cost(fp=1, fn=10)", "--where", "recall>=0.5").splitlines()
+    assert lines[0].split() == ["country", "threshold", "cost(fp=1,", "fn=10)", "recall", "tp", "fp", "fn", "tn"]
+    assert [line.split()[0] for line in lines[2:8]] == ["BR", "DE", "FR", "IN", "JP", "US"]
+    assert lines[8] == "Chosen on these rows: check the threshold on others, where it is usually worse."
+
+
+def test_a_threshold_with_a_guarantee(folder):
+    asked = [
+        "threshold",
+        folder / "state",
+        "--total",
+        "--maximize",
+        "recall",
+        "--confidence",
+        0.9,
+        "--where",
+        "fpr<=0.3",
+    ]
+    report = sm.Accumulator.load(folder / "state").finalize().rollup()
+    where = ["fpr<=0.3", "recall >= 0.2"]
+    found = report.operating_point(maximize="recall", where=where, confidence=0.9)
+    given = [option for text in where for option in ("--where", text)]
+    asked = ["threshold", folder / "state", "--total", "--maximize", "recall", "--confidence", 0.9, *given]
+    assert json.loads(run(*asked, "--format", "json")) == found.to_dicts()
+    header, _, row, told = run(*asked).splitlines()
+    assert header.split() == ["threshold", "recall", "fpr", "tp", "fp", "fn", "tn"]
+    assert row.split()[0] == f"{found['threshold'].item():.6g}"
+    assert told == "The constraints hold for new rows at 90% confidence."
+
+
+def test_no_threshold_has_a_reason(folder):
+    asked = ["threshold", folder / "state", "--maximize", "recall", "--total", "--confidence", "0.95", "--where"]
+    _, _, row = run(*asked, "precision>=0.99999").splitlines()
+    assert row.split("  ")[-1] == "too few rows: precision >= 0.99999 needs at least 299,572, got 20,000"
+
+
+def test_thresholds_that_cannot_be_found(folder):
+    state = ["threshold", folder / "state"]
+    assert "Pass either --maximize or --minimize." in run(*state, code=2)
+    assert "--confidence requires --where," in run(*state, "--maximize", "f1", "--confidence", 0.95, code=2)
+    where = ["--maximize", "recall", "--confidence", 0.95, "--where", "f1>=0.5"]
+    assert "Constraints with --confidence can be on precision, npv, recall," in run(*state, *where, code=2)
