@@ -20,6 +20,15 @@ def each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
     return fields.struct.with_fields(value=value).struct.field("value")
 
 
+def without_nan(value: Expr) -> Expr:
+    """Return a value with null for NaN; ``fill_nan`` would have Polars compute it twice.
+
+    >>> pl.select(without_nan(pl.lit(float("nan")))).item() is None
+    True
+    """
+    return value.replace(float("nan"), None)
+
+
 def by_group(
     table: pl.DataFrame, index: Sequence[str], columns: Mapping[str, Expr], groups: pl.DataFrame | None
 ) -> pl.DataFrame:

@@ -43,9 +43,12 @@ def _wide(one: tuple[Places, Places], other: tuple[Places, Places]) -> float:
         return 0.0
     at = np.unique(np.concatenate([one[0], other[0]]))
     at = np.concatenate([at, (at[1:] + at[:-1]) / 2])
-    middle = (np.interp(at, *one) + np.interp(at, *other)) / 2
-    inside = (at >= 0) & (at <= 1) & (middle >= 0) & (middle <= 1)
-    away = [_away(at[inside], middle[inside], *line) for line in (one, other)]
+    low, high = np.interp(at, *one), np.interp(at, *other)
+    middle = (low + high) / 2
+    seen = (at >= 0) & (at <= 1) & (middle >= 0) & (middle <= 1) & ~(np.abs(high - low) <= A_LINE)
+    if not seen.any():  # as in most charts: distances take longer
+        return 0.0
+    away = [_away(at[seen], middle[seen], *line) for line in (one, other)]
     return 2 * float(np.min(away, axis=0).max(initial=0.0))
 
 

@@ -22,6 +22,7 @@ from streammetrics.present.html import filtered
 from streammetrics.present.page import Section, lead, page_of
 from streammetrics.reading.differences import Differences
 from streammetrics.reading.readings import Readings
+from streammetrics.rows.roles import MODEL
 from streammetrics.text.markup import markup
 
 GROUPS = 1000  # rows of the tables of groups
@@ -40,7 +41,8 @@ def comparison_page(
         SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
         ReportError: If both sides have the same name.
     """
-    found = findings_list(findings_of_sides(with_names(comparison, names)))
+    comparison = with_names(comparison, names)
+    found = findings_list(findings_of_sides(comparison))
     comparison, names = with_short_names(comparison, names)
     sizes = (size(own) for own in (comparison.a, comparison.b))
     sections = [
@@ -70,9 +72,8 @@ def with_short_names(comparison: Differences, names: tuple[str, str]) -> tuple[D
 
 def size(report: Readings) -> str:
     """Return the number of rows, which models share, and of groups."""
-    total = report.rollup()
-    size, groups = f"<strong>{rows_of(total)}</strong> rows", report.state.keys.drop(total.by)
-    size += f" in {groups.n_unique():,} groups" if groups.width else ""
+    size, by = f"<strong>{rows_of(report)}</strong> rows", [c for c in report.by if c != MODEL]
+    size += f" in {report.state.keys.n_unique(by):,} groups" if by else ""
     return f"{size}, weighted by {weight_of(report)}" if report.state.weighted else size
 
 

@@ -23,9 +23,9 @@ def evaluated(report: Readings, total: Readings, source: str | None) -> str:
     return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
 
 
-def rows_of(total: Readings) -> str:
-    """Return the number of rows of a report without groups, as text: a range if models differ."""
-    return _range(total.rows("rows")["value"], COUNT)
+def rows_of(report: Readings) -> str:
+    """Return the number of rows of all groups, as text: a range if models differ."""
+    return _range(report.showing("rows").rollup().frame["value"], COUNT)
 
 
 def weight_of(report: Readings) -> str:

@@ -138,9 +138,11 @@ def limits_within(values: Values, steps: Values, ranges: Sequence[Range]) -> tup
     Values and steps have the shape (rows, metrics), and each metric has a range.
     """
     found = np.empty((2, *values.shape))
-    for i, range in enumerate(ranges):
-        frame = pl.DataFrame({"value": values[:, i], "step": steps[:, i]})
-        found[..., i] = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, range)).to_numpy().T
+    for range in dict.fromkeys(ranges):
+        own = np.array([r == range for r in ranges])
+        frame = pl.DataFrame({"value": values[:, own].ravel(), "step": steps[:, own].ravel()})
+        ends = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, range)).to_numpy()
+        found[:, :, own] = ends.T.reshape(2, len(values), -1)
     return found[0], found[1]
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.expressions import each
+from streammetrics.expressions import each, without_nan
 
 Values = NDArray[np.float64]
 Number = TypeVar("Number", Expr, NDArray[np.float64])
@@ -55,7 +55,7 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
 
 def named(lower: Expr, upper: Expr) -> Interval:
     """Return limits as ``ci_lower`` and ``ci_upper``, with null for NaN."""
-    return lower.fill_nan(None).alias("ci_lower"), upper.fill_nan(None).alias("ci_upper")
+    return without_nan(lower).alias("ci_lower"), without_nan(upper).alias("ci_upper")
 
 
 def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: Values, upper: Values) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.intervals.distributions import normal_quantile, upper_level
-from streammetrics.intervals.limits import Interval, named
+from streammetrics.intervals.limits import Interval
 from streammetrics.intervals.method import COUNT, Closed, Quantity
 
 
@@ -49,7 +49,8 @@ def quantile_interval(
     first, last = (middle - step).floor(), (middle + step).ceil()
     all_above, all_below = (1 - q) ** n, q**n  # probability that all rows lie on one side of the quantile
     lower = pl.when((first >= 1) & (all_above <= tail)).then(_row(first, low, count))
-    return named(lower, pl.when(all_below <= tail).then(_row(last, high, count)))
+    upper = pl.when(all_below <= tail).then(_row(last, high, count))
+    return lower.alias("ci_lower"), upper.alias("ci_upper")  # not floats if the values are not
 
 
 def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr:

@@ -14,6 +14,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.expressions import without_nan
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import Method, Without
 from streammetrics.intervals.methods import SMOOTH
@@ -269,11 +270,6 @@ class Metric:
     @property
     def _identity(self) -> tuple[Any, ...]:
         return self.formula, tuple(self.options.items()), self.average
-
-
-def without_nan(value: Expr) -> Expr:
-    """The value with null for NaN; ``fill_nan`` would have Polars compute it twice."""
-    return value.replace(float("nan"), None)
 
 
 _registry: dict[str, list[Metric]] = {}

@@ -26,6 +26,7 @@ from streammetrics.text import few
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
+TYPES: dict[str, pl.DataType] = {METRIC: pl.String(), **dict.fromkeys(VALUE, pl.Float64()), "note": pl.String()}
 
 
 def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -245,8 +246,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     index = [GROUP, *view.kept]
     if not metrics:
         keys = table if set(view.kept) <= set(table.columns) else first_case(view, table)
-        types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
-        return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
+        return pl.DataFrame(schema={c: keys.schema[c] for c in index} | TYPES)
     kept, *_ = tables = list(view.cases(table).values())
     first, *others = (_as_floats(view, case) for case in tables)
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}

@@ -19,8 +19,8 @@ ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
     """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``."""
-    folds = FOLD in pairs.keys.columns
-    columns = [c for c in pairs.keys.columns if c != FOLD]
+    folds = FOLD in pairs.by
+    columns = [c for c in pairs.by if c != FOLD]
     total = roll_up(pairs, columns) if folds else pairs
     whole, parts = (_counted(state, statistic, names) for state in (total, pairs))
     if whole is None or parts is None:

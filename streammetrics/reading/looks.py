@@ -72,9 +72,7 @@ def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.
 
 
 def _joined(frame: pl.DataFrame, state: State, counts: pl.DataFrame, name: str) -> pl.DataFrame:
-    keys = [
-        c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())
-    ]
+    keys = [c for c in keys_of(counts) if c in frame.columns and (c in state.by or not counts[c].null_count())]
     own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
     if not keys:
         return frame.join(own, how="cross")

@@ -34,7 +34,7 @@ def pairs_of(state: State, a: str, b: str) -> State:
 
 def require_models(state: State, *names: str) -> None:
     """Reject models that a state does not have."""
-    known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.keys.columns else []
+    known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.by else []
     for name in names:
         require_model(name, known)
 
@@ -46,7 +46,7 @@ def require_model(name: str, known: Sequence[str]) -> None:
 
 
 def _without_model(state: State) -> list[str]:
-    return [c for c in state.keys.columns if c != MODEL]
+    return [c for c in state.by if c != MODEL]
 
 
 @dataclass(frozen=True)

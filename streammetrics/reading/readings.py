@@ -69,15 +69,15 @@ class Readings:
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
         self._elsewhere: tuple[Any, Self | None] = (None, None)  # the last requested threshold
+        self._sampled: Self | None = None  # the last requested confidence level
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {
-            name: state and state.parts for name, state in (("_state", self._state), ("folds", self.folds))
-        }
+        states = {name: state and state.parts for name, state in (("_state", self._state), ("folds", self.folds))}
+        return vars(self) | states | {"_sampled": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         states = {name: content[name] and of_today(State(*content[name])) for name in ("_state", "folds")}
-        vars(self).update(content | states)
+        vars(self).update({"_sampled": None} | content | states)
 
     def with_confidence(self, confidence: float | None) -> Self:
         """Return the same report with another confidence level, or without intervals for None.
@@ -87,7 +87,9 @@ class Readings:
         >>> "ci_lower" in report.with_confidence(0.95).frame.columns
         True
         """
-        return with_parts(self, confidence=confidence, always=None)
+        if self._sampled is None or self._sampled.confidence != confidence:
+            self._sampled = with_parts(self, confidence=confidence, always=None)
+        return self._sampled
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -134,7 +136,7 @@ class Readings:
     @property
     def by(self) -> list[str]:
         """Names of the group columns."""
-        return self.state.keys.columns
+        return self.state.by
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """Return the rows of `frame` for one metric and the given groups and keys, or for one label with ``label=``.

@@ -69,7 +69,7 @@ def same_rows_intervals(
 
     ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
-    keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
+    keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.by
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
     parts = [no_limits(frame, keys)]
     for statistic, _, own in by_view(found.a, metrics):

@@ -84,7 +84,7 @@ def paired_intervals(
 
 
 def _whole(folds: State) -> State:
-    return roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
+    return roll_up(folds, [c for c in folds.by if c != FOLD])
 
 
 def _of_few(state: State, metrics: Sequence[Metric], fewest: int) -> pl.DataFrame:
@@ -110,7 +110,7 @@ def _widened(found: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
 
 def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
     """Keys and limits of independent rows, null or not, of the estimates from few rows of a class."""
-    keys, by = few.columns, state.keys.columns
+    keys, by = few.columns, state.by
     limits = [no_limits(few.clear(), keys)]
     if few.height:
         own = [m for m in metrics if m.name in few["metric"]]
@@ -140,7 +140,7 @@ def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[
 
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """The estimates of each group without each of its folds, with the omitted fold in the column ``fold``."""
-    by = [c for c in folds.keys.columns if c != FOLD]
+    by = [c for c in folds.by if c != FOLD]
     numbers = folds.keys[FOLD].unique().sort().cast(pl.Int64)
     own, at_once = folds.keys.cast({FOLD: pl.Int64}), max(1, AT_ONCE // max(1, folds.cells))
     parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]

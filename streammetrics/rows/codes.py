@@ -91,12 +91,14 @@ def find(rows: pl.DataFrame, numbered: pl.DataFrame) -> pl.Series:
 
 def ascending(rows: pl.DataFrame) -> bool:
     """Return whether rows are unique, sorted, and without nulls."""
+    if rows.height < 2:
+        return True
     below, equal = pl.lit(False), pl.lit(True)
     for name in rows.columns:
         this, before = pl.col(name), pl.col(name).shift()
         below |= equal & (before < this)
         equal &= before == this
-    return rows.height < 2 or bool(rows.select(below.slice(1).fill_null(False).all()).item())
+    return bool(rows.select(below.slice(1).fill_null(False).all()).item())
 
 
 def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
@@ -129,11 +131,11 @@ def summed(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     >>> summed(pl.DataFrame({"x": ["b", "a", "b"], "n": [1, 2, 3]}), ["x"]).rows()
     [('a', 2), ('b', 4)]
     """
-    cells, values = table.select(keys), table.drop(keys)
+    cells = table.select(keys)
     if ascending(cells):
         return table
     place, row = places(cells)
-    return cells[row].with_columns(_added_up(column, place, len(row)) for column in values.iter_columns())
+    return cells[row].with_columns(_added_up(column, place, len(row)) for column in table.drop(keys).iter_columns())
 
 
 def _rank(column: pl.Series) -> tuple[Codes, int]:

@@ -63,7 +63,7 @@ class Cut:
         table, labels = statistic.with_floats(state.tables[statistic.name]), state.labels_of(statistic)
         owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups)
         folds: tuple[int, ...] = ()
-        if FOLD in state.keys.columns:
+        if FOLD in state.by:
             folds = tuple(state.keys[FOLD].unique().sort())
             fold = state.keys[FOLD].replace_strict({f: i for i, f in enumerate(folds)}, return_dtype=pl.UInt32)
             part = fold.gather(table[GROUP])

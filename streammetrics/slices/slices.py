@@ -114,7 +114,7 @@ def with_columns_of_slices(
     state, folds = (None if s is None else _of_groups(s, own) for s in (report.state, report.folds))
     assert state is not None
     _require_one_model(state)
-    columns = [c for c in state.keys.columns if c not in own and c != MODEL]
+    columns = [c for c in state.by if c not in own and c != MODEL]
     if not columns:
         raise ReportError("The report has no group columns to slice by. Evaluate with by=.")
     rows = _rows(state)
@@ -133,11 +133,11 @@ def with_columns_of_slices(
 
 
 def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
-    return select(state, matching(state.keys, state.keys.columns, keys)) if keys else state
+    return select(state, matching(state.keys, state.by, keys)) if keys else state
 
 
 def _require_one_model(state: State) -> None:
-    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.keys.columns else ()
+    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
     if len(models) > 1:
         raise ReportError(f"The report has several models. Select one with model=: {text.few(models)}.")
 

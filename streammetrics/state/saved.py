@@ -109,12 +109,8 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
         raise StateError(
             f"The state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
         )
-    table = (
-        frame.select(GROUP, statistic.name)
-        .filter(pl.col(statistic.name).list.len() > 0)
-        .explode(statistic.name)
-        .unnest(statistic.name)
-    )
+    lists = frame.select(GROUP, statistic.name)
+    table = lists.explode(statistic.name, empty_as_null=False, keep_nulls=False).unnest(statistic.name)
     exact = {c: table[c] for c in statistic.decimals if found.get(c) == DECIMAL}
     table = _as_today(statistic.with_floats(table), cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))

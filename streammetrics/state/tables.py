@@ -67,6 +67,11 @@ class State:
         return self.statistics, self.groups, self.tables, self.labels, self.missing
 
     @property
+    def by(self) -> list[str]:
+        """Names of the group columns."""
+        return [name for name in self.groups.columns if name != GROUP]
+
+    @property
     def keys(self) -> pl.DataFrame:
         """The group columns."""
         return self.groups.drop(GROUP)
@@ -161,7 +166,7 @@ def with_other(state: State, by: Sequence[str], most: int) -> State:
     rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
     in_rest = find(state.keys.select(by), rest.select(GROUP, *by)).is_not_null()
     keys = state.keys.with_columns(pl.when(in_rest).then(pl.lit(OTHER)).otherwise(pl.col(c)).alias(c) for c in by)
-    return roll_up(replace(state, groups=keys.with_row_index(GROUP)), state.keys.columns)
+    return roll_up(replace(state, groups=keys.with_row_index(GROUP)), state.by)
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
@@ -192,7 +197,7 @@ def periods(state: State, window: str, names: pl.Series, since: pl.Series, until
     The column of the window has the names of the periods, which differ. Times have the type of the window, or are
     datetimes for dates.
     """
-    rest = [c for c in state.keys.columns if c != window]
+    rest = [c for c in state.by if c != window]
     begins = state.keys[window].cast(since.dtype).to_physical()
     parts = [select(state, state.keys.clear())]
     for i, (start, end) in enumerate(zip(since.to_physical(), until.to_physical(), strict=True)):
@@ -209,7 +214,7 @@ def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
     try:
         keys = state.keys.filter(*predicates)
     except (pl.exceptions.PolarsError, TypeError) as error:
-        known = ", ".join(state.keys.columns) or "none"
+        known = ", ".join(state.by) or "none"
         raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {known}.") from error
     return select(state, keys)
 
