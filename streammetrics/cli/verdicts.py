@@ -24,8 +24,8 @@ def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: st
     failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     frame = found.frame
-    shown = with_notes([verdicts_table(frame, found.by)], found.note, advice)
-    every, *_ = with_notes([every_verdict(frame)], found.note)
+    shown = with_notes([verdicts_table(frame, found.by)], *found.note.splitlines(), advice)
+    every, *_ = with_notes([every_verdict(frame)], *found.note.splitlines())
     if form == GITHUB:
         write_for_github(shown, [every], outcomes(frame), output)
     elif form == JUNIT:
