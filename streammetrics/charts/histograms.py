@@ -32,7 +32,7 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
     Of many groups, the largest are shown, each with all of its classes. ``kind`` is the curve with the bins, and
     ``what`` describes the values, with their unit.
     """
-    require_free(report.by, ["count"], BY_CHARTS)
+    require_free(report.by, ["count", CLASS], BY_CHARTS)
     every = report.curve(kind)
     shown = series_of(report, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
     series = series_of(report, _by_class(shown.frame.drop("series")), {})

@@ -74,7 +74,7 @@ class Constraint:
         rows = int(total[-1])
         starts = self._starts(rows, error)
         sizes = starts[0] * STEP ** np.arange(math.log(max(rows, starts[0]) / starts[0]) / math.log(STEP) + 1)
-        places = np.unique(np.searchsorted(total, np.ceil([*sizes, *starts])))
+        places = np.unique(np.searchsorted(total, np.ceil([*sizes, *starts, rows])))
         places = places[places < len(total)]
         begun = np.searchsorted(starts, total[places], side="right")
         parts = np.diff(begun, prepend=0) * (error / len(starts))

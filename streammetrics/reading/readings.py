@@ -449,6 +449,7 @@ class Readings:
             self._histogram_cases(), maximize=maximize, minimize=minimize, where=where, confidence=confidence
         )
         groups = self.state.groups_of(self._kept(ScoreHistogram))
+        require_free(groups.columns, {*found.columns} - {GROUP})
         points = groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
         if confidence is not None:
             points = points.with_columns(note=pl.when(pl.col("tp").is_null()).then(pl.col("note").fill_null("no rows")))

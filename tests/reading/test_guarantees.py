@@ -145,6 +145,8 @@ def test_groups_without_rows_or_classes():
     one = sm.binary(y_true="y", y_score="p").update(rows).finalize()
     note = one.operating_point(maximize="recall", where="fpr <= 0.1", confidence=0.95)["note"].item()
     assert note == "too few rows: fpr <= 0.1 needs at least 29, got 0"
+    every = one.operating_point(maximize="recall", where="precision >= 0.5", confidence=0.95)
+    assert every.select("threshold", "value").row(0) == (0.0, 1.0)  # the last test is that of all rows
     none = one.operating_point(maximize="youden_j", where="precision >= 0.5", confidence=0.95)
     assert none.select("threshold", "value", "note").row(0) == (None, None, "undefined: 0/0")
 
@@ -156,6 +158,7 @@ def test_groups_without_rows_or_classes():
         ({}, {"confidence": 95}, r"confidence= must be between 0 and 1, got 95\. For 95%, pass 0\.95"),
         ({}, {"where": "precision >= 1"}, r"limit of 'precision >= 1' must be between 0 and 1, both exclusive"),
         ({"sample_weight": "w"}, {}, "independent rows, each counted once, but the rows are weighted"),
+        ({"by": pl.col("g").alias("tp")}, {}, "Group column 'tp' has the name of a column of this table"),
         ({"unit": "g"}, {}, "independent rows, each counted once, but the rows are correlated"),
     ],
 )
