@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 import streammetrics as sm
-from streammetrics.cli.output import GITHUB, save_data, write, write_for_github
+from streammetrics.cli.output import FINDINGS, GITHUB, save_data, write, write_for_github
 from streammetrics.cli.root import done
+from streammetrics.findings.table import findings_table
+from streammetrics.findings.table import outcomes as outcomes_of_findings
 from streammetrics.present.estimates import with_notes
 from streammetrics.present.junit import junit
 from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
@@ -17,21 +20,32 @@ JUNIT = "junit"
 FORMATS = (GITHUB, JUNIT)
 
 
-def write_verdicts(found: sm.Verdicts, form: str, output: Path | None, suite: str, advice: str = "") -> None:
+def write_verdicts(
+    found: sm.Verdicts,
+    form: str,
+    output: Path | None,
+    suite: str,
+    advice: str = "",
+    first: Sequence[sm.Finding] = (),
+) -> None:
     """Write the verdicts of a check in one of the formats, to a file if one is given.
 
-    The suite is the name of a JUnit report. Advice is a note below a table for a terminal. With a file, the number of
-    failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
+    The suite is the name of a JUnit report. Tables begin with what stands out ``first``. Advice is a note below a table
+    for a terminal. With a file, the number of failing verdicts is printed on standard error, so that a log shows why
+    the exit code is 1.
     """
     frame = found.frame
-    shown = with_notes([verdicts_table(frame, found.by)], *found.note.splitlines(), advice)
-    every, *_ = with_notes([every_verdict(frame)], *found.note.splitlines())
+    begin = [findings_table(first, FINDINGS)] if first else []
+    notes = found.note.splitlines()
+    shown = [*begin, *with_notes([verdicts_table(frame, found.by)], *notes, advice)]
+    every = [*begin, *with_notes([every_verdict(frame)], *notes)]
     if form == GITHUB:
-        write_for_github(shown, [every], outcomes(frame), output)
+        others = [finding for finding in first if finding.metric is None]  # those of rules are verdicts
+        write_for_github(shown, every, [*outcomes(frame), *outcomes_of_findings(others)], output)
     elif form == JUNIT:
         save_data(junit(outcomes(frame), suite), output)
     else:
-        write(frame, shown if form == "table" else [every], form, output)
+        write(frame, shown if form == "table" else every, form, output)
     if found.hold:
         undecided = int((frame["verdict"] != "holds").sum())
         also = f", {undecided:,} undecided" if undecided else ""

@@ -113,7 +113,7 @@ def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.D
     starts, days = blocks(windows.starts, rule.over, end)
     if starts.is_empty():
         return None
-    groups, course = courses(windows.ask, rule, starts, days)
+    groups, course, _ = courses(windows.ask, rule, starts, days)
     named = dates(starts)
     since = pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String)
     e_value = pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST)))
@@ -152,8 +152,8 @@ def with_alarms(found: pl.DataFrame, raised: pl.DataFrame | None) -> pl.DataFram
     return both.filter(pl.col(ALARM) | ~no_rows).with_columns(verdict.alias(VERDICT), note.alias("note"))
 
 
-def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course]:
-    """Return each segment with its metric and whether any window has a confidence interval, and their course."""
+def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course, pl.DataFrame]:
+    """Return each segment with its metric and whether any window has a confidence interval; their course; estimates."""
     rate = (rule.alarms_per_day or 0) * days
     if rate >= 1:
         raise SpecificationError(
@@ -169,7 +169,7 @@ def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.Da
     breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))
     for matrix, values in zip((breach, recovery), log_e_values(rule, found), strict=True):
         matrix[row.to_numpy(), column.to_numpy()] = np.where(enough, values, np.nan)
-    return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr)
+    return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr), found
 
 
 def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:

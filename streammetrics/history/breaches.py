@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from streammetrics.frame import KEPT, LIMITS, METRIC, VALUE, keys_of
-from streammetrics.history.alarms import blocks, courses
+from streammetrics.history.alarms import SOUND, blocks, courses
 from streammetrics.history.estimates import beginning, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
 from streammetrics.history.windows import AT_ONCE, Windows, clock
@@ -33,8 +33,8 @@ def looks(
 ) -> list[pl.DataFrame]:
     """Return the value and the verdict of each rule in the segments, at the end of each of some windows.
 
-    A rule with an alarm is evaluated once over the whole history, and has verdicts without values. Any other rule is
-    checked after each window.
+    A rule with an alarm is evaluated once over the whole history, and has the values of the newest complete period. Any
+    other rule is checked after each window.
     """
     require_scores(rules, scores)
     labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
@@ -81,15 +81,16 @@ def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
     starts, days = blocks(own.starts, rule.over, own.times.dt.offset_by("1us")[-1])
     if starts.is_empty():
         return
-    groups, course = courses(own.ask, rule, starts, days)
-    keys = groups.select(keys_of(groups))
-    for after, window in zip(_blocks_before_the_end(own.times, starts, rule.over), own.starts, strict=True):
+    groups, course, found = courses(own.ask, rule, starts, days)
+    window, segments = own.starts.name, groups.drop(SOUND)
+    estimates = found.with_columns(pl.col(window).cast(own.starts.dtype)).select(window, *segments.columns, *NUMBERS)
+    for after, name in zip(_blocks_before_the_end(own.times, starts, rule.over), own.starts, strict=True):
         if after > 0:
             verdict = pl.when(pl.Series(course.alarm[after - 1])).then(pl.lit("breached")).otherwise(pl.lit("holds"))
-            start = pl.lit(window, own.starts.dtype).alias(own.starts.name)
-            numbers = [pl.lit(None, pl.Float64).alias(name) for name in NUMBERS]
-            metric = pl.lit(rule.required.metric).alias(METRIC)
-            yield keys.select(pl.all(), start, metric, *numbers, verdict.alias(VERDICT))
+            judged = segments.with_columns(verdict.alias(VERDICT))
+            values = estimates.filter(pl.col(window) == starts[after - 1]).drop(window)
+            both = judged.join(values, on=segments.columns, how="left", nulls_equal=True, maintain_order="left")
+            yield both.with_columns(pl.lit(name, own.starts.dtype).alias(window))
 
 
 def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> Iterable[int]:

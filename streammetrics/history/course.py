@@ -12,12 +12,11 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.charts import Axis
-from streammetrics.charts.windows import BREACH
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
 from streammetrics.history.breaches import looks
 from streammetrics.history.grid import Cut, Grid, Part
-from streammetrics.history.ruled import CUT, SEGMENT, Ruled
+from streammetrics.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, title_of
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.cards import prose
@@ -30,7 +29,7 @@ from streammetrics.text.values import where
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)
-ALL_ROWS, CHANCE = "All rows", "PSI by chance"
+CHANCE = "PSI by chance"
 MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is measured for the first available one
 REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
 BINS = 10  # of the PSI
@@ -105,7 +104,7 @@ def course(
     names = _metrics(empty, metrics, rules)
     found = _by_segment(grid.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
     ruled = [
-        Ruled(_rule(rule), rule, _by_segment([(rule.by, frame)], windows.name), windows)
+        Ruled(title_of(rule), rule, _by_segment([(rule.by, frame)], windows.name), windows)
         for rule, frame in zip(rules, looks(history, rules, windows, scores), strict=True)
     ]
     early = scores or history  # if rows do not wait for labels
@@ -118,11 +117,11 @@ def course(
     *measures, volume = (
         measure
         for metric in empty.finalize([*(name for name in names if name != ROWS), ROWS]).metrics
-        for measure in _of_metric(metric, found, windows.name, ruled, empty, confidence)
+        for measure in _of_metric(metric, found, confidence)
     )
     every = pl.concat([volume.rows, also.with_columns(series=METRIC)], how="diagonal_relaxed")
     others = also[METRIC].unique().to_list()
-    measures.append(replace(volume, rows=every, names=(*volume.names[:1], *others, BREACH)))
+    measures.append(replace(volume, rows=every, names=(*volume.names, *others)))
     scored = windows.filter(windows.is_in(early.starts.implode()))
     if of := _distribution(early.empty, scored):
         period = reference or _first(scored)
@@ -151,39 +150,17 @@ def _by_segment(parts: Iterable[Part], window: str) -> pl.DataFrame:
     return pl.concat(found, how="diagonal_relaxed")
 
 
-def _of_metric(
-    metric: Metric,
-    found: pl.DataFrame,
-    window: str,
-    ruled: Sequence[Ruled],
-    empty: Accumulator,
-    confidence: float | None,
-) -> Iterator[Measure]:
-    """A metric, at each threshold and of each label if there are several.
-
-    Rules with an alarm have their limits and breaches here, since they have no values of their own.
-    """
+def _of_metric(metric: Metric, found: pl.DataFrame, confidence: float | None) -> Iterator[Measure]:
+    """A metric, at each threshold and of each label if there are several."""
     own = found.filter(pl.col(METRIC) == metric.name)
     kept = [c for c in KEPT if c in own.columns]
     alone = own.select(kept).n_unique() == 1 if kept else True
-    limits, marks = dict[str, list[float]](), [own.select(SEGMENT, window).clear()]
-    for rule, runs in ((one.rule, one.breached) for one in ruled if one.rule.alarm):
-        plain = rule.measure is None and rule.against is None and not rule.before_labels
-        if plain and empty.finalize([rule.required.metric]).metrics[0].name == metric.name:
-            of_rule = own.filter(pl.col(CUT) == "/".join(rule.by))
-            of_rule = of_rule if rule.model is None else of_rule.filter(pl.col(MODEL) == rule.model)
-            for segment in of_rule[SEGMENT].unique():
-                limits.setdefault(segment, []).append(rule.required.limit)
-            marks.append(runs.select(SEGMENT, window))
-    marked = pl.concat(marks, how="vertical_relaxed").unique()
     what = " ".join(filter(None, (prose(metric), better(metric))))
     for rows in own.partition_by(kept, maintain_order=True) if kept else [own]:
         name = words(metric) if alone else text.named(rows.row(0, named=True), kept)
         line = rows.with_columns(series=pl.lit(name))
-        dots = rows.join(marked, on=[SEGMENT, window], how="semi", nulls_equal=True)
-        both = pl.concat([line, dots.with_columns(series=pl.lit(BREACH))])
         y = Axis(words(metric), *metric.range)
-        yield Measure(name, both, (name, BREACH), y, what, metric.better != "high", limits, confidence)
+        yield Measure(name, line, (name,), y, what, metric.better != "high", {}, confidence)
 
 
 def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
@@ -214,12 +191,6 @@ def _runs(ruled: Sequence[Ruled], windows: pl.Series) -> pl.DataFrame:
         )
         parts.append(ends.select(SEGMENT, "first", "last", rule=pl.lit(one.title)))
     return pl.concat(parts).sort("last", "first", descending=True, maintain_order=True)
-
-
-def _rule(rule: Rule) -> str:
-    said = f"{rule.name}: {rule}" if rule.name else str(rule)
-    said += "" if rule.always else f", over {rule.over}"
-    return said + (", severity warn" if rule.severity == "warn" else "")
 
 
 def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:

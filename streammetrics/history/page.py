@@ -27,8 +27,11 @@ WARNINGS: dict[str, Level] = LEVELS | {"breached": "warning", "undefined": "warn
 MOST = 5  # segments with a chart per metric, besides all rows
 
 
-def history_page(found: Course, title: str) -> str:
-    """Return the page. Of many segments, each metric has charts of those that need attention."""
+def history_page(found: Course, title: str, appended: pl.DataFrame | None = None) -> str:
+    """Return the page. Of many segments, each metric has charts of those that need attention.
+
+    With the frame of `MetricStore.windows`, it says whether windows are overdue.
+    """
     ends = " to ".join(dict.fromkeys(readable(found.windows)[[0, -1]]))
     facts = [
         ("Windows", f"<strong>{len(found.windows):,}</strong> ({markup(found.windows.name)}): {markup(ends)}"),
@@ -38,7 +41,7 @@ def history_page(found: Course, title: str) -> str:
     now = [(one.title, one.rule.severity, one.newest) for one in found.ruled]
     drawn = [_of_rule(one) for one in sorted(found.ruled, key=_worst) if one.rows["value"].count()]
     sections = [
-        Section("findings", "What stands out", findings_list(findings_of_rules(now, found.windows))),
+        Section("findings", "What stands out", findings_list(findings_of_rules(now, found.windows, appended))),
         Section("rules", "Rules now", _board(found.ruled) if found.rules else ""),
         *(Section(f"r{i}", markup(m.title), _charts(found, m, f"r{i}c")) for i, m in enumerate(drawn)),
         Section("breaches", "Breaches", _breaches(found) if found.rules else ""),

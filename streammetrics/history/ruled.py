@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 
+from streammetrics.findings.rules import Now
 from streammetrics.frame import LIMITS, VALUE, hidden
 from streammetrics.history.rules import Rule
-from streammetrics.report.verdicts import VERDICT
+from streammetrics.report.verdicts import VERDICT, Verdicts
 from streammetrics.text.values import readable
 
 SEGMENT, CUT, RUN = hidden("segment"), hidden("cut"), hidden("run")
+ALL_ROWS = "All rows"
 RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}
 
 
 @dataclass(frozen=True)
 class Ruled:
-    """A rule in words, and rows with columns `SEGMENT`, `CUT`, the window, its value with bounds, and `VERDICT`.
-
-    Rules with an alarm have no values.
-    """
+    """A rule in words, and rows with columns `SEGMENT`, `CUT`, the window, its value with bounds, and `VERDICT`."""
 
     title: str
     rule: Rule
@@ -53,8 +53,32 @@ class Ruled:
             pl.last(VERDICT).alias("verdict"), pl.last(*VALUE, *LIMITS, window), since=since
         )
         last = last.filter(pl.col(window) == pl.max(window)).drop(window)
-        value, rank = pl.col("value") * (1 if self.rule.required.wants_high else -1), _rank("verdict")
-        return last.with_columns(readable(last["since"])).sort(rank, value, maintain_order=True, nulls_last=True)
+        return worst_first(last.with_columns(readable(last["since"])), self.rule)
+
+
+def now(found: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
+    """Yield what each of the checked rules finds, with its segments, the worst first."""
+    named = ("rule", "name", "severity")
+    for rule in rules:
+        keys = pl.DataFrame(
+            [(str(rule), rule.name, rule.severity)], schema=dict.fromkeys(named, pl.String), orient="row"
+        )
+        own = found.frame.join(keys, on=named, how="semi", nulls_equal=True)
+        segment = pl.col("where").replace("", ALL_ROWS).alias("segment")
+        yield title_of(rule), rule.severity, worst_first(own.select(segment, "verdict", "since", *VALUE, *LIMITS), rule)
+
+
+def title_of(rule: Rule) -> str:
+    """Return a rule in words, after its name if it has one."""
+    said = f"{rule.name}: {rule}" if rule.name else str(rule)
+    said += "" if rule.always else f", over {rule.over}"
+    return said + (", severity warn" if rule.severity == "warn" else "")
+
+
+def worst_first(segments: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+    """Sort segments by their ``verdict``, then by their ``value``, the worst first."""
+    value = pl.col("value") * (1 if rule.required.wants_high else -1)
+    return segments.sort(_rank("verdict"), value, maintain_order=True, nulls_last=True)
 
 
 def _rank(verdict: str) -> pl.Expr:

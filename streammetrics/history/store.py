@@ -276,9 +276,9 @@ class MetricStore:
         from streammetrics.history.page import history_page
 
         early = None if scores is None else history_of(scores, "scores").open().windows()
-        own = history_of(self).open().windows()
-        shown = course(own, metrics, by, (since, until), rules, early, reference, confidence)
-        write_file(path, history_page(shown, title).encode())
+        own = history_of(self).open()
+        shown = course(own.windows(), metrics, by, (since, until), rules, early, reference, confidence)
+        write_file(path, history_page(shown, title, own.sizes() if until is None else None).encode())
 
     def windows(self) -> pl.DataFrame:
         """Return the windows of the history, with their size and last append.

@@ -14,6 +14,7 @@ from streammetrics.cli import main
 from streammetrics.history.breaches import breaches
 from streammetrics.history.course import SEGMENT, course
 from streammetrics.history.store import history_of
+from streammetrics.report.verdicts import VERDICT
 
 HOSTILE = "</script><script>alert(1)</script>"
 SHOPS = ["app", "web", HOSTILE, None]
@@ -331,13 +332,17 @@ def test_the_page_opens_at_the_worst_breach(stores, tmp_path):
     assert re.findall("<h4>(.*?)</h4>", text)[0] == "shop app"
 
 
-def test_limits_and_breaches_are_in_the_charts(stores):
+def test_rules_with_an_alarm_have_values_limits_and_breaches(stores, tmp_path):
     found = content(stores[0], rules=RULES[:1])
-    [accuracy] = [m for m in found.measures if m.title == "Accuracy"]
-    assert accuracy.limits == {name: [0.7] for name in segments(found) if name != "All rows"}
+    [rule] = found.ruled
+    daily = stores[0].query(by="shop", every="1d").finalize(["accuracy"]).frame
+    last = daily.filter(pl.col("day") == pl.col("day").max(), shop="app")
+    assert rule.newest.filter(segment="shop app")["value"].item() == last["value"].item()
     segment, first, last = runs(found)[0]
-    marked = accuracy.rows.filter(pl.col(SEGMENT) == segment, series="breach of a rule")["day"].to_list()
+    marked = rule.rows.filter(pl.col(SEGMENT) == segment, pl.col(VERDICT) == "breached")["day"].to_list()
     assert set(DAYS[first : last + 1]) <= set(marked)
+    stores[0].save_html(tmp_path / "a.html", rules=RULES[:1])
+    assert re.search(r">breached 0\.\d+<small>since 2026", (tmp_path / "a.html").read_text())
 
 
 def test_of_many_segments_those_that_need_attention_are_shown(tmp_path):
