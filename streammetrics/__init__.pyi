@@ -40,6 +40,8 @@ from streammetrics.metrics import all_metrics as all_metrics
 from streammetrics.metrics import metric as metric
 from streammetrics.pipeline import accumulate as accumulate
 from streammetrics.pipeline import evaluate as evaluate
+from streammetrics.receipts.receipt import Receipt as Receipt
+from streammetrics.receipts.verification import Verification as Verification
 from streammetrics.report.estimate import Estimate as Estimate
 from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
@@ -65,6 +67,7 @@ from streammetrics.statistics import PredictionHistogram as PredictionHistogram
 from streammetrics.statistics import ProbabilityLoss as ProbabilityLoss
 from streammetrics.statistics import RankCounts as RankCounts
 from streammetrics.statistics import RowCounts as RowCounts
+from streammetrics.statistics import RowFingerprint as RowFingerprint
 from streammetrics.statistics import RowSums as RowSums
 from streammetrics.statistics import ScoreHistogram as ScoreHistogram
 from streammetrics.statistics import Statistic as Statistic
@@ -74,4 +77,5 @@ from streammetrics.tasks import multiclass as multiclass
 from streammetrics.tasks import multilabel as multilabel
 from streammetrics.tasks import predictions as predictions
 from streammetrics.tasks import regression as regression
+from streammetrics.verification import verify as verify
 from streammetrics.version import __version__ as __version__

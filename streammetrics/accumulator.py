@@ -15,6 +15,7 @@ from streammetrics.errors import MergeError, SpecificationError, StreamMetricsEr
 from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
+from streammetrics.receipts import Receipt, receipt_of
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import read
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
@@ -25,10 +26,12 @@ from streammetrics.state.limit import MAX_GROUPS, NO_LIMIT, GroupLimit
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.tables import State
-from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.statistics import RowCounts, RowFingerprint, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
 from streammetrics.system.public import publish
+
+METRICS_OF_A_RECEIPT = 4  # of one model, or of several together, if none are named
 
 
 class Accumulator:
@@ -123,6 +126,7 @@ class Accumulator:
             renormalize=renormalize,
             probability=any(s.needs_probabilities() for s in statistics),
             inputs={name: names.of(column) for name, column in sorted(inputs.items())},
+            row_id=_row_id(statistics, names, unit),
             expressions=names.expressions,
         )
         statistics = complete(statistics, roles)
@@ -371,6 +375,39 @@ class Accumulator:
         unit, weight, total = self.roles.unit, self.roles.sample_weight, states.in_order(total, self.roles.models)
         return Report(total, found, confidence, folds, unit, always, weight)
 
+    def receipt(
+        self,
+        metrics: Sequence[str | Metric] | None = None,
+        *,
+        confidence: float = 0.95,
+        require: Sequence[str] = (),
+    ) -> Receipt:
+        """Return a receipt: what was evaluated, and what the result was, in at most 2 kB of JSON.
+
+        Anyone with the rows can `verify` it, in any order, sharding, or engine.
+
+        Args:
+            metrics: Metrics of all rows. Defaults to up to four of the task that have a preferred direction.
+            confidence: Confidence level of intervals and verdicts.
+            require: Requirements to check in each group, as in `Report.check`.
+
+        Raises:
+            SpecificationError: If the accumulator was created without ``fingerprint=``, or the receipt would be larger.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", fingerprint=True).update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> receipt = acc.receipt(["roc_auc"])
+        >>> receipt.rows, receipt.fingerprints[""]["row"], receipt.metrics["roc_auc"]
+        (3, '0c07932cbd3ead99587d10a7c86cfcca', {'value': 1.0})
+        """
+        if metrics is None:
+            shown = find(self.metrics, self.statistics, self.roles.labels)
+            most = max(METRICS_OF_A_RECEIPT // len(self.roles.models), 1)
+            metrics = [m for m in shown if m.better and m.average is None][:most]
+        checked = self.finalize(confidence=confidence).check(require) if require else None
+        total = self.rollup().finalize(metrics, confidence=confidence)
+        return receipt_of(self._saved(), total, confidence, checked)
+
     def to_arrow(self) -> pa.Table:
         """Return the state as an Arrow table: one row per group, a nested column per statistic.
 
@@ -541,6 +578,12 @@ def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -
     """An empty accumulator with given columns and statistics, and all other settings of an existing one."""
     kept = complete(statistics, roles)
     return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept), like._saved().named))
+
+
+def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:
+    """The columns that a fingerprint of the rows includes in addition to those of the task."""
+    given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.row_id, unit)]
+    return tuple(dict.fromkeys(names.of(column) for column in given if column is not None))
 
 
 def _require_accumulator(other: Any) -> None:

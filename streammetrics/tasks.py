@@ -39,6 +39,7 @@ from streammetrics.statistics import (
     PredictionHistogram,
     ProbabilityLoss,
     RankCounts,
+    RowFingerprint,
     ScoreHistogram,
     Statistic,
 )
@@ -99,6 +100,7 @@ def binary(
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
     pairs: bool = True,
+    fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -124,6 +126,8 @@ def binary(
         calibration_bins: Number of calibration bins.
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals and
             `Report.flip_rate` for decisions. Of more than four models, each is paired with the first only.
+        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
+            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -155,6 +159,7 @@ def binary(
             statistics += [PairedLosses(paired)] if domain == "probability" else []
     return Accumulator(
         *statistics,
+        *_fingerprint(fingerprint),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -187,6 +192,7 @@ def multiclass(
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
     pairs: bool = True,
+    fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -218,6 +224,8 @@ def multiclass(
         calibration_bins: Number of calibration bins per class.
         pairs: Also accumulate statistics of pairs of models, so that `Report.compare` has paired intervals. With more
             than four models, each is paired with the first only.
+        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
+            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -252,6 +260,7 @@ def multiclass(
         statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]
     return Accumulator(
         *statistics,
+        *_fingerprint(fingerprint),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -281,6 +290,7 @@ def multilabel(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
+    fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -301,6 +311,8 @@ def multilabel(
         capacity: Maximum number of bins of the score histogram of a label. Defaults to 4,096.
         atoms: Probabilities shared by many rows (point masses).
         calibration_bins: Number of calibration bins per label.
+        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
+            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -327,6 +339,7 @@ def multilabel(
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
     return Accumulator(
         *statistics,
+        *_fingerprint(fingerprint),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -355,6 +368,7 @@ def regression(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     pairs: bool = True,
+    fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -378,6 +392,8 @@ def regression(
         atoms: Errors shared by many rows (point masses).
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals. Of more than four
             models, each is paired with the first only.
+        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
+            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -400,6 +416,7 @@ def regression(
         statistics.append(PairedErrors(paired))
     return Accumulator(
         *statistics,
+        *_fingerprint(fingerprint),
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
@@ -426,6 +443,7 @@ def predictions(
     domain: Domain = "probability",
     capacity: int | None = None,
     atoms: Sequence[float] = (),
+    fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -448,6 +466,8 @@ def predictions(
         domain: ``"probability"`` for scores in [0, 1], or ``"real"`` for margins, forecasts, and other numbers.
         capacity: Maximum number of bins of the histogram. Defaults to 16,384, or 4,096 per group with ``by``.
         atoms: Scores shared by many rows (point masses).
+        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
+            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -475,6 +495,7 @@ def predictions(
         shown += SCORES
     return Accumulator(
         *statistics,
+        *_fingerprint(fingerprint),
         task="binary",
         y_pred=y_pred,
         y_score=y_score,
@@ -488,6 +509,12 @@ def predictions(
         max_groups=max_groups,
         overflow=overflow,
     )
+
+
+def _fingerprint(given: bool | str | Sequence[str]) -> list[Statistic]:
+    if given is False:
+        return []
+    return [RowFingerprint(() if given is True else several(given))]
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:

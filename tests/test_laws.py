@@ -84,6 +84,10 @@ TASKS = {
     "predictions and true values": lambda: sm.Accumulator(sm.PredictionHistogram(16), by="g", **ERRORS),
     "values": lambda: sm.Accumulator(sm.Histogram(16, of="y_pred"), task="regression", y_pred="margin", by="g"),
     "scores": lambda: sm.Accumulator(sm.Histogram(72, "probability", (0.3,)), y_score="p", sample_weight="h"),
+    "fingerprints": lambda: sm.binary(capacity=16, by="g", nulls="drop", fingerprint="u", y_true="y", y_score="holes"),
+    "fingerprints of classes": lambda: sm.Accumulator(
+        sm.RowFingerprint(), y_true="k", y_pred="l", task="multiclass", sample_weight="w", nulls="drop", unit="u"
+    ),
     "units": lambda: sm.regression(capacity=16, by="g", unit="u", **ERRORS),
     "units and models": lambda: sm.regression(
         capacity=16, unit="u", nulls="drop", y_true="amount", y_pred={"a": "q", "b": "holes"}, families=["log"]

@@ -1,31 +1,15 @@
 """The command line: the public functions, one command each."""
 
-from streammetrics.cli import (
-    before_labels,
-    compare,
-    demo,
-    evaluate,
-    findings,
-    history,
-    listing,
-    slices,
-    states,
-    store,
-    thresholds,
-)
-from streammetrics.cli.root import main
-
-__all__ = [
-    "before_labels",
-    "compare",
-    "demo",
-    "evaluate",
-    "findings",
-    "history",
-    "listing",
-    "main",
-    "slices",
-    "states",
-    "store",
-    "thresholds",
-]
+from streammetrics.cli import before_labels as before_labels
+from streammetrics.cli import compare as compare
+from streammetrics.cli import demo as demo
+from streammetrics.cli import evaluate as evaluate
+from streammetrics.cli import findings as findings
+from streammetrics.cli import history as history
+from streammetrics.cli import listing as listing
+from streammetrics.cli import receipts as receipts
+from streammetrics.cli import slices as slices
+from streammetrics.cli import states as states
+from streammetrics.cli import store as store
+from streammetrics.cli import thresholds as thresholds
+from streammetrics.cli.root import main as main

@@ -20,6 +20,7 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
+from streammetrics.cli.receipts import write_receipt
 from streammetrics.cli.root import EXAMPLE, command, done, told
 from streammetrics.cli.watching import watch
 from streammetrics.core.moments import FAMILIES
@@ -34,6 +35,7 @@ from streammetrics.tasks import binary, multiclass, multilabel, predictions, reg
 from streammetrics.text import few
 
 FIRST_ROWS = 100_000
+LEVEL = 0.95  # of the intervals of a receipt
 TASKS: dict[str, Callable[..., Accumulator]] = {
     "binary": binary,
     "multiclass": multiclass,
@@ -69,6 +71,11 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     "--by",
     multiple=True,
     help="Group column, or an SQL expression such as \"DATE_TRUNC('month', day) AS month\". Can be repeated.",
+)
+@click.option(
+    "--row-id",
+    multiple=True,
+    help="Column that identifies a row in the fingerprint, such as request_id. Can be repeated.",
 )
 @click.option(
     "--threshold",
@@ -116,6 +123,8 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option(
     "--save", type=FileToWrite(), help="File to save the state to, for merge, show, check, and other commands."
 )
+@click.option("--fingerprint", is_flag=True, help="Keep a fingerprint of the evaluated rows, for receipt and compare.")
+@click.option("--receipt", type=FileToWrite(), help="File to write a receipt to, for verify. Implies --fingerprint.")
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
 @options.confidence
@@ -131,6 +140,9 @@ def evaluate_command(
     metrics: tuple[str, ...],
     sort: str | None,
     save: Path | None,
+    fingerprint: bool,
+    row_id: tuple[str, ...],
+    receipt: Path | None,
     watched: bool,
     workers: int | None,
     confidence: float | None,
@@ -153,6 +165,9 @@ def evaluate_command(
     require_columns(text, columns.schema.names())
     if where is not None:
         files = files.filtered(columns.condition(where))
+    if row_id or fingerprint or receipt:
+        require_columns(row_id, columns.schema.names())
+        given["fingerprint"] = row_id or True
     acc = _task(task, columns, given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read
@@ -172,6 +187,8 @@ def evaluate_command(
         require_rows([acc], paths)
         if save:
             acc.save(save)
+    if receipt:
+        write_receipt(acc.receipt(metrics or None, confidence=confidence or LEVEL), receipt)
     done(f"Evaluated {acc.seen // len(acc.roles.models):,} rows in {time.perf_counter() - start:.1f} s.")
     report = finalize()
     if task == "binary" and given["positive"] and not given["negative"]:

@@ -21,6 +21,7 @@ from streammetrics.core.definition import (
     classes,
     decimals,
     errors,
+    fingerprints,
     losses,
     numbering,
     outcomes,
@@ -28,6 +29,8 @@ from streammetrics.core.definition import (
     runs,
     sums,
 )
+from streammetrics.core.definition.fingerprints import Hashes as Hashes
+from streammetrics.core.definition.fingerprints import mix as mix
 from streammetrics.core.definition.runs import CLIP as CLIP
 from streammetrics.core.definition.runs import NOTHING as NOTHING
 from streammetrics.core.definition.runs import Codes as Codes
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
 else:
     Bins = fastest(bins.Bins)
 
+add_fingerprints: Final = fastest(fingerprints.add_fingerprints)
 add_runs: Final = fastest(runs.add_runs)
 add_sums: Final = fastest(sums.add_sums)
 arrange: Final = fastest(arranging.arrange)

@@ -21,6 +21,7 @@ void bind_calibration(nb::module_& module);
 void bind_classes(nb::module_& module);
 void bind_decimals(nb::module_& module);
 void bind_errors(nb::module_& module);
+void bind_fingerprints(nb::module_& module);
 void bind_joint_keys(nb::module_& module);
 void bind_losses(nb::module_& module);
 void bind_numbering(nb::module_& module);

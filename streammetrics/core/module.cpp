@@ -18,6 +18,7 @@ NB_MODULE(FORM, module) {
   bind_classes(module);
   bind_decimals(module);
   bind_errors(module);
+  bind_fingerprints(module);
   bind_joint_keys(module);
   bind_losses(module);
   bind_numbering(module);

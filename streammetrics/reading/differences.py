@@ -39,6 +39,11 @@ NOT_PAIRED = (
     "Differences have no confidence intervals. For different rows, pass independent=True. For the same rows, evaluate "
     "both models in one pass, or pass unit= to both evaluations."
 )
+OF_THE_SAME_ROWS = (
+    "Both evaluations saw the same rows, but differences have no confidence intervals. For intervals, evaluate both "
+    "models in one pass, or pass unit= to both evaluations."
+)
+NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Remove independent=True."
 WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
 NOT_COUNTED = (
     "Differences at threshold {0} have no confidence intervals, because the evaluation did not include it. For "
@@ -116,23 +121,27 @@ class Differences(Sides):
         """
         if self._apart:
             return NOTHING_IN_COMMON
+        is_same = bool(self._rows["same"].all(ignore_nulls=False))
         if self.independent:
-            return None
+            return NOT_INDEPENDENT if is_same else None
         differing = self._of_different_rows
         if differing.is_empty():
-            return self._without_intervals()
+            return self._without_intervals(is_same)
         what = "models" if self.b.by == [MODEL] else "groups"
         groups = f" in {differing.height:,} of {self._rows.height:,} {what}"
         numbers = groups if self.b.by else f": {differing['a'][0] or 0:,.0f} and {differing['b'][0] or 0:,.0f}"
         remedy = APART if self.same_rows is None else REMEDY
+        if differing["a"].equals(differing["b"]):
+            where = groups if self.b.by else ""
+            return f"The two evaluations have equal numbers of rows, but not the same rows{where}. {remedy}"
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
-    def _without_intervals(self) -> str | None:
+    def _without_intervals(self, is_same: bool) -> str | None:
         """The fix if the differences of two evaluations with equal numbers of rows cannot have intervals."""
         if self.confidence is None or self._folds is not None:
             return None
         if self.same_rows is None:
-            return NOT_PAIRED
+            return OF_THE_SAME_ROWS if is_same else NOT_PAIRED
         return WEIGHTED if self.b.state.weighted else self._at_other_thresholds(self.same_rows)
 
     def _at_other_thresholds(self, same_rows: SameRows) -> str | None:

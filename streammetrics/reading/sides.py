@@ -20,6 +20,7 @@ from streammetrics.reading.models import SameRows
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import LABEL
+from streammetrics.state.fingerprints import TRUTH, fingerprints, identifies_rows
 from streammetrics.state.tables import State
 
 COLUMNS = ("a", "b", "difference", "better", "note")
@@ -152,12 +153,18 @@ class Sides:
 
     @cached_property
     def _rows(self) -> pl.DataFrame:
-        """The numbers of rows of both sides, by group."""
-        return self._showing(["rows"])._values
+        """The numbers of rows of both sides, by group, and whether they are the ``same`` rows, or null if unknown."""
+        rows = self._showing(["rows"])._values
+        if self.a.by != self.b.by or not all(identifies_rows(side.state, side.unit) for side in (self.a, self.b)):
+            return rows.with_columns(same=pl.lit(None, pl.Boolean))
+        for name, side in ((f"{A}{TRUTH}", self.a), (f"{B}{TRUTH}", self.b)):
+            own = fingerprints(side.state).select(*side.by, pl.col(TRUTH).alias(name)).cast(rows.select(side.by).schema)
+            rows = rows.join(own, on=side.by, how="left", nulls_equal=True) if side.by else rows.hstack(own)
+        return rows.with_columns(same=pl.col(f"{A}{TRUTH}") == pl.col(f"{B}{TRUTH}"))
 
     @property
     def _of_different_rows(self) -> pl.DataFrame:
-        return self._rows.filter(pl.col("a").ne_missing(pl.col("b")))
+        return self._rows.filter(pl.col("a").ne_missing(pl.col("b")) | ~pl.col("same").fill_null(True))
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:

@@ -443,8 +443,7 @@ class Comparison(Differences):
             better: Metrics that must improve, such as ``["brier_score"]``, or by more than a margin,
                 ``{"brier_score": 0.001}``.
             confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Report.check`.
-                They are wider by the factor 1 + 1/√n, with n rows of the smaller class, since estimates of few rows
-                are skewed. With ``None``, bounds decide: the verdicts apply to the evaluated rows.
+                With ``None``, bounds decide: the verdicts apply to the evaluated rows.
             open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
             min_rows: Minimum number of rows of a group, on each side.
             segments: Acceptable false discovery rate among breached groups of a requirement, such as ``"fdr 5 %"`` or

@@ -49,7 +49,7 @@ class Verdicts:
     ``min_rows`` rows, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules
     that do not hold.
 
-    ``by`` has the group columns, and ``"model"``. ``note`` has lines of text below the verdicts.
+    ``by`` has the group columns, and ``"model"``. ``note`` is a sentence below the verdicts.
 
     >>> found = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
@@ -81,7 +81,7 @@ class Verdicts:
 
     @property
     def _tables(self) -> list[Table]:
-        return with_notes([verdicts_table(self.frame, self.by)], *self.note.splitlines())
+        return with_notes([verdicts_table(self.frame, self.by)], self.note)
 
     def __repr__(self) -> str:
         return str(self)

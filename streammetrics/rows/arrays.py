@@ -32,7 +32,8 @@ class Rows:
     ``truth``, ``predicted``, and ``score`` have one array per label of a multilabel task. ``score`` has one per class
     of a multiclass task. Otherwise each has one array, or none without a column. True and predicted values are 0 or 1,
     Float64 in a regression, and numbers of ``labels`` in a multiclass task. Scores and weights are Float64. ``width``
-    is the original type of each score. ``inputs`` are additional columns as Float64, by name.
+    is the original type of each score. ``inputs`` are additional columns as Float64, by name, and ``row_id`` has
+    hashes of row IDs.
 
     ``beside`` has, for each pair of models in which this is the first, the rows predicted by both, with the prediction
     and the score of this model and of the other.
@@ -47,6 +48,7 @@ class Rows:
     score: tuple[NDArray[np.float64], ...] = ()
     width: tuple[np.dtype[Any], ...] = ()
     inputs: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    row_id: tuple[NDArray[np.uint64], ...] = ()
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
     beside: Mapping[Pair, Rows] = field(default_factory=dict)
@@ -102,12 +104,12 @@ class Rows:
     def arranged(self, codes: Codes, groups: int) -> Rows:
         """The rows in the order of other groups."""
         weights = [] if self.weight is None else [self.weight]
-        parts = [self.truth, self.predicted, self.score, tuple(self.inputs.values()), weights]
+        parts = [self.truth, self.predicted, self.score, tuple(self.inputs.values()), self.row_id, weights]
         arrays = [array for part in parts for array in part]
         moved, *runs = core.arrange(codes, groups, arrays)
         starts, local = (run.view(np.intp) for run in runs)  # numpy is slow where this type meets its `long long`
         each = iter(arrays if moved is None else moved)
-        truth, predicted, score, inputs, weights = (list(islice(each, len(part))) for part in parts)
+        truth, predicted, score, inputs, row_id, weights = (list(islice(each, len(part))) for part in parts)
         return replace(
             self,
             starts=starts,
@@ -116,6 +118,7 @@ class Rows:
             predicted=tuple(predicted),
             score=tuple(score),
             inputs=dict(zip(self.inputs, inputs, strict=True)),
+            row_id=tuple(row_id),
             weight=weights[0] if weights else None,
         )
 
@@ -178,6 +181,7 @@ def _rows(batch: Batch, piece: slice, models: tuple[str, ...]) -> Rows:
         score=tuple(a.astype(np.float64, copy=False) for a in scores),
         width=tuple(a.dtype for a in scores),
         inputs={name: arrays[Field("input", label=i)] for i, name in enumerate(roles.inputs)},
+        row_id=tuple(a for field, a in arrays.items() if field.role == "row_id"),
         weight=arrays.get(WEIGHT),
         labels=labels,
     )

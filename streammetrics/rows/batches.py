@@ -16,16 +16,16 @@ from streammetrics.core import Codes
 from streammetrics.errors import ColumnError, DataError
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import HEAVIEST, Reader, require_columns
-from streammetrics.rows.folds import fold
+from streammetrics.rows.folds import fold, hash_values
 from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
 
 
 class Field(NamedTuple):
-    """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, or weight.
+    """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, row_id, or weight.
 
-    ``label`` is the label in multiclass and multilabel tasks, or the name of the input.
+    ``label`` is the label in multiclass and multilabel tasks, or the number of the input or of the row ID.
     """
 
     role: str
@@ -145,6 +145,8 @@ def _read(reader: Reader) -> Batch:
     for model, names in roles.y_score.items():
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
+    for i, name in enumerate(roles.row_id):
+        columns[Field("row_id", label=i)] = pl.Series(hash_values(reader.unit(name)))
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights", HEAVIEST)
     keys = [reader.group(c) for c in roles.by]
@@ -159,10 +161,11 @@ def no_rows(roles: Roles) -> Batch:
     target = of_kind.get(roles.kind, pl.Boolean())
     targets = range(len(roles.labels) if roles.kind == "multilabel" else 1)
     scores = range(len(roles.labels) if roles.kind in SEVERAL else 1)
-    types = {Field("truth", label=i): target for i in targets if roles.y_true}
+    types: dict[Field, pl.DataType] = {Field("truth", label=i): target for i in targets if roles.y_true}
     types |= {Field("predicted", m, i): target for m in roles.y_pred for i in targets}
     types |= {Field("score", m, i): pl.Float64() for m in roles.y_score for i in scores}
     types |= {Field("input", label=i): pl.Float64() for i in range(len(roles.inputs))}
+    types |= {Field("row_id", label=i): pl.UInt64() for i in range(len(roles.row_id))}
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
     keys = [pl.Series(key, dtype=pl.Int64 if key == FOLD else pl.Null) for key in roles.keys]

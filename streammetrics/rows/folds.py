@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core import mix
 from streammetrics.errors import ColumnError
 
 Hashes = NDArray[np.uint64]
@@ -54,22 +55,19 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     found = np.empty(len(series), dtype=np.uint8)
     for start in range(0, len(series), BLOCK):
         block = slice(start, start + BLOCK)
-        hashes = _hashes(series[block])
-        hashes >>= np.uint64(32)
-        hashes *= np.uint64(folds)
-        hashes >>= np.uint64(32)
-        found[block] = hashes
+        found[block] = ((hash_values(series[block]) >> np.uint64(32)) * np.uint64(folds)) >> np.uint64(32)
     return pl.Series(series.name, found)
 
 
-def _hashes(values: pl.Series) -> Hashes:
+def hash_values(values: pl.Series) -> Hashes:
+    """Return the hash of each value, as `fold` describes it."""
     dtype = values.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
         hashes = _hashes_of_bytes(values if dtype == pl.Binary else values.cast(pl.String))
     elif dtype in (pl.Int128, pl.UInt128) or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
         hashes = _hashes_of_wide_integers(values)
     else:
-        hashes = _mix(_integers(values))
+        hashes = mix(_integers(values))
     missing = values.is_nan().fill_null(True) if dtype.is_float() else values.is_null()
     hashes[missing.to_numpy()] = 0
     return hashes
@@ -84,7 +82,8 @@ def _integers(values: pl.Series) -> Hashes:
         return _bits_of_floats(values.cast(pl.Float64).fill_null(0).to_numpy())
     if not (dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean):
         raise ColumnError(
-            f"Column {values.name!r} must be an integer, string, float, date, or time to be a unit, got {dtype}."
+            f"Column {values.name!r} must be an integer, string, float, date, or time to be a unit or a row ID, "
+            f"got {dtype}."
         )
     integers = values.to_physical().fill_null(False if dtype == pl.Boolean else 0).to_numpy()
     if dtype == pl.UInt64:
@@ -114,7 +113,7 @@ def _hashes_of_wide_integers(values: pl.Series) -> Hashes:
     hashes = _hashes_of_bytes(values.cast(pl.String))
     for fitting in (signed, unsigned):
         fits = fitting.is_not_null().to_numpy()
-        hashes[fits] = _hashes(fitting)[fits]
+        hashes[fits] = hash_values(fitting)[fits]
     return hashes
 
 
@@ -129,18 +128,7 @@ def _hashes_of_bytes(values: pl.Series) -> Hashes:
     rows, done = np.flatnonzero(length), 0
     while len(rows):
         word = words[start[rows] + done] & LOW_BYTES[np.minimum(length[rows] - done, WORD)]
-        hashes[rows] = _mix(hashes[rows] ^ word)
+        hashes[rows] = mix(hashes[rows] ^ word)
         done += WORD
         rows = rows[length[rows] > done]
     return hashes
-
-
-def _mix(x: Hashes) -> Hashes:
-    """SplitMix64, in place."""
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x

@@ -41,7 +41,8 @@ class Roles:
     """Roles of the user's columns, and how values are interpreted.
 
     Scores and predictions are keyed by model. In multiclass and multilabel tasks, they have one column per label, or
-    one list column. ``inputs`` are additional columns, by the names that statistics use. Two accumulators with equal
+    one list column. ``inputs`` are additional columns, by the names that statistics use, and ``row_id`` those that a
+    fingerprint of the rows includes. Two accumulators with equal
     roles read a batch in the same way. Expressions are stored separately from column names and are not compared.
     """
 
@@ -59,6 +60,7 @@ class Roles:
     probability: bool = False
     renormalize: bool = False
     inputs: dict[str, str] = field(default_factory=dict)
+    row_id: tuple[str, ...] = ()
     expressions: dict[str, pl.Expr] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +123,7 @@ class Roles:
         single = [c for c in (self.sample_weight, self.unit) if c is not None]
         of_models = [*self.y_pred.values(), *self.y_score.values()]
         targets = [*self.y_true, *(name for names in of_models for name in names), *self.inputs.values()]
-        return tuple(dict.fromkeys([*targets, *single, *self.by]))
+        return tuple(dict.fromkeys([*targets, *single, *self.by, *self.row_id]))
 
     @cached_property
     def undecided(self) -> frozenset[str]:
@@ -135,14 +137,14 @@ class Roles:
 
     @property
     def labeling(self) -> list[set[str]]:
-        """Columns of a batch whose values are only names: each group column, the unit, and all class labels."""
+        """Columns of a batch whose values are only names: each group column, unit, and row ID, and all class labels."""
         classes = {*self.y_true, *(name for names in self.y_pred.values() for name in names)}
         undeclared = self.kind == "multiclass" and not self.labels
         numbers = {name for names in self.y_score.values() for name in names} | {*self.inputs.values()}
         numbers |= {self.sample_weight or ""} | (set() if undeclared else classes)
         computed = {name for name in self.names if name not in numbers and not self._is_plain(name)}
         kept = {*self.roots((numbers | computed).intersection(self.names))}
-        found = [{name} for name in (*self.by, self.unit) if name in self.names] + [classes] * undeclared
+        found = [{name} for name in (*self.by, self.unit, *self.row_id) if name in self.names] + [classes] * undeclared
         sources = [{*self.roots(names - computed)} for names in found]
         return [names for names in sources if names and not names & kept]
 

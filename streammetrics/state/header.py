@@ -21,7 +21,7 @@ from streammetrics.version import __version__
 
 FORMAT = 2  # in format 1, decimals were floats
 KEY = b"streammetrics"
-UNSAID = ("expressions", "inputs")  # fields that no state, or only some states, have
+UNSAID = ("expressions", "inputs", "row_id")  # fields that no state, or only some states, have
 PLAIN = (str, int, float, bool, type(None))  # JSON types
 T = TypeVar("T")
 
@@ -109,13 +109,13 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
-    columns = {"inputs": {}} | columns
+    columns = {"inputs": {}, "row_id": []} | columns
     mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
         and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
         and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
-        and all(map(_all_text, (columns["y_true"], columns["by"])))
+        and all(map(_all_text, (columns["y_true"], columns["by"], columns["row_id"])))
         and isinstance(columns["inputs"], dict)
         and _all_text(list(columns["inputs"].values()))
         and isinstance(columns["labels"], list)
@@ -124,7 +124,7 @@ def _roles(columns: dict[str, Any]) -> Roles:
     )
     if not sound:
         raise StateError("The state's field 'columns' is invalid.")
-    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels")}
+    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels", "row_id")}
     by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
     return _specified(lambda: Roles(**columns | tuples | by_model))
 

@@ -18,6 +18,7 @@ from streammetrics.statistics.prediction_histogram import PredictionHistogram
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
+from streammetrics.statistics.row_fingerprint import RowFingerprint
 from streammetrics.statistics.row_sums import RowSums
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import STATISTICS, Statistic
@@ -49,6 +50,7 @@ __all__ = [
     "ProbabilityLoss",
     "RankCounts",
     "RowCounts",
+    "RowFingerprint",
     "RowSums",
     "ScoreHistogram",
     "Statistic",

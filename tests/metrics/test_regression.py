@@ -148,7 +148,7 @@ def test_nulls_are_dropped_and_counted(model):
         ("p", [1.0, math.nan, 2.0], sm.DataError, "'p' contains null or NaN in 1 of 3"),
         ("w", [1.0, -1.0, 1.0], sm.DataError, "'w' contains negative or infinite weights in 1 of 3"),
         ("w", [1.0, math.inf, 1.0], sm.DataError, "'w' contains negative or infinite weights in 1 of 3"),
-        ("u", [[1], [2], [3]], sm.ColumnError, "'u' must be .* to be a unit, got List"),
+        ("u", [[1], [2], [3]], sm.ColumnError, "'u' must be .* to be a unit or a row ID, got List"),
         ("y", None, sm.ColumnError, "Column 'y' not found"),
     ],
 )

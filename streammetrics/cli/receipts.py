@@ -1,0 +1,72 @@
+"""Commands for receipts: write one of a saved state, and verify one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import click
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.cli import options
+from streammetrics.cli.columns import Columns
+from streammetrics.cli.parameters import FileToWrite, Number
+from streammetrics.cli.root import command
+from streammetrics.receipts import Receipt
+from streammetrics.sources.streams import open_files
+from streammetrics.verification import verify
+
+
+@command("receipt", "streammetrics receipt week.state --require 'roc_auc>=0.80' -o week.json")
+@click.argument("state", type=click.Path(path_type=Path))
+@options.metrics
+@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--require", "requirements", multiple=True, help="Requirement to check in each group. Can be repeated.")
+@click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
+def receipt_command(
+    state: Path, metrics: tuple[str, ...], confidence: float, requirements: tuple[str, ...], output: Path | None
+) -> None:
+    """Write a receipt of a saved state: what was evaluated, and what the result was, in at most 2 kB of JSON.
+
+    The rows must have been evaluated with --fingerprint. Anyone with the rows can verify the receipt.
+    """
+    made = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=requirements)
+    write_receipt(made, output)
+
+
+def write_receipt(receipt: Receipt, output: Path | None) -> None:
+    """Print a receipt, or write it to a file."""
+    if output is None:
+        click.echo(str(receipt), nl=False)
+    else:
+        receipt.save(output)
+        click.echo(f"{output}: receipt of {receipt.rows:,} rows", err=True)
+
+
+@command("verify", "streammetrics verify week.json 'predictions/*.parquet'")
+@click.argument("receipt", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--where", help="SQL condition on the rows, as in the evaluation of the receipt.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
+@click.pass_context
+def verify_command(
+    ctx: click.Context, receipt: Path, paths: tuple[str, ...], where: str | None, workers: int | None
+) -> None:
+    """Evaluate files again and compare the result with a receipt, or compare a saved state with it.
+
+    The files can be in any order, and divided in any way. The exit code is 1 if anything differs.
+    """
+    states = [path for path in paths if Path(path).suffix == ".state"]
+    if states and (len(paths) > 1 or where is not None):
+        raise click.UsageError("Pass either one saved state, without --where, or files of rows.")
+    if states:
+        found = verify(receipt, states[0])
+    else:
+        files = open_files(paths)
+        files = files if where is None else files.filtered(Columns.of(files).condition(where))
+        has_bar = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+        found = verify(receipt, files, workers=workers, progress=has_bar)
+    click.echo(str(found))
+    if not found.identical:
+        ctx.exit(1)

@@ -1,0 +1,182 @@
+"""A receipt: what was evaluated, and what the result was, small enough to sign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
+from streammetrics.report.report import Report
+from streammetrics.report.verdicts import Verdicts
+from streammetrics.rows.roles import Roles
+from streammetrics.state.content import no_state
+from streammetrics.state.fingerprints import digest, fingerprint_of, fingerprints_of_models
+from streammetrics.state.header import specification, to_json
+from streammetrics.state.saved import Saved, to_arrow
+from streammetrics.statistics import RowCounts
+from streammetrics.system.lazy import pa
+from streammetrics.system.public import publish
+from streammetrics.system.writing import write_file
+from streammetrics.text import cell
+from streammetrics.version import __version__
+
+FORMAT = 1
+LARGEST = 2_048  # bytes
+DIGITS = 12  # of numbers
+UNSAID = {name: value for name, value in asdict(Roles()).items() if name != "expressions"}
+"""Columns of a specification that a receipt omits, with their values."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was evaluated, and what the result was, in at most 2 kB of JSON. See `Accumulator.receipt` and `verify`.
+
+    - ``specification``: columns, statistics with their options, and metrics; its SHA-256 if it is long;
+    - ``rows``, ``dropped``, ``groups``: their numbers;
+    - ``fingerprints``: of each model, those of the ``truth`` and of the whole ``row`` (see `RowFingerprint`);
+    - ``digest``: the SHA-256 of all groups and exact numbers of the state;
+    - ``confidence``, ``metrics``: metrics of all rows, with bounds unless they are exact, and intervals;
+    - ``verdicts``: for each requirement, the number of groups by verdict;
+    - ``version``: of streammetrics.
+
+    A receipt is not a signature. Sign its file with a tool for signatures.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p", fingerprint=True).update({"y": [1, 0], "p": [0.9, 0.2]})
+    >>> receipt = acc.receipt(require=["accuracy >= 0.5"])
+    >>> receipt.rows, receipt.verdicts
+    (2, {'accuracy >= 0.5': {'open': 1}})
+    """
+
+    specification: Mapping[str, Any]
+    rows: int
+    dropped: int
+    groups: int
+    fingerprints: Mapping[str, Mapping[str, str]]
+    digest: str
+    confidence: float
+    metrics: Mapping[str, Any]
+    verdicts: Mapping[str, Mapping[str, int]]
+    version: str = __version__
+
+    def __str__(self) -> str:
+        """The JSON, one line per field."""
+        parts = {"receipt": FORMAT} | asdict(self)
+        lines = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in parts.items()]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the receipt to a JSON file, atomically."""
+        write_file(path, str(self).encode(), StateError)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Receipt:
+        """Read a receipt.
+
+        Raises:
+            StateError: If the file cannot be read, or is not a receipt.
+        """
+        try:
+            found = json.loads(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
+            raise StateError(f"Cannot read {str(path)!r} as a receipt: {error}.") from error
+        names = {f.name for f in fields(cls)}
+        if not isinstance(found, dict) or not isinstance(found.get("receipt"), int):
+            raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
+        if found["receipt"] > FORMAT:
+            raise StateError(f"{str(path)!r} has the newer format {found['receipt']}. Upgrade streammetrics.")
+        if set(found) - {"receipt"} != names:
+            wrong = min(names.symmetric_difference(set(found) - {"receipt"}))
+            raise StateError(f"{str(path)!r} is not a receipt: the field {wrong!r} is missing or unknown.")
+        return cls(**{name: found[name] for name in names})
+
+    def no_rows(self) -> pa.Table:
+        """The state without rows of this specification.
+
+        Raises:
+            StateError: If the receipt has only the SHA-256 of it, or it is invalid.
+        """
+        if "sha256" in self.specification:
+            raise StateError("The specification of this receipt is too long to be in it. Verify the saved state.")
+        columns = _plain(UNSAID) | self.specification["columns"]
+        statistics = [{"options": {}} | entry for entry in self.specification["statistics"]]
+        roles, kept, _ = specification({"columns": columns, "statistics": statistics})
+        return to_arrow(Saved(roles, None, no_state(roles, kept), self.specification.get("named_groups")))
+
+
+def receipt_of(saved: Saved, total: Report, confidence: float, checked: Verdicts | None) -> Receipt:
+    """Return the receipt of a state, of which a report has the metrics of all rows.
+
+    Raises:
+        SpecificationError: If the state has no fingerprint, or the receipt would be too large.
+    """
+    if fingerprint_of(saved.state) is None:
+        raise SpecificationError("A receipt requires a fingerprint of the rows. Evaluate with fingerprint=True.")
+    counts, by = saved.state.tables[RowCounts.name], saved.roles.by
+    rows, dropped = (int(counts[name].sum()) // len(saved.roles.models) for name in ("rows", "dropped"))
+    made = Receipt(
+        specification=_specification(saved),
+        rows=rows,
+        dropped=dropped,
+        groups=saved.state.groups.select(by).n_unique() if by else 1,
+        fingerprints=fingerprints_of_models(saved.state),
+        digest=digest(saved.state),
+        confidence=confidence,
+        metrics=_numbers(total.frame),
+        verdicts={} if checked is None else _counted(checked),
+    )
+    if len(str(made).encode()) > LARGEST:
+        made = replace(made, specification={"sha256": sha256(_text(made.specification).encode()).hexdigest()})
+    if len(str(made).encode()) > LARGEST:
+        raise SpecificationError(f"A receipt has at most {LARGEST:,} bytes. Pass fewer metrics= or require=.")
+    return made
+
+
+def _specification(saved: Saved) -> dict[str, Any]:
+    header = json.loads(to_json(saved.roles, saved.state.statistics, saved.metrics, saved.named))
+    columns = {name: value for name, value in header["columns"].items() if value != _plain(UNSAID.get(name))}
+    found = {"columns": columns, "statistics": [_entry(s) for s in header["statistics"]]}
+    return found | ({} if saved.named is None else {"named_groups": saved.named})
+
+
+def _entry(statistic: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in statistic.items() if value != {}}
+
+
+def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
+    """Numbers by metric, and by model, threshold, and label if it has any. Bounds of exact metrics are omitted."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in frame.iter_rows(named=True):
+        place = ", ".join(f"{key} {cell(row[key])}" for key in keys_of(frame) if row[key] is not None)
+        wanted = [*(VALUE[:1] if row["lower"] == row["upper"] else VALUE), *LIMITS]
+        numbers = {name: row.get(name) for name in wanted}
+        own = {name: float(f"{x:.{DIGITS}g}") for name, x in numbers.items() if x is not None and isfinite(x)}
+        found.setdefault(row[METRIC], {})[place] = own
+    return {metric: of[""] if {*of} == {""} else of for metric, of in found.items()}
+
+
+def _counted(checked: Verdicts) -> dict[str, dict[str, int]]:
+    counts = checked.frame.group_by("rule", "verdict", maintain_order=True).len()
+    found: dict[str, dict[str, int]] = {}
+    for rule, verdict, count in counts.sort("rule", "verdict").iter_rows():
+        found.setdefault(rule, {})[verdict] = count
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+publish("streammetrics", Receipt)

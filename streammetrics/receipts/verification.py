@@ -1,0 +1,93 @@
+"""The differences of two receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+from streammetrics.receipts.receipt import Receipt
+from streammetrics.system.public import publish
+from streammetrics.text import few
+
+ROUNDING = 1e-9  # relative difference of metrics whose sums of floats were added in another order
+CAUSES = {
+    "specification": "the columns or the statistics are not those of the receipt",
+    "rows": "rows are missing or were added",
+    "dropped": "other rows were dropped",
+    "truth": "true values, weights, units, or row IDs changed, or other rows were evaluated",
+    "row": "predictions or scores changed, or belong to other rows",
+    "groups": "the number of groups changed",
+    "digest": "the rows are the same, but their groups or counts are not",
+    "metrics": "the counts are the same, but metrics are computed differently",
+    "verdicts": "metrics are the same, but verdicts on requirements are not",
+}
+"""Compared fields in order, with what a first difference means."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` finds: whether an evaluation is that of a receipt.
+
+    ``different`` has, for each field that differs, what is in the receipt and what was found, in the order in which
+    fields depend on each other: the first is the cause.
+
+    >>> found = Verification(1_000, {"rows": (1_000, 999)})
+    >>> found.identical
+    False
+    >>> print(found)
+    Different since 'rows', 1000 in the receipt and 999 now: rows are missing or were added.
+    """
+
+    rows: int
+    different: Mapping[str, tuple[Any, Any]]
+    versions: tuple[str, str] = ("", "")
+
+    @property
+    def identical(self) -> bool:
+        """Whether nothing differs."""
+        return not self.different
+
+    def __bool__(self) -> bool:
+        return self.identical
+
+    def __str__(self) -> str:
+        if self.identical:
+            return f"Identical: {self.rows:,} rows, with the same fingerprints, counts, metrics, and verdicts."
+        first, *others = self.different
+        expected, found = self.different[first]
+        also = f" Also different: {few(others)}." if others else ""
+        versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
+        values = f"{_told(expected)} in the receipt and {_told(found)} now"
+        return f"Different since {first!r}, {values}: {CAUSES[first]}.{also}{versions.format(*self.versions)}"
+
+
+def compared(receipt: Receipt, again: Receipt) -> Verification:
+    """Return the differences of two receipts."""
+    parts = [_parts(each) for each in (receipt, again)]
+    different = {f: (a, b) for f in CAUSES if not _equal(a := parts[0][f], b := parts[1][f])}
+    return Verification(again.rows, different, (receipt.version, again.version))
+
+
+def _parts(receipt: Receipt) -> dict[str, Any]:
+    prints = {of: {m: found[of] for m, found in receipt.fingerprints.items()} for of in ("truth", "row")}
+    return vars(receipt) | prints
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return bool(a == b)
+
+
+def _told(value: Any) -> str:
+    text = str(next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+publish("streammetrics", Verification)

@@ -1,0 +1,81 @@
+"""What tells whether two states have the same content: fingerprints of their rows, and a digest of their tables."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import polars as pl
+
+from streammetrics.core import Hashes
+from streammetrics.rows.exact_sums import DECIMAL
+from streammetrics.rows.roles import MODEL
+from streammetrics.state.tables import State, in_order, roll_up
+from streammetrics.statistics import GROUP, RowFingerprint, Statistic
+
+TRUTH, ROW = "truth", "row"
+
+
+def fingerprint_of(state: State) -> RowFingerprint | None:
+    """The statistic with the fingerprints of the rows, if the state has one."""
+    return next((s for s in state.statistics if isinstance(s, RowFingerprint)), None)
+
+
+def identifies_rows(state: State, unit: str | None) -> bool:
+    """Whether equal fingerprints of the truth mean equal rows: labels alone would only say how many there are."""
+    found = fingerprint_of(state)
+    return found is not None and bool(found.row_id or unit)
+
+
+def fingerprints(state: State) -> pl.DataFrame:
+    """Group columns, and the fingerprints ``truth`` and ``row`` of each group: 32 hexadecimal digits, or null."""
+    table = state.tables[RowFingerprint.name]
+    numbers = {name: table[name].to_numpy().view("u8") for name in RowFingerprint.counts}
+    made = [
+        pl.Series(of, _digits(numbers[f"{of}_first"], numbers[f"{of}_second"]), dtype=pl.String) for of in (TRUTH, ROW)
+    ]
+    found = table.select(GROUP).with_columns(made)
+    return state.groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+
+
+def fingerprints_of_models(state: State) -> dict[str, dict[str, str]]:
+    """The fingerprints of all rows, by model. A single model has an empty name."""
+    alone = State((RowFingerprint(),), state.groups, {RowFingerprint.name: state.tables[RowFingerprint.name]})
+    found = fingerprints(roll_up(alone, [MODEL] if MODEL in state.groups.columns else []))
+    return {row.get(MODEL, ""): {TRUTH: row[TRUTH], ROW: row[ROW]} for row in found.iter_rows(named=True)}
+
+
+def digest(state: State) -> str:
+    """Return the SHA-256 of the groups and of all exact numbers of the tables, in 64 hexadecimal digits.
+
+    It does not depend on the order of rows and merges. Sums of floats do, by rounding, so it does not cover them, and
+    neither statistics that depend on the order, such as a sketch.
+    """
+    state = in_order(state)
+    parts = [state.keys, *(_exact(s, state.tables[s.name]) for s in state.statistics if not s.depends_on_order)]
+    found = sha256()
+    for part in parts:
+        found.update(repr(part.columns).encode())
+        found.update(_plain(part).write_ndjson().encode())
+    return found.hexdigest()
+
+
+def _digits(first: Hashes, second: Hashes) -> list[str]:
+    return [f"{a:016x}{b:016x}" for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+
+
+def _exact(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+    """The keys of a table, and its columns that are not sums of floats."""
+    keys = {GROUP, *statistic.keys}
+    return table.select(c for c in table.columns if c in keys or not table.schema[c].is_float())
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Floats as their bits, and decimals as text, whose form depends on no version of a library."""
+
+    def plain(column: pl.Series) -> pl.Series:
+        if column.dtype.is_float():
+            bits = (column.cast(pl.Float64).fill_null(float("nan")).to_numpy() + 0.0).view("i8")
+            return pl.Series(column.name, bits)
+        return column.cast(pl.String) if column.dtype == DECIMAL or column.dtype.is_temporal() else column
+
+    return pl.DataFrame([plain(column) for column in frame.iter_columns()])

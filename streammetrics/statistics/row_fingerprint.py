@@ -1,0 +1,81 @@
+"""Fingerprint of the evaluated rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import core
+from streammetrics.errors import SpecificationError
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.folds import hash_values
+from streammetrics.rows.roles import Roles
+from streammetrics.statistics.summed import Summed, Sums
+from streammetrics.text import few
+
+
+@dataclass(frozen=True)
+class RowFingerprint(Summed):
+    """Sums of a hash of each row, which tell whether two evaluations saw the same rows, in any order.
+
+    Values, each a sum modulo 2**64: ``truth_first`` and ``truth_second``, of row IDs, units, true values, weights, and
+    additional inputs; ``row_first`` and ``row_second``, also of predictions and scores. Two different sets of rows have
+    the same 128 bits with a probability of about 2**-64. The hash is not secret: a fingerprint detects mistakes and
+    lost or repeated data, and not an adversary who constructs rows for it. The integer 1, the float 1.0, and True have
+    the same hash, and so do equal scores of type Float32 and Float64.
+
+    Args:
+        row_id: Names of columns that identify a row, such as a request ID. Without them and without units, the truth of
+            a binary task consists of 0 and 1 only, so its fingerprint says no more than the number of positives.
+
+    Raises:
+        SpecificationError: If a column is not a name.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.Accumulator(sm.RowFingerprint(), y_true="y").update({"y": [1, 0]})
+    >>> again = acc.empty().update({"y": [0]}).update({"y": [1]})
+    >>> again.to_bytes() == acc.to_bytes()
+    True
+    """
+
+    row_id: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "row_fingerprint"
+    counts: ClassVar[tuple[str, ...]] = ("truth_first", "truth_second", "row_first", "row_second")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.row_id, str) or not all(isinstance(name, str) for name in self.row_id):
+            raise SpecificationError(f"row_id= must be a tuple of names of columns, got {self.row_id!r}.")
+
+    def misfit(self, roles: Roles) -> str:
+        """Why it cannot be computed from columns of these roles."""
+        missing = [name for name in self.row_id if name not in roles.row_id]
+        return f"requires the columns {few(missing)}" if missing else super().misfit(roles)
+
+    def counter(self, weighted: bool) -> Sums:
+        """Sums of hashes, without weights."""
+        return Sums(self, weighted, integers=True)
+
+    def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
+        """Sums of the hashes of rows: shape (groups, 4)."""
+        weight = [] if rows.weight is None else [rows.weight]
+        truth = [*rows.row_id, *_values(rows, rows.truth), *weight, *rows.inputs.values()]
+        core.add_fingerprints(truth, [*_values(rows, rows.predicted), *rows.score], rows.runs, out)
+
+    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+        """Any integers are valid."""
+        return pl.all_horizontal(pl.col(self.counts).is_not_null())
+
+    def schema(self, weighted: bool) -> dict[str, pl.DataType]:
+        """Columns and types of the table: integers even if rows have weights."""
+        return super().schema(weighted=False)
+
+
+def _values(rows: Rows, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The arrays, with the hashes of labels in place of their numbers, which differ between batches."""
+    return [*arrays] if rows.labels is None else [hash_values(rows.labels)[numbers] for numbers in arrays]

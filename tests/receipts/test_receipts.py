@@ -1,0 +1,157 @@
+"""Receipts: verified by other orders, shards, and threads, and what they say of changed rows."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+
+RNG = np.random.default_rng(3)
+DATA = pl.DataFrame(
+    {
+        "y": RNG.random(600) < 0.4,
+        "p": RNG.random(600),
+        "q": RNG.random(600),
+        "w": RNG.random(600),
+        "g": RNG.choice(["a", "b"], 600),
+        "k": RNG.choice([*"xyz"], 600),
+        "id": np.arange(600),
+    }
+)
+TASKS = {
+    "binary": lambda **options: sm.binary(y_true="y", y_score="p", by="g", **options),
+    "weights": lambda **options: sm.binary(y_true="y", y_score="p", sample_weight="w", **options),
+    "units": lambda **options: sm.binary(y_true="y", y_score="p", unit="id", **options),
+    "models": lambda **options: sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by="g", **options),
+    "classes": lambda **options: sm.multiclass(y_true="k", y_pred="g", **options),
+    "regression": lambda **options: sm.regression(y_true="p", y_pred="q", joint=True, by="g", **options),
+    "predictions": lambda **options: sm.predictions(y_score="p", by="g", **options),
+    "others": lambda **options: sm.binary(y_true="y", y_score="p", by="k", max_groups=2, overflow="other", **options),
+}
+FIRST = {
+    "rows": DATA.head(599),
+    "truth": DATA.with_columns(y=pl.col("y") ^ (pl.col("id") == 7)),
+    "row": DATA.with_columns(p=pl.when(pl.col("id") == 7).then(0.5).otherwise("p")),
+    "groups": DATA.with_columns(g=pl.when(pl.col("id") == 7).then(pl.lit("c")).otherwise("g")),
+    "digest": DATA.with_columns(g=pl.when(pl.col("g") == "a").then(pl.lit("b")).otherwise(pl.lit("a"))),
+}
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
+def test_other_orders_shards_and_threads_are_identical(task, tmp_path):
+    receipt = task(fingerprint="id").update(DATA).receipt()
+    assert len(str(receipt).encode()) <= 2_048
+    receipt.save(tmp_path / "r.json")
+    assert sm.Receipt.load(tmp_path / "r.json") == receipt
+    mixed = DATA.sample(fraction=1, shuffle=True, seed=2)
+    for i, part in enumerate(mixed.iter_slices(170)):
+        part.write_parquet(tmp_path / f"{i}.parquet")
+    if "sha256" not in receipt.specification:
+        assert str(sm.verify(tmp_path / "r.json", tmp_path / "*.parquet", workers=3)).startswith("Identical: 600 rows")
+    shards = [task(fingerprint="id").update(part) for part in mixed.iter_slices(130)]
+    sm.merge(shards).save(tmp_path / "all.state")
+    assert sm.verify(receipt, str(tmp_path / "all.state")).identical
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_the_first_difference_names_the_cause(first):
+    receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["roc_auc"], require=["roc_auc >= 0.3"])
+    found = sm.verify(receipt, FIRST[first])
+    assert not found.identical
+    assert next(iter(found.different)) == first
+    assert str(found).startswith(f"Different since {first!r}, ")
+
+
+def test_another_specification_is_the_first_difference():
+    receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])
+    other = sm.binary(y_true="y", y_score="p", by="g", thresholds=[0.4], fingerprint="id").update(DATA)
+    assert [*sm.verify(receipt, other).different] == ["specification", "digest", "metrics"]
+
+
+def test_changed_numbers_of_a_receipt_are_different():
+    receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"], require=["accuracy >= 0.1"])
+    changed = json.loads(str(receipt))
+    changed["metrics"]["accuracy"]["threshold 0.5"]["value"] += 0.01
+    changed["verdicts"]["accuracy >= 0.1"] = {"breached": 2}
+    del changed["receipt"]
+    assert [*sm.verify(sm.Receipt(**changed), DATA).different] == ["metrics", "verdicts"]
+
+
+def test_without_a_fingerprint_and_with_too_much_the_error_says_what_to_do():
+    acc = sm.binary(y_true="y", y_score="p").update(DATA)
+    with pytest.raises(sm.SpecificationError, match="Evaluate with fingerprint=True"):
+        acc.receipt()
+    labels = [f"label number {i}" for i in range(200)]
+    long = sm.multiclass(y_true="k", y_pred="g", labels=[*"abxyz", *labels], fingerprint=True).update(DATA)
+    assert [*long.receipt().specification] == ["sha256"]
+    with pytest.raises(sm.StateError, match="Verify the saved state"):
+        sm.verify(long.receipt(), DATA)
+    with pytest.raises(sm.SpecificationError, match="at most 2,048 bytes"):
+        TASKS["binary"](fingerprint="id").update(DATA).receipt([f"fbeta(beta={i})" for i in range(1, 60)])
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"receipt": "x"}', '{"receipt": 1}', '{"receipt": 99, "rows": 1}', '{"receipt": 1, "a": 2}'],
+)
+def test_files_that_are_no_receipts(content, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(content)
+    with pytest.raises(sm.StateError, match=r"r\.json"):
+        sm.Receipt.load(path)
+
+
+def test_a_receipt_with_an_invalid_specification_is_refused(tmp_path):
+    found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt()))
+    found["specification"]["columns"]["by"] = 7
+    (tmp_path / "r.json").write_text(json.dumps(found))
+    with pytest.raises(sm.StateError, match="'columns' is invalid"):
+        sm.verify(tmp_path / "r.json", DATA)
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    DATA.write_parquet("rows.parquet")
+    DATA.tail(599).write_parquet("fewer.parquet")
+
+    def run(*arguments, code=0):
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == code, done.output
+        return done.output
+
+    columns = ("--y-true", "y", "--y-score", "p", "--row-id", "id")
+    run("evaluate", "rows.parquet", *columns, "--receipt", "r.json", "--save", "all.state")
+    assert run("verify", "r.json", "rows.parquet").startswith("Identical: 600 rows")
+    assert run("verify", "r.json", "all.state").startswith("Identical: 600 rows")
+    assert "Different since 'rows'" in run("verify", "r.json", "fewer.parquet", code=1)
+    assert run("verify", "r.json", "rows.parquet", "--where", "id > 0", code=1).startswith("Different since 'rows'")
+    assert "one saved state" in run("verify", "r.json", "all.state", "rows.parquet", code=2)
+    shown = json.loads(run("receipt", "all.state", "--metric", "accuracy", "--require", "accuracy>=0.1"))
+    assert shown["verdicts"] == {"accuracy >= 0.1": {"holds": 1}}
+
+
+def test_comparisons_know_whether_both_sides_saw_the_same_rows():
+    def evaluated(data, score="p", **options):
+        return sm.binary(y_true="y", y_score=score, fingerprint="id", **options).update(data)
+
+    other = DATA.with_columns(id=pl.col("id") + 600 * (pl.col("g") == "a"))
+    for by, where in (((), ""), ("g", " in 1 of 2 groups")):
+        first = evaluated(DATA, by=by)
+        assert "same rows, but differences" in sm.compare(first, evaluated(DATA, "q", by=by)).note
+        assert "not independent" in sm.compare(first, evaluated(DATA, "q", by=by), independent=True).note
+        apart = evaluated(other, "q", by=by)
+        assert f"but not the same rows{where}. If" in sm.compare(first, apart).note
+        assert sm.compare(first, apart, independent=True).note is None
+    a, b = evaluated(DATA, by="g", unit="id"), evaluated(other, "q", by="g", unit="id")
+    limits = dict(sm.compare(a, b, metrics=["roc_auc"]).frame.select("g", "ci_lower").iter_rows())
+    assert [limits[g] is None for g in "ab"] == [True, False]
+
+
+def test_models_without_each_other_s_nulls_are_not_of_the_same_rows():
+    holes = DATA.with_columns(p=pl.when(pl.col("id") != 3).then("p"), q=pl.when(pl.col("id") != 4).then("q"))
+    acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, nulls="drop", fingerprint="id").update(holes)
+    assert "equal numbers of rows, but not the same rows" in sm.compare(acc, models=("one", "two")).note
