@@ -42,11 +42,15 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     "1,000 rows, 3 predicted positive": [
         ({"precision", "ks", "best_mcc"}, 0.90, MOST),
         ({"positive_likelihood_ratio", "diagnostic_odds_ratio"}, 0.86, MOST),
+        ({"mcc"}, LEAST, 1.0),
     ],
     "3,000 undersampled rows": [(AREAS, 0.90, MOST)],
-    "300 rows, six labels": [({"precision(average=macro)"}, 0.90, MOST), ({"f1(average=macro)"}, 0.83, MOST)],
+    "300 rows, six labels": [
+        ({"precision(average=macro)", "balanced_accuracy"}, 0.90, MOST),
+        ({"f1(average=macro)"}, 0.83, MOST),
+    ],
     "300 rows, ten labels, 99% accuracy": [({"chance_agreement"}, 0.88, MOST)],  # labels are equally frequent
-    "1,000 rows, ten labels, 99% accuracy": [({"chance_agreement"}, 0.90, MOST)],
+    "1,000 rows, ten labels, 99% accuracy": [({"chance_agreement", "accuracy"}, 0.90, MOST)],  # ten errors
     "200 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],  # many rows share a value
     "1,000 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],
     "100 t errors": [({*simulation.TAILS}, 0.89, MOST)],  # 100 rows often lack the largest errors
