@@ -257,11 +257,11 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     upper = {f"upper of {m}": high for m, (_, high) in own.items()}
     folded = groups if view.folds else None
     parts = [by_group(first, index, values | lower | upper, folded)]
-    for i, case in enumerate(others):
+    for i, case in enumerate(others if hidden else ()):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
         parts.append(by_group(case, index, cases, folded).select(*cases))
-    said = {f"note of {m}": note for m, note in notes.items()}
-    parts.append(by_group(kept, index, said, folded).select(*said))
+    if said := {f"note of {m}": note for m, note in notes.items()}:
+        parts.append(by_group(kept, index, said, folded).select(*said))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")

@@ -93,8 +93,8 @@ def test_names_in_use_change_nothing_or_are_rejected(what, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["place of the group", "rows of the group", "positives of the group"])
+@pytest.mark.usefixtures("undrawn")
 def test_charts_of_the_largest_groups(name):
-    pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     rows = DATA | {name: np.arange(ROWS) % 60}
     report = sm.binary(y_true="label", y_score="p", by=name).update(rows).finalize()
     assert "of 60" in page(report)

@@ -10,7 +10,7 @@ from pages import opening, until
 import streammetrics as sm
 from streammetrics import charts
 from streammetrics.charts.vega import specification
-from streammetrics.html import page
+from streammetrics.html import page, pictures
 
 MONDAYS = [date(2026, 3, 2) + timedelta(weeks=n) for n in range(12)]
 MODELS = {"a": "p", "b": "q"}
@@ -92,7 +92,8 @@ def test_windows_of_a_time_zone_have_the_labels_of_its_clock():
 
 def of_regions(size, y_score=MODELS, **options):
     made = report(MONDAYS, [f"R{i}" for i in range(size)], y_score, **options)
-    return re.search(r'<section aria-labelledby="time">.*?</section>', page(made, **options), re.DOTALL)[0]
+    shared = pictures.figures("time", pictures.over_time(made, made.rollup()), interactive=False)
+    return shared + pictures.each_over_time(made, made.rollup(), interactive=False)
 
 
 def test_segments_of_several_models_have_one_chart_each():

@@ -250,6 +250,7 @@ def test_names_of_two_groups_are_never_the_same():
 
 
 @pytest.mark.parametrize("values", [[time(9), time(17)], [timedelta(1), timedelta(hours=2)]], ids=["times", "lengths"])
+@pytest.mark.usefixtures("undrawn")
 def test_groups_of_rare_types_are_segments(values):
     rows = {"y": [1, 0] * 2, "p": [0.1, 0.2, 0.3, 0.4], "g": [v for v in values for _ in range(2)]}
     report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize()

@@ -77,8 +77,8 @@ def test_an_unknown_metric_is_refused_before_reading(folder):
     assert "requires a regression task" in run("show", folder / "rows.state", "--sort", "mae", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_and_histories_are_sorted(folder):
-    pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     run("show", folder / "rows.state", "--sort", "roc_auc", "--html", folder / "page.html")
     assert (folder / "page.html").stat().st_size > 1000
     assert "--sort" in run("store", "report", "--help")

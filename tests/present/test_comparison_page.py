@@ -9,6 +9,9 @@ from commands import run
 
 import streammetrics as sm
 from streammetrics.html import comparison_page, page
+from streammetrics.html.comparison import differences, size
+from streammetrics.html.models import compared_models
+from streammetrics.html.numbers import numbers
 from streammetrics.text.markup import markup, minus
 
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
@@ -57,9 +60,9 @@ def test_the_page_names_both_sides_and_the_better_one():
 
 
 def test_rows_of_several_models_count_once():
-    for by, said in ((None, "1,000</strong> rows</dd>"), ("g", "1,000</strong> rows in 3 groups</dd>")):
-        sides = [scored(y_score={"new": "p", "old": "q"}, **({"by": by} if by else {})) for _ in range(2)]
-        assert comparison_page(sm.compare(*sides), ("a", "b")).count(said) == 2
+    for by, said in (([], " rows"), ("g", " rows in 3 groups")):
+        report = scored(y_score={"new": "p", "old": "q"}, by=by).finalize()
+        assert size(report) == f"<strong>1,000</strong>{said}"
 
 
 def test_the_numbers_are_those_of_the_comparison():
@@ -72,19 +75,24 @@ def test_the_numbers_are_those_of_the_comparison():
     assert not cells(text, "accuracy")[5:]
 
 
+def of_metrics(found):
+    """The section on the differences of metrics."""
+    return differences(found, "Differences", interactive=False).content
+
+
 def test_the_only_threshold_is_told():
     sentence = "Scores of at least 0.5 count as positive."
     found = sm.compare(scored(), scored())
-    assert sentence in comparison_page(found, ("a", "b"))
-    assert [page(found.a.showing(names)).count(sentence) for names in ("roc_auc", "recall")] == [0, 1]
+    assert sentence in of_metrics(found)
+    assert [numbers(found.a.showing(names)).count(sentence) for names in ("roc_auc", "recall")] == [0, 1]
     assert page(found.a).count(sentence) == 1  # among all numbers, since titles of cards have it
 
 
 def test_sides_with_other_numbers_of_rows_are_noted():
     text = comparison_page(sm.compare(scored(), scored(100)), ("a", "b"))
     assert "The two evaluations have different numbers of rows: 1,000 and 100." in text
-    text = comparison_page(sm.compare(scored(by="g"), scored(0, by="g")), ("a", "b"))
-    assert "The two evaluations have different numbers of rows in 3 of 3 groups." in text
+    found = sm.compare(scored(by="g"), scored(0, by="g"))
+    assert "The two evaluations have different numbers of rows in 3 of 3 groups." in found.note
 
 
 def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
@@ -191,12 +199,12 @@ def test_pages_of_the_command_line(tmp_path):
 def test_metrics_that_are_not_judged_or_not_listed_are_named():
     found = sm.compare(scored(), scored(), metrics=["rows", "roc_auc", "calibration_ratio"])
     said = "Not judged, because neither higher nor lower values are better: calibration_ratio.</p>"
-    assert said in comparison_page(found, ("a", "b"))
-    assert "Not judged" not in comparison_page(sm.compare(scored(), scored(), metrics=["rows", "mcc"]), ("a", "b"))
+    assert said in of_metrics(found)
+    assert "Not judged" not in of_metrics(sm.compare(scored(), scored(), metrics=["rows", "mcc"]))
     models = scored(y_score={"old": "q", "new": "p"}).finalize()
     note = "<p>Without a paired interval: calibration_ratio.</p>"
-    assert note in page(models.showing(["roc_auc", "calibration_ratio", "rows"]))
-    assert "paired interval:" not in page(models.showing(["roc_auc", "rows"]))
+    assert note in compared_models(models.showing(["roc_auc", "calibration_ratio", "rows"]), interactive=False)
+    assert "paired interval:" not in compared_models(models.showing(["roc_auc", "rows"]), interactive=False)
 
 
 def test_models_of_different_rows_are_open_on_every_page():

@@ -11,10 +11,13 @@ from page_data import HOSTILE, NAMES, SIZE, clicks, rng
 
 import streammetrics as sm
 from streammetrics import charts
-from streammetrics.html import page
-from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
-from streammetrics.html.fairness import metrics_of
-from streammetrics.html.numbers import groups
+from streammetrics.html import page, pictures
+from streammetrics.html.cards import cards
+from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores, most_confused
+from streammetrics.html.evaluated import evaluated
+from streammetrics.html.fairness import criteria, metrics_of
+from streammetrics.html.models import compared_models
+from streammetrics.html.numbers import groups, labels, numbers
 from streammetrics.text.decimals import percentage
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -89,7 +92,7 @@ def test_what_was_seen_and_left_out_is_told(report, text):
 def test_reasons_for_dropped_rows_fit_the_task(weights, why):
     rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, None], "w": [1, 2, 0, 1]}
     acc = sm.binary(y_true="y", y_score="p", sample_weight=weights, nulls="drop").update(rows)
-    assert why in page(acc.finalize())
+    assert why in evaluated(acc.finalize(), acc.finalize(), None)
 
 
 def test_the_story_goes_from_what_matters_most_to_all_numbers(text):
@@ -102,16 +105,16 @@ def test_the_story_goes_from_what_matters_most_to_all_numbers(text):
 def test_values_have_the_digits_of_their_intervals():
     rows = {"y": [1, 0, 1, 1] * 50, "p": [0.9, 0.2, 0.4, 0.6] * 50}
     report = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
-    cards = re.findall(r"<b>0\.(\d+)</b><span class=\"sure\">0\.(\d+) to 0\.(\d+)<", page(report))
-    assert len(cards) >= 3
-    assert all(len(value) == len(low) == len(high) for value, low, high in cards)
+    found = re.findall(r"<b>0\.(\d+)</b><span class=\"sure\">0\.(\d+) to 0\.(\d+)<", cards(report))
+    assert len(found) >= 3
+    assert all(len(value) == len(low) == len(high) for value, low, high in found)
 
 
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_values_of_a_column_have_the_same_decimals(confidence):
     rows = {"y": rng.random(600) < 0.3, "p": rng.random(600), "g": np.arange(600) % 3}
-    text = page(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(confidence=confidence))
-    table = text.split('id="groups"')[1].split("</table>")[0]
+    text = groups(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(confidence=confidence))
+    table = text.split("</table>")[0]
     cells = [re.findall(r"<t[dh][^>]*>([−\d.]+)<", row) for row in table.split("<tr>")[2:]]
     decimals = [{len(value.partition(".")[2]) for value in column} for column in zip(*cells, strict=True)]
     assert {len(own) for own in decimals} == {1}
@@ -120,7 +123,7 @@ def test_values_of_a_column_have_the_same_decimals(confidence):
 def test_values_without_an_interval_have_the_decimals_of_others():
     rows = {"y": [1, 0, 1, 0, 1, 0] * 5, "p": np.linspace(0.1, 0.9, 30)}
     report = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
-    text = page(report).split('id="all"')[1]
+    text = numbers(report)
     values = {name: re.search(rf'<th scope="row">{name}</th><td[^>]*>([^<]*)', text)[1] for name in ("roc_auc", "ece")}
     assert report["ece"].ci_lower is None
     assert [len(value) for value in values.values()] == [4, 4]
@@ -130,10 +133,10 @@ def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bound
     seeded = np.random.default_rng(4)
     p = seeded.random(400)
     acc = sm.binary(y_true="y", y_score="p", capacity=200).update({"y": seeded.random(400) < p, "p": p})
-    cards, numbers = page(acc.finalize(["average_precision", "ks"], confidence=0.95)).split('id="all"')
+    report = acc.finalize(["average_precision", "ks"], confidence=0.95)
     number = r"([\d.]+)"
-    found = re.findall(rf"<b>{number}</b>.*?certified {number} to {number}<", cards)
-    found += re.findall(rf"<td data-v=[^>]*>{number}</td><td>{number} to {number}</td>", numbers)
+    found = re.findall(rf"<b>{number}</b>.*?certified {number} to {number}<", cards(report))
+    found += re.findall(rf"<td data-v=[^>]*>{number}</td><td>{number} to {number}</td>", numbers(report))
     assert len(found) == 4
     assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
 
@@ -178,23 +181,22 @@ def test_a_value_has_the_decimals_of_its_interval_wherever_it_is_shown():
     row = report.frame.row(0, named=True)
     value = f"{row['value']:.3f}"
     assert not row["lower"] <= float(value) <= row["upper"]
-    cards, numbers = page(report).split('id="all"')
-    assert f"<b>{value}</b>" in cards
-    assert re.search(rf"<td data-v=[^>]*>{value}</td>", numbers)
+    assert f"<b>{value}</b>" in cards(report)
+    assert re.search(rf"<td data-v=[^>]*>{value}</td>", numbers(report))
     assert f" {value} " in str(report)
     assert f"ks is {value}, bounds " in report.violations("ks >= 0.9", confidence=0.95)[0]
 
 
 def test_each_label_has_a_row_with_its_metrics():
     acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a", "b"], "z": ["a", "b", "b"]})
-    found = re.search('<h2 id="labels">Labels</h2>(.*?)</section>', page(acc.finalize()), re.DOTALL).group(1)
+    found = labels(acc.finalize())
     for label, values in {"a": ["1", "0.50", "0.67", "2"], "b": ["0.50", "1", "0.67", "1"]}.items():
         row = re.search(f'<tr><th scope="row">{label}</th>(.*?)</tr>', found).group(1)
         assert [float(x) for x in re.findall('data-v="([^"]+)"', row)] == pytest.approx(
             list(map(float, values)), abs=0.01
         )
     binary = sm.binary(y_true="y", y_pred="z").update({"y": [0, 1], "z": [0, 1]}).finalize()
-    assert 'id="labels"' not in page(binary)
+    assert labels(binary) == ""
 
 
 def test_costs_name_the_best_threshold(report):
@@ -222,14 +224,14 @@ def test_rows_of_one_class_have_a_warning_and_no_infinite_cards():
         assert f"<strong>Warning:</strong> {said} the positive label." in text
         assert not re.search("<b>-?∞</b>", text)
         assert ("none positive</td>" in text) == (label == 0)
-    both = sm.binary(y_true="y", y_score="p").update({"y": [0, 1], "p": [0.1, 0.9]})
-    assert "Warning" not in page(both.finalize())
+    both = sm.binary(y_true="y", y_score="p").update({"y": [0, 1], "p": [0.1, 0.9]}).finalize()
+    assert "Warning" not in evaluated(both, both, None)
 
 
 def test_cards_have_the_values_of_any_number_of_models():
     rows = {"y": [0, 1] * 5} | {f"p{i}": rng.random(10) for i in range(6)}
     acc = sm.binary(y_true="y", y_score={f"model {i}": f"p{i}" for i in range(6)}).update(rows)
-    assert page(acc.finalize(["roc_auc"])).count('<p class="value"><span class="of">model ') == 6
+    assert cards(acc.finalize(["roc_auc"])).count('<p class="value"><span class="of">model ') == 6
 
 
 def test_cards_do_not_say_the_name_twice():
@@ -239,25 +241,25 @@ def test_cards_do_not_say_the_name_twice():
     assert "</code>: The mean distance of predictions from true values, in their units. Lower is better.</li>" in text
     assert "See quantile" not in text
     ordered = sm.multiclass(y_true="y", y_pred="z", order=[1, 2]).update({"y": [1, 2], "z": [1, 1]})
-    assert "</code>: 1 minus" in page(ordered.finalize(["kappa(weights=quadratic)"]))
+    assert "</code>: 1 minus" in cards(ordered.finalize(["kappa(weights=quadratic)"]))
 
 
 def test_cards_have_the_notes_of_values_and_the_options_in_use():
     acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b", "c"], "z": ["a", "b", "a"]})
-    text = page(acc.finalize(["precision(average=macro)"]))
+    text = cards(acc.finalize(["precision(average=macro)"]))
     assert '<span class="sure">undefined for 1 of 3 labels</span>' in text
     scores = {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7]}
     report = sm.binary(y_true="y", y_score="p").update(scores).finalize(["recall_at_fpr"])
-    assert "linearly interpolated ROC curve. Default: fpr=0.01. Higher is better." in page(report)
+    assert "linearly interpolated ROC curve. Default: fpr=0.01. Higher is better." in cards(report)
 
 
 def test_tables_of_groups_begin_with_the_metrics_of_the_cards():
     rows = {"y": rng.random(400) < 0.4, "p": rng.random(400), "g": np.arange(400) % 4}
-    text = page(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize())
-    first, others = text.split('id="groups"')[1].split("<details>")[:2]
+    text = groups(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize())
+    first, others = text.split("<details>")[:2]
     names = [re.findall('<button type="button">(.*?)</button>', part) for part in (first, others)]
-    cards = ["roc_auc", "average_precision", "log_loss_skill", "calibration_ratio", "precision", "recall"]
-    assert names[0] == ["g", "rows", *cards]
+    of_cards = ["roc_auc", "average_precision", "log_loss_skill", "calibration_ratio", "precision", "recall"]
+    assert names[0] == ["g", "rows", *of_cards]
     assert names[1][:3] == ["g", "dropped", "pr_auc"]
     assert not {*names[0][1:]} & {*names[1]}
 
@@ -265,8 +267,7 @@ def test_tables_of_groups_begin_with_the_metrics_of_the_cards():
 def test_six_cards_say_what_to_compare_a_value_with():
     p = np.linspace(0.02, 0.98, 600)
     y = rng.random(600) < p**2
-    text = page(sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}).finalize())
-    overall = text.split('id="results"')[1].split("</section>")
+    overall = cards(sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}).finalize()).split("</section>")
     assert [title.split("<h3>")[1].split("</h3>")[0] for title in overall[:6]] == [
         *("ROC AUC", "Average precision", "Log loss skill", "Calibration ratio"),
         *("Precision at threshold 0.5", "Recall at threshold 0.5"),
@@ -275,7 +276,7 @@ def test_six_cards_say_what_to_compare_a_value_with():
     assert f"predicted 50.00%, observed {percentage(y.mean())}" in overall[3]
     truth, told = rng.random(500), 0.3
     errors = sm.regression(y_true="y", y_pred="p").update({"y": truth, "p": truth + told}).finalize()
-    assert re.search("<h3>Root mean squared error</h3>.*?always the mean: ([0-9.]+)", page(errors), re.DOTALL)[1] == (
+    assert re.search("<h3>Root mean squared error</h3>.*?always the mean: ([0-9.]+)", cards(errors), re.DOTALL)[1] == (
         f"{truth.std():.4g}"
     )
 
@@ -284,13 +285,13 @@ def test_the_lowest_recall_is_that_of_a_label_whose_interval_is_low():
     rows = {"y": ["a"] * 300 + ["b"] * 200 + ["c"] * 2, "z": ["a"] * 290 + ["b"] * 110 + ["a"] * 102}
     acc = sm.multiclass(y_true="y", y_pred="z").update(rows)
     for confidence, label in ((None, "label c"), (0.95, "label b")):
-        found = page(acc.finalize(confidence=confidence)).split("<h3>Lowest recall of a label</h3>")[1]
+        found = cards(acc.finalize(confidence=confidence)).split("<h3>Lowest recall of a label</h3>")[1]
         assert found.startswith(f'<p class="value"><span class="of">{label}</span>')
 
 
 def test_the_most_confused_labels_are_told_in_words():
     rows = {"y": ["cat"] * 8 + ["dog"] * 2, "z": ["cat"] * 6 + ["<dog>"] * 2 + ["cat", "dog"]}
-    text = page(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
+    text = most_confused(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
     assert re.findall("<li>(<b>.*?)</li>", text.split("<h3>Most confused</h3>")[1].split("</ul>")[0]) == [
         "<b>cat</b> read as <b>&lt;dog&gt;</b>: 2 rows, 25.00% of this label",
         "<b>dog</b> read as <b>cat</b>: 1 row, 50.00% of this label",
@@ -352,7 +353,7 @@ def test_values_of_models_have_the_digits_of_their_own_intervals():
     y = 100 * rng.random(2000)
     rows = {"y": y, "good": y + rng.normal(size=2000), "bad": rng.normal(50, 90, 2000)}
     report = sm.regression(y_true="y", y_pred={"good": "good", "bad": "bad"}).update(rows).finalize(confidence=0.95)
-    card = page(report).split("<h3>Mean absolute error</h3>")[1].split("</section>")[0]
+    card = cards(report).split("<h3>Mean absolute error</h3>")[1].split("</section>")[0]
     found = re.findall(r"<b>\d+\.(\d+)</b><span class=\"sure\">\d+\.(\d+) to \d+\.(\d+)<", card)
     assert [tuple(map(len, decimals)) for decimals in found] == [(3, 3, 3), (1, 1, 1)]
 
@@ -361,7 +362,7 @@ def test_models_compared_begin_with_a_sentence_on_each_pair():
     y = rng.random(2000) < 0.5
     rows = {"y": y, "good": 0.5 * rng.random(2000) + 0.5 * y, "bad": rng.random(2000)}
     report = sm.binary(y_true="y", y_score={"good": "good", "bad": "bad"}).update(rows).finalize()
-    compared = page(report).split('bad compared with good</h3><ul class="findings">')[1]
+    compared = compared_models(report, interactive=False).split('bad compared with good</h3><ul class="findings">')[1]
     assert re.match(r'<li class="warn"><strong>warn</strong> good is better: ROC AUC of bad is 0\.\d+ lower ', compared)
     assert "<svg" in compared.split("<table")[0]
 
@@ -397,22 +398,21 @@ def test_fairness_begins_with_what_differs_and_keeps_one_order():
     z = np.where(g.to_numpy() == "b", random.random(6_000) < 0.1, y ^ (random.random(6_000) < 0.1))
     rows = pl.DataFrame({"y": y, "z": z & ((g.to_numpy() != "c") | (np.arange(6_000) < 60)), "g": g})
     report = sm.binary(y_true="y", y_pred="z", by="g").update(rows).finalize(confidence=0.95)
-    section = page(report, fairness="g").split('id="fairness"')[1].split("</section>")[0]
+    section = criteria(report, "g")
     said = re.findall("<p><strong>(.*?)</strong></p>", section)
     assert said[0].startswith("Predicted positive rate differs: 0.4")
     assert said[0].endswith(" for c.")
     assert re.fullmatch(r"Too few predicted positives to compare precision: c \(\d+\).", said[-1])
     assert {make().y.names for make in metrics_of(report, "g")} == {("c", "b", "a")}
     mixed = sm.binary(y_true="y", y_pred="z", by="g").update(rows.with_columns(z=pl.col("y"), g=g.shuffle(3)))
-    told = page(mixed.finalize(confidence=0.95), fairness="g").split('id="fairness"')[1]
+    told = criteria(mixed.finalize(confidence=0.95), "g")
     assert "<p><strong>No significant difference, all pairs of g considered: predicted positive rate, " in told
 
 
 def test_fairness_names_thresholds_and_empty_groups():
     rows = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1, 0.2, 0.3], "gender": ["f", "f", "", "", "", ""]}
     report = sm.binary(y_true="y", y_score="p", by="gender").update(rows).finalize()
-    text = page(report, fairness="gender")
-    header, row = text.split('id="fairness"')[1].split("<tr>")[1:3]
+    header, row = criteria(report, "gender").split("<tr>")[1:3]
     assert ">threshold<" in header
     assert ">0.5</td>" in row
     assert "<td>&#x27;&#x27;</td>" in row
@@ -422,15 +422,20 @@ def test_fairness_names_thresholds_and_empty_groups():
 def test_fairness_names_the_null_group_but_none_if_no_value_is_defined():
     rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1], "gender": ["f", "f", None, None]}
     report = sm.binary(y_true="y", y_score="p", by="gender").update(rows).finalize()
-    rates = page(report, fairness="gender").split('id="fairness"')[1].split("<tr>")[2]
+    rates = criteria(report, "gender").split("<tr>")[2]
     assert "<td>f</td><td>null</td>" in rates.replace("\n", "")
     report = sm.binary(y_true="y", y_score="p", by="gender").update({**rows, "y": [0] * 4}).finalize()
-    recalls = page(report, fairness="gender").split('id="fairness"')[1].split("<tr>")[3]
+    recalls = criteria(report, "gender").split("<tr>")[3]
     assert "null" not in recalls
 
 
+def drawn(report):
+    """The charts of the section of curves."""
+    return pictures.figures("curve", pictures.curves(report), interactive=False)
+
+
 def test_each_model_has_a_histogram_of_scores_of_its_own(report):
-    text = page(report.rollup("model"))
+    text = drawn(report.rollup("model"))
     assert "<h3>Distribution of scores: old</h3>" in text
     assert text.count("<h3>Distribution of scores") == 2
 
@@ -450,11 +455,11 @@ def test_the_histogram_of_a_constant_model_does_not_flatten_the_others():
 
 def test_bins_of_equal_width_are_shown_if_rows_are_in_several():
     score = np.linspace(0.001, 0.02, 1000)
-    rare = sm.binary(y_true="y", y_score="p").update({"y": [True, False] * 500, "p": score}).finalize()
-    assert "bins of equal width" not in page(rare)
-    assert "bins of equal size" in page(rare)
-    one = sm.binary(y_true="y", y_score="p").update({"y": [True, False] * 500, "p": [0.01] * 1000}).finalize()
-    assert "bins of equal width" in page(one)  # where bins of equal size do not show more
+    for scores, width in ((score, False), (np.full(1000, 0.01), True)):  # bins of equal size do not show more of one
+        report = sm.binary(y_true="y", y_score="p").update({"y": [True, False] * 500, "p": scores}).finalize()
+        text = pictures.figures("calibration", pictures.calibration(report), interactive=False)
+        assert ("bins of equal width" in text) == width
+        assert "bins of equal size" in text
 
 
 def test_bounds_below_a_value_do_not_look_like_an_interval():
@@ -468,11 +473,11 @@ def test_bounds_below_a_value_do_not_look_like_an_interval():
 
 
 def test_each_label_has_a_histogram_of_scores_of_its_own_unless_there_are_many():
-    for labels, titles in ((3, [": a", ": b", ": c"]), (7, [""])):
-        names = list("abcdefg"[:labels])
-        rows = {"y": names * 20} | {name: np.linspace(0.1, 0.9, 20 * labels) / labels for name in names}
+    for size, titles in ((3, [": a", ": b", ": c"]), (7, [""])):
+        names = list("abcdefg"[:size])
+        rows = {"y": names * 20} | {name: np.linspace(0.1, 0.9, 20 * size) / size for name in names}
         acc = sm.multiclass(y_true="y", y_score={name: name for name in names}, renormalize=True)
-        found = re.findall("<h3>Distribution of scores(.*?)</h3>", page(acc.update(rows).finalize()))
+        found = re.findall("<h3>Distribution of scores(.*?)</h3>", drawn(acc.update(rows).finalize()))
         assert found == titles
 
 

@@ -418,6 +418,7 @@ def test_the_command_equals_the_library(saved, tmp_path):
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     report = sm.Accumulator.load(saved).finalize()
     made = page(report)

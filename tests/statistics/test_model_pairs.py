@@ -25,6 +25,7 @@ MODELS = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
 Z = normal_quantile(0.975)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_models_are_listed_and_compared_in_the_order_in_which_they_were_given():
     rows = scores(400).rename({"a": "new", "b": "old"}).with_columns(c=pl.int_range(pl.len()) % 2)
     for names in (("old", "new"), ("new", "old")):
@@ -501,6 +502,7 @@ def test_predicted_labels_have_intervals_too():
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_lists_the_differences_of_each_pair(tmp_path):
     frame = scores(500).with_columns(c=pl.col("a").sqrt(), g=pl.int_range(500) % 2)
     acc = sm.binary(y_true="y", y_score={m: m for m in "abc"}, by="g").update(frame)
