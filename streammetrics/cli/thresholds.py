@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from streammetrics.cli import options
-from streammetrics.cli.output import write
+from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
@@ -51,4 +51,5 @@ def threshold_command(
         each = ", in each group" if found.height > 1 else ""
         told = [f"The constraints hold for new rows at {100 * confidence:g}% confidence{each}."]
     notes = told if found["threshold"].count() else []
-    write(found, [thresholds_table(found, list(dict.fromkeys(shown)), notes)], form, output)
+    room = width() if form == "table" else None
+    write(found, [thresholds_table(found, list(dict.fromkeys(shown)), notes, room)], form, output)

@@ -18,8 +18,13 @@ DECIMALS = 4  # of a metric at least
 COUNTED = ("threshold", *CELLS, *VALUE, "note")
 
 
-def thresholds_table(points: pl.DataFrame, shown: Sequence[Metric], notes: Sequence[str] = ()) -> Table:
-    """Return operating points as a table: keys, threshold, the metrics at it, and why a group has none."""
+def thresholds_table(
+    points: pl.DataFrame, shown: Sequence[Metric], notes: Sequence[str] = (), width: int | None = None
+) -> Table:
+    """Return operating points as a table: keys, threshold, the metrics at it, and why a group has none.
+
+    The confusion counts follow if a line of that width has room for them.
+    """
     keys = [c for c in points.columns if c not in COUNTED]
     counts = points.with_columns(pl.col(CELLS).cast(pl.Float64))
     found = list(rows(points))
@@ -36,7 +41,11 @@ def thresholds_table(points: pl.DataFrame, shown: Sequence[Metric], notes: Seque
         for i, row in enumerate(found)
     ]
     numbers = columns("threshold", *(metric.name for metric in shown), *CELLS, kind="number")
-    return Table([*columns(*keys, kind="head"), *numbers, Column("note", optional=True)], cells, notes=notes)
+    named = [*columns(*keys, kind="head"), *numbers, Column("note", optional=True)]
+    table = Table(named, cells, notes=notes).shown
+    if width is None or table.fitting(width) == len(table.columns):
+        return table
+    return table.of(i for i, column in enumerate(table.columns) if column.name not in CELLS)
 
 
 def _threshold(at: float | None) -> Cell:
