@@ -11,11 +11,13 @@ from streammetrics.charts.estimates import groups_of, interval_columns, key_colu
 from streammetrics.charts.picture import Axis, Layer, Picture, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, shared
 from streammetrics.errors import ReportError
+from streammetrics.frame import hidden
 from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, words
 
 MOST_GROUPS = 20
+END = hidden("end")
 EVERY = 1 << 62
 
 
@@ -28,14 +30,9 @@ def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **ke
     found, frame, places, colours, undefined = _segments(report, metric, by, keys)
     own = places.keys
     low, high, how = interval_columns(frame, report.confidence)
-    end = pl.col({"high": high, "low": low}.get(found.better or "", "value"))
-    order = (
-        frame.group_by(PLACE, maintain_order=True)
-        .agg(end.mean())
-        .sort(pl.last(), descending=found.better == "low", nulls_last=True, maintain_order=True)[PLACE]
-    )
+    order = worst_first(frame, PLACE, found, report.confidence)
     shown = order.head(MOST_GROUPS)
-    if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(frame[own[0]]):
+    if in_order := len(own) == 1 and in_their_order(frame[own[0]]):
         shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
     prefix = shared(shown.to_list())
     frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
@@ -117,9 +114,18 @@ def _segments(
     return found, frame, places, colours, rows.n_unique(segments) - defined.n_unique(segments)
 
 
-def _ordered(values: pl.Series) -> bool:
-    """Whether values have a natural order, such as hours or age ranges."""
-    return values.dtype.is_numeric() or values.dtype.is_temporal() or isinstance(values.dtype, pl.Enum)
+def worst_first(rows: pl.DataFrame, column: str, metric: Metric, confidence: float | None) -> pl.Series:
+    """Return the values of a column, sorted by the better end of the interval of a metric, the worst first."""
+    low, high, _ = interval_columns(rows, confidence)
+    end = pl.col({"high": high, "low": low}.get(metric.better or "", "value"))
+    places = rows.group_by(column, maintain_order=True).agg(end.mean().alias(END))
+    return places.sort(pl.last(), descending=metric.better == "low", nulls_last=True, maintain_order=True)[column]
+
+
+def in_their_order(values: pl.Series) -> bool:
+    """Whether groups keep their order: a few values with a natural one, such as hours or age ranges."""
+    ordered = values.dtype.is_numeric() or values.dtype.is_temporal() or isinstance(values.dtype, pl.Enum)
+    return ordered and values.n_unique() <= MOST_GROUPS
 
 
 def _of_all(report: Drawn, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:

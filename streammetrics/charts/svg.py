@@ -35,9 +35,14 @@ NEEDLESS = re.compile(
 )
 TOLD = re.compile(r'<path aria-label="([^"]*)"')
 FILL = re.compile(r' fill="[^"]*"')
-GEOMETRY = re.compile(r' (?:d|transform)="[^"]*"')
+GEOMETRY = re.compile(r' (?:d|transform|[xy]2)="[^"]*"')
 FINE = re.compile(r"(?<=\.\d)\d+")
 CLIP = re.compile(r"clip(?=\d)")
+CIRCLE = re.compile(
+    r'<path transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0(Z?)"'
+)
+ALIKE = re.compile(r"(<g[^>]*)>((?:<line [^>]*/>){3,}|(?:<circle [^>]*>(?:<title>[^<]*</title></circle>)?){3,})</g>")
+STYLE = re.compile(r' (?:fill|stroke|stroke-width|stroke-opacity)="[^"]*"')
 
 
 def as_svg(picture: Picture, identity: str, width: int = WIDTH) -> str:
@@ -48,7 +53,7 @@ def as_svg(picture: Picture, identity: str, width: int = WIDTH) -> str:
     drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture, width=width)))
     root, _, marks = drawn.partition(">")
     box = root.partition('viewBox="')[2].partition('"')[0]
-    marks = TAG.sub(lambda found: _tidy(found[0], identity), marks)
+    marks = ALIKE.sub(_shared, TAG.sub(lambda found: _tidy(found[0], identity), marks))
     return (
         f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" '
         f'role="img" aria-labelledby="{identity}t {identity}d">'
@@ -71,7 +76,17 @@ def _tidy(tag: str, identity: str) -> str:
     told = TOLD.match(tag)
     tag = CLIP.sub(f"{identity}clip", NEEDLESS.sub("", tag))
     tag = GEOMETRY.sub(lambda found: FINE.sub("", found[0]), tag)
-    return f"{tag[:-2]}><title>{told[1]}</title></path>" if told else tag
+    tag = CIRCLE.sub(r'<circle cx="\1" cy="\2" r="\3"', tag)
+    tag = tag.replace(" opacity=", " stroke-opacity=") if tag.startswith("<line") else tag
+    return f"{tag[:-2]}><title>{told[1]}</title></{tag[1 : tag.index(' ')]}>" if told else tag
+
+
+def _shared(marks: re.Match[str]) -> str:
+    """Marks of one style in a group that has it."""
+    styles = [STYLE.findall(tag) for tag in re.findall("<(?:line|circle)[^>]*>", marks[2])]
+    if any(style != styles[0] for style in styles):
+        return marks[0]
+    return f"{marks[1]}{''.join(styles[0])}>{STYLE.sub('', marks[2])}</g>"
 
 
 def for_page(picture: Picture, explore: bool = False, width: int = WIDTH) -> Spec:

@@ -20,16 +20,17 @@ OTHERWISE = {  # reason why a slice can be worse without a failure of the model
     "log_loss_skill": "is also lower in slices whose probabilities differ little, even if they are correct.",
     "log_loss": "is also higher in slices whose labels are more balanced, even if the probabilities are correct.",
 }
-MANY = 10  # groups of a single column
+MANY = 10  # groups of a single column, below which only slices that are found are worth a section
 SHOWN = 20
 
 
 def failures(report: Readings, models: list[str]) -> str:
-    """Return the worst slices of each model; empty if there are too few groups, or no suitable metric."""
+    """Return the worst slices of each model; empty if there are few groups and no slices, or no suitable metric."""
     columns = [c for c in report.by if c not in models]
     groups = report.rows("rows").select(report.by)
-    if not columns or (len(columns) == 1 and groups[columns[0]].n_unique() < MANY):
+    if not columns:
         return ""
+    few = len(columns) == 1 and groups[columns[0]].n_unique() < MANY
     keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
     shown = [metric.name for metric in report.metrics if metric.better and not is_undropped(report, metric)]
     for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
@@ -37,6 +38,8 @@ def failures(report: Readings, models: list[str]) -> str:
             found = [(key, slices(report, metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
+        if few and all(frame.is_empty() for _, frame in found):
+            return ""
         other = (
             ""
             if metric in shown

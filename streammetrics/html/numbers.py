@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import polars as pl
 
+from streammetrics.charts.groups import in_their_order, worst_first
 from streammetrics.frame import of_all_labels
 from streammetrics.html.cards import CARDS, in_order, prose
 from streammetrics.html.evaluated import weight_of
 from streammetrics.present.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
 from streammetrics.present.html import filtered
 from streammetrics.reading.readings import Readings
+from streammetrics.rows.roles import MODEL
 
 GROUPS = 1000  # rows of the table of groups
+MANY = 50  # groups, above which a table of all metrics would be most of the page
 
 
 def numbers(total: Readings) -> str:
@@ -40,10 +43,17 @@ def groups(report: Readings) -> str:
         sizes = largest.select(sizes.columns)
         note = f" Only the {GROUPS:,} largest of {report.rows('rows').height:,} groups are listed."
     metrics = [m for m in in_order(report) if report.rows(m).height == report.rows("rows").height][:CARDS]
+    own = [c for c in report.by if c != MODEL]
+    if len(own) == 1 and metrics and not in_their_order(sizes[own[0]]):
+        order = worst_first(report.rows(metrics[0]), own[0], metrics[0], report.confidence).to_frame()
+        sizes = order.join(sizes, on=own, nulls_equal=True, maintain_order="left_right").select(sizes.columns)
     every = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
     others = report.frame.filter(~pl.col("metric").is_in(["rows", *(m.name for m in metrics)]))
+    if sizes.height > MANY:
+        others, note = others.clear(), f"{note} For other metrics of so many groups, use report.frame or --format csv."
+    keys = sizes.select(report.by)
     first, rest = (
-        frame.join(sizes.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
+        keys.join(frame, on=report.by, nulls_equal=True, maintain_order="left_right")
         for frame in map(of_all_labels, (every, others))
     )
     made = filtered(groups_table(first, report.by, "Metrics of each group"), "groups")

@@ -48,7 +48,7 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
     yield Section("findings", "What stands out", findings_list(findings(report)))
-    drawn = draw("segment", pictures.segments(report, total))
+    drawn = draw("segment", pictures.segments(report, total), narrow=True)
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
     yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
     yield Section("results", "Overall", cards(total))

@@ -25,25 +25,45 @@ Maker = Callable[[], Picture]
 
 COLUMNS = 3
 WIDTHS = (1040, 480, WIDTH)  # pixels of a plot that is alone, one of two, and one of three in a row
+NARROW = 220  # of the window of a phone
 MATRICES = 6
 BANDS = 3  # in one chart
 DROPPED = "dropped_rate"
 CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
 
 
-def figures(name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None) -> str:
-    """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts."""
+def figures(
+    name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None, narrow: bool = False
+) -> str:
+    """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts.
+
+    If one is alone and as wide as the page, it can also be drawn for ``narrow`` windows.
+    """
     shown = list(_drawable(makers))
     columns = columns or (2 if len(shown) == 4 else min(len(shown), COLUMNS))
-    parts = (figure(p, f"{name}{i}", interactive, width=WIDTHS[columns - 1]) for i, p in enumerate(shown))
+    width, twice = WIDTHS[columns - 1], narrow and columns == 1 and not interactive
+    parts = (figure(p, f"{name}{i}", interactive, width=width, twice=twice) for i, p in enumerate(shown))
     drawn = "\n".join(parts)
     return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
 
 
-def figure(picture: Picture, identity: str, interactive: bool, name: str | None = None, width: int = WIDTHS[-1]) -> str:
-    """Return a chart with its title and its caption, or with a name if they are above several charts."""
+def figure(
+    picture: Picture,
+    identity: str,
+    interactive: bool,
+    name: str | None = None,
+    width: int = WIDTHS[-1],
+    twice: bool = False,
+) -> str:
+    """Return a chart with its title and its caption, or with a name if they are above several charts.
+
+    The style sheet shows one of charts drawn ``twice``, for wide and for narrow windows.
+    """
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
     drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
+    if twice:
+        small = as_svg(picture, f"{identity}n", NARROW)
+        drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
     if name is not None:
         return f"<figure><figcaption><h4>{markup(name)}</h4></figcaption>{drawn}</figure>"
     caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""

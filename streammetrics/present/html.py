@@ -56,7 +56,7 @@ def _is_numeric(table: Table, column: int) -> bool:
 def _cell(column: Column, cell: Cell, styled: bool) -> str:
     """A cell as HTML; heads of rows are headers. Without a style sheet, it breaks the line itself."""
     tag = 'th scope="row"' if column.kind == "head" else "td"
-    number = "" if cell.number is None else f' data-v="{_order(cell):.10g}"'
+    number = "" if cell.number is None else f' data-v="{_order(cell):.6g}"'
     number += f' class="{cell.level}"' if cell.level else ""
     number += ' class="prose"' if len(cell.text) > PROSE else NUMERIC if cell.text == UNDEFINED and styled else ""
     small = f"{'<small>' if styled else UNSTYLED}{markup(minus(cell.below))}</small>" if cell.below else ""

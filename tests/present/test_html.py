@@ -55,7 +55,7 @@ class Elements(html.parser.HTMLParser):
 def test_data_are_text_and_nothing_else(text):
     found = Elements(text)
     assert not found.open
-    assert found.tags.count("script") == 3  # two are JSON: the rows of the long tables
+    assert found.tags.count("script") == 2  # one is JSON: the rows of the long table
     assert found.tags.count("img") == 0
     assert not found.events
     assert found.links[0] == "#main"
@@ -70,11 +70,24 @@ def test_the_page_needs_nothing_else(text):
     assert not re.search(r"https?://|@import|url\((?!#)", text)
 
 
-@pytest.mark.thorough
-def test_a_page_of_200_segments_is_small(report, tmp_path):
-    one = sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()).finalize()
-    one.save_html(tmp_path / "one.html")
-    assert 100_000 < (tmp_path / "one.html").stat().st_size < 1_000_000
+def test_a_page_of_200_groups_is_small_and_lists_them_as_its_chart():
+    random = np.random.default_rng(3)
+    p, groups = random.beta(1, 20, 100_000), np.arange(100_000) % 200
+    rows = {"y": random.random(100_000) < p, "p": p, "region": np.char.add("region ", groups.astype(str))}
+    report = sm.binary(y_true="y", y_score="p", by="region").update(rows).finalize(confidence=0.95)
+    made = page(report)
+    assert len(made.encode()) < 200_000
+    shown = charts.segments(report, "roc_auc").y.names
+    listed = re.findall(r'<th scope="row">region (\d+)</th>', made.partition('id="groups"')[2])
+    assert listed[: len(shown)] == [*shown]
+    assert len(listed) == 200
+
+
+def test_groups_with_an_order_keep_it_in_chart_and_table():
+    rows = {"y": [0, 1, 1, 0] * 90, "p": [0.1, 0.9, 0.2, 0.8, 0.2, 0.7] * 60, "hour": [3, 1, 2] * 120}
+    made = page(sm.binary(y_true="y", y_score="p", by="hour").update(rows).finalize(confidence=0.95))
+    assert re.findall(r'<th scope="row"[^>]*>(\d)</th>', made.partition('id="groups"')[2])[:3] == ["1", "2", "3"]
+    assert made.count('<div class="in-narrow"><svg') == made.count('<div class="in-wide"><svg') == 1
 
 
 def test_what_was_seen_and_left_out_is_told(report, text):

@@ -426,7 +426,8 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert made.count('<th scope="row">a = 1</th>') == 2
     assert "excess loss" in made
     assert "Slices are sorted by it." in made
-    assert "Where it fails" not in page(report.rollup("a"))  # three groups
+    assert "in which log_loss_skill is worse" in page(report.rollup("a"))  # few groups, of which one fails
+    assert "Where it fails" not in page(report_of(rows_of(), ["a"]))
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
     assert "significantly worse than the rest (log_loss_skill, at least 100 rows" in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
