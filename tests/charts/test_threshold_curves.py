@@ -11,22 +11,27 @@ from sklearn import metrics as sk
 import streammetrics as sm
 from streammetrics import charts
 from streammetrics.charts.thinning import HALF_A_PIXEL
+from streammetrics.intervals.proportions import CELLS
+from streammetrics.metrics import declared_metrics
 
-METRICS = ["precision", "recall", "f1", "fbeta(beta=2)", "cost(fp=1, fn=10)", "mcc", "kappa", "npv", "lr_plus"]
+OF_COUNTS = [metric for metric in declared_metrics() if {*metric.columns} <= {*CELLS}]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_bounds_of_a_bin_contain_the_metric_at_all_thresholds_inside(metric):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bounds_of_a_bin_contain_each_metric_at_all_thresholds_inside(weighted):
     """At every score, of bins that hold hundreds."""
-    coarse, fine = binary(capacity=16).curve(metric), binary(capacity=1 << 20).curve(metric)
-    bins = coarse.select("threshold", "lower", "upper").sort("threshold")
-    found = fine.drop_nulls("value").sort("threshold").join_asof(bins, on="threshold")
-    inside = found.drop_nulls("lower")
-    assert inside.height > 1000
-    assert (inside["lower"] <= inside["value"] + 1e-12).all()
-    assert (inside["value"] <= inside["upper"] + 1e-12).all()
-    exact = coarse.join(fine, on="threshold")
-    assert exact.select(pl.col("value").is_close("value_right", abs_tol=1e-12, nans_equal=True)).to_series().all()
+    weights = {"sample_weight": pl.col("q").alias("w")} if weighted else {}
+    coarse, fine = (binary(capacity=capacity, **weights) for capacity in (72, 1 << 20))
+    for metric in OF_COUNTS:
+        bins, scores = (report.curve(metric).sort("threshold") for report in (coarse, fine))
+        inside = scores.drop_nulls("value").join_asof(bins.select("threshold", "lower", "upper"), on="threshold")
+        inside = inside.drop_nulls("lower")
+        assert inside.height > 1000, metric
+        assert (inside["lower"] <= inside["value"] + 1e-9).all(), metric
+        assert (inside["value"] <= inside["upper"] + 1e-9).all(), metric
+        exact = bins.join(scores, on="threshold")
+        near = pl.col("value").is_close("value_right", abs_tol=1e-9).fill_null(pl.col("value_right").is_null())
+        assert exact.select(near).to_series().all(), metric
 
 
 def test_a_curve_is_the_metric_at_each_threshold():
