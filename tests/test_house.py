@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,14 @@ def room(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path, deferred=False, for_types=False):
     """Modules imported when the file is, or at any time; those of types alone only if wanted."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     of_types = {node for block in blocks for node in block.body}
     for node in ast.walk(tree) if deferred else tree.body:
@@ -40,22 +46,22 @@ def imports(path, deferred=False, for_types=False):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_up(path):
-    own = ORDER.index(room(path))
-    for module in imports(path, deferred=True):
-        if module.startswith("streammetrics."):
-            above = module.split(".")[1]
-            if above in ORDER:
-                assert ORDER.index(above) <= own, f"{path.name} imports {module}"
-            assert above != room(path) or path.parent != ROOT
+def test_imports_point_up():
+    for path in FILES:
+        own = ORDER.index(room(path))
+        for module in imports(path, deferred=True):
+            if module.startswith("streammetrics."):
+                above = module.split(".")[1]
+                if above in ORDER:
+                    assert ORDER.index(above) <= own, f"{path} imports {module}"
+                assert above != room(path) or path.parent != ROOT, f"{path} imports {module}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_only_core_dependencies_are_imported(path):
-    for module in imports(path):
-        top = module.split(".")[0]
-        assert top in CORE or top in sys.stdlib_module_names, f"{path.name} imports {module}"
+def test_only_core_dependencies_are_imported():
+    for path in FILES:
+        for module in imports(path):
+            top = module.split(".")[0]
+            assert top in CORE or top in sys.stdlib_module_names, f"{path} imports {module}"
 
 
 MODULES = {".".join(["streammetrics", *p.relative_to(ROOT).with_suffix("").parts]): p for p in FILES}
@@ -173,11 +179,11 @@ PAGES = [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
 EXAMPLES = sorted((PROJECT / "examples").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda p: p.name)
-def test_docs_and_examples_import_public_modules_alone(path):
-    text = path.read_text(encoding="utf-8")
-    for module in re.findall(r"^\s*(?:from|import) (streammetrics[\w.]*)", text, re.MULTILINE):
-        assert module in PUBLIC, module
+def test_docs_and_examples_import_public_modules_alone():
+    for path in (*PAGES, *EXAMPLES):
+        text = path.read_text(encoding="utf-8")
+        for module in re.findall(r"^\s*(?:from|import) (streammetrics[\w.]*)", text, re.MULTILINE):
+            assert module in PUBLIC, f"{path} imports {module}"
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,10 @@ def test_public_names_say_where_users_find_them(module):
             assert getattr(import_module(thing.__module__), thing.__name__) is thing
 
 
-@pytest.mark.parametrize("name", [name for name in sm.__all__ if callable(getattr(sm, name))])
-def test_types_of_public_names_can_be_read_at_run_time(name):
-    get_type_hints(getattr(sm, name))
+def test_types_of_public_names_can_be_read_at_run_time():
+    for name in sm.__all__:
+        if callable(getattr(sm, name)):
+            get_type_hints(getattr(sm, name))
 
 
 def documented():
