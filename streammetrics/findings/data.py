@@ -64,8 +64,9 @@ def scores(searched: Searched) -> Iterator[Finding]:
     bins = searched.at_average_weight(bins, "rows", pl.col("rows"))
     tied = bins.filter(pl.col("lowest") == pl.col("highest"), pl.col("share") >= TIED, pl.col("rows") >= ENOUGH)
     for row in searched.once(tied):
-        share = percentage(row["share"])
-        yield found("SM504", "info", f"{share} of the rows have the same score, {row['lowest']:g}: they are ties.", row)
+        share, score = percentage(row["share"]), f"the same score, {row['lowest']:g}"
+        some = f"{share} of the rows have {score}: they are ties." if total.sample_weight is None else ""
+        yield found("SM504", "info", some or f"{share} of the weight has {score}.", row)
     mixed = bins.filter(pl.col("lowest") < pl.col("highest"))
     for row in placed(total.rows("roc_auc").filter(pl.col("upper") - pl.col("lower") > WIDE), total):
         own = beside(mixed, row, *keys).head(1)

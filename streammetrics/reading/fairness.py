@@ -104,7 +104,7 @@ def gaps(
             pl.format("undefined for {} of {} values of {}", pl.col("value").null_count(), pl.len(), pl.lit(over))
         ),
     )
-    return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, "note")
+    return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), "note")
 
 
 def fairness(report: Readings, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
@@ -168,6 +168,13 @@ def fairness(report: Readings, *, over: str, reference: Any = None, min_rows: in
     return groups.join(found, on=index, nulls_equal=True, maintain_order="left_right")
 
 
+def _difference_last(sampled: Sequence[str]) -> list[str]:
+    """The measures with the difference and its interval at the end, which printed frames show."""
+    others = [c for c in (*MEASURES, *sampled) if not c.startswith("difference")]
+    bounds = [c for c in MEASURES if c.startswith("difference_")]
+    return [*others, *bounds, "difference", *(c for c in sampled if c.startswith("difference"))]
+
+
 def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
     """Each group compared with the group that has the reference value and otherwise the same keys."""
     of_reference = matching(rows, [over], {over: reference})
@@ -194,7 +201,7 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         *(_intervals(sides, sides) if sampled else ()),
         reference=pl.lit(of_reference[over][0], rows.schema[over]),
     )
-    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *MEASURES, *sampled, "note")
+    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), "note")
 
 
 def _ratio(ratio: Expr) -> Expr:

@@ -18,7 +18,6 @@ from measure import Figure, side_by_side
 
 import streammetrics as sm
 from streammetrics.engines import dask, duckdb, merge, partial, ray, spark
-from streammetrics.engines.base import packed
 
 FILES = 8
 ROUNDS = 3
@@ -166,14 +165,14 @@ def sizes_and_merges(path: Path) -> Iterator[Figure]:
     frame = pl.read_parquet(data.write(path.parent, data.height(path), data.grouped)).head(4_000_000)
     for name, by in GROUPS.items():
         parts = [partial(frame.slice(i * 1_000_000, 1_000_000), task(by)) for i in range(4)]
-        weight = sum(len(packed(part)) for part in parts) / len(parts)
+        weight = sum(part.nbytes for part in parts) / len(parts)
         yield Figure(SIZES, name, weight / 1e6, unit="MB", column="`sm.binary`")
         several = parts * (STATES // 4 if by != "many" else 1)
         time = side_by_side({"merge": lambda several=several: merge(several)}, rounds=ROUNDS)["merge"].wall
         yield Figure(SIZES, name, 1e3 * time / len(several), unit="ms", column="Merge")
         assert sm.Accumulator.from_arrow(merge(parts)).seen == 4_000_000
         few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by=by or ())
-        size = len(packed(partial(frame[:1_000_000], few))) / 1e6
+        size = partial(frame[:1_000_000], few).nbytes / 1e6
         yield Figure(SIZES, name, size, unit="MB", column="Counts and losses only")
 
 

@@ -307,3 +307,10 @@ def test_compare_and_drift_write_only_findings_if_requested(tmp_path):
         assert code in [finding["code"] for finding in found]
         assert run(*asked, "table").splitlines()[0].split() == ["severity", "code", "finding"]
         assert f" title={code}::" in run(*asked, "github", GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
+
+
+def test_one_heavy_row_is_not_called_a_tie():
+    rows = scored().with_columns(w=pl.when(pl.int_range(pl.len()) == 0).then(5_000).otherwise(1))
+    found = sm.binary(y_true="y", y_score="p", sample_weight="w").update(rows).finalize().findings()
+    [tied] = [finding for finding in found if finding.code == "SM504"]
+    assert re.search(r"% of the weight has the same score, 0\.\d+\.$", str(tied))
