@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.arguments import require_level
 from streammetrics.errors import MetricError
 from streammetrics.intervals.beta import log_beta, log_beta_below
 from streammetrics.intervals.proportions import CELLS, as_proportion
@@ -140,6 +141,21 @@ def _cells(proportion: tuple[pl.Expr, pl.Expr] | None) -> tuple[list[str], list[
         [c for c, value in zip(CELLS, alone.select(e).to_series(), strict=True) if value] for e in proportion
     )
     return counted, total
+
+
+def require_guarantees(where: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool) -> None:
+    """Reject guarantees without constraints, or of rows whose counts are not binomial.
+
+    Raises:
+        SpecificationError: If the confidence level is not between 0 and 1.
+        MetricError: If there are no constraints, or rows are weighted or correlated.
+    """
+    require_level("confidence=", confidence)
+    if not where:
+        raise MetricError("confidence= requires where=, the constraints that hold for new rows.")
+    if weighted or correlated:
+        what = "weighted" if weighted else "correlated"
+        raise MetricError(f"confidence= requires independent rows, each counted once, but the rows are {what}.")
 
 
 def guaranteed(

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self, TypeVar
 import polars as pl
 from numpy.typing import ArrayLike
 
-from streammetrics.arguments import require_level
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.intervals.proportions import CELLS
@@ -19,6 +18,7 @@ from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
+from streammetrics.reading.guarantees import require_guarantees
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.state.tables import State, for_reports, of_today, roll_up
 from streammetrics.statistics import (
@@ -442,9 +442,13 @@ class Readings:
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.operating_point(maximize="youden_j").select("threshold", "tp", "fp", "value").row(0)
         (0.4, 2, 0, 1.0)
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0] * 50, "p": [0.8, 0.3] * 50}).finalize()
+        >>> point = report.operating_point(maximize="recall", where="precision >= 0.9", confidence=0.95)
+        >>> point.select("threshold", "value", "note").row(0)
+        (0.8, 1.0, None)
         """
         if confidence is not None:
-            self._require_guarantees(where, confidence)
+            require_guarantees(where, confidence, self.state.weighted, self.unit is not None)
         found = curves.operating_point(
             self._histogram_cases(), maximize=maximize, minimize=minimize, where=where, confidence=confidence
         )
@@ -454,15 +458,6 @@ class Readings:
         if confidence is not None:
             points = points.with_columns(note=pl.when(pl.col("tp").is_null()).then(pl.col("note").fill_null("no rows")))
         return self._matching(points, keys)
-
-    def _require_guarantees(self, where: str | Sequence[str] | None, confidence: float) -> None:
-        """Reject guarantees without constraints, or of rows to which binomial probabilities do not apply."""
-        require_level("confidence=", confidence)
-        if not where:
-            raise MetricError("confidence= requires where=, the constraints that hold for new rows.")
-        if self.state.weighted or self.unit is not None:
-            what = "weighted" if self.state.weighted else "correlated"
-            raise MetricError(f"confidence= requires independent rows, each counted once, but the rows are {what}.")
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)
