@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -22,7 +22,7 @@ from streammetrics.report.comparisons import comparison_tables
 
 UNDECIDED = 3  # exit code
 
-gate = options.together(
+gate: Final = options.together(
     click.option(
         "--not-worse",
         multiple=True,
