@@ -28,6 +28,7 @@ THEMES = {
     "losses": "Probability losses",
     "class_probabilities": "Multiclass probabilities",
     "calibration": "Calibration",
+    "cumulative": "Calibration without bins",
     "predictions": "Predictions without labels",
     "errors": "Regression errors",
     "deviances": "Deviances",

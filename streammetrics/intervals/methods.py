@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from streammetrics.intervals.brownian import RangeOfSums as RangeOfSums
 from streammetrics.intervals.influence import counted
 from streammetrics.intervals.means import MeanOfBins as MeanOfBins
 from streammetrics.intervals.means import MeanOfMoments as MeanOfMoments

@@ -11,6 +11,7 @@ False
 
 from streammetrics.metrics.agreement import *
 from streammetrics.metrics.calibration import *
+from streammetrics.metrics.cumulative import *
 from streammetrics.metrics.deviances import *
 from streammetrics.metrics.digests import *
 from streammetrics.metrics.errors import *

@@ -13,7 +13,7 @@ from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.view import GROUP
+from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 from streammetrics.text.decimals import percentage
 
 HEAVY = 1e-3
@@ -52,6 +52,18 @@ class ScoreHistogram(Binned):
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
         return Bins(lambda rows: (rows.score[0], rows.truth[0]), self.lattice, self.capacity, 2, weighted)
+
+    def views(self) -> tuple[View, ...]:
+        """Views of the bins, and of bins of probabilities with the scores at their ends."""
+        views = super().views()
+        if self.domain != "probability":
+            return views
+        columns = views[0].columns - {*self.keys} | {"score_low", "score_high", "weighted"}
+        return (*views, View(columns, (), True, self._with_edges))
+
+    def _with_edges(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        ends = self.edges(table).rename({"low": "score_low", "high": "score_high"})
+        return exact(with_weighted(ends.drop("shift", "bin"), "pos"))
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The table with the rows of coarse bins tied, positives first, and negatives first."""

@@ -1,0 +1,74 @@
+"""The range of a standard Brownian motion on [0, 1], and intervals from it."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics.intervals.bisection import bisected
+from streammetrics.intervals.limits import Interval, named
+from streammetrics.intervals.method import FEWEST, Closed, Quantity
+
+MEAN_RANGE = math.sqrt(8 / math.pi)
+FAR = 3.0  # from where the tail converges faster than the distribution function
+TERMS = 5
+LARGEST = 100.0  # a range that is never exceeded
+
+
+def exceeding(size: Expr) -> Expr:
+    """Return the probability that the range of a standard Brownian motion on [0, 1] exceeds a size (Feller 1951).
+
+    >>> pl.select(exceeding(pl.lit(x)).alias(str(x)).round(6) for x in (0.0, 1.0, 3.0, 4.0)).row(0)
+    (1.0, 0.936635, 0.010799, 0.000253)
+    """
+    exponents = [2 * ((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
+    within = [(8 / size**2 + 4 / exponent) * (-exponent / size**2).exp() for exponent in exponents]
+    near = (1 - sum(within[1:], within[0])).clip(0, 1)
+    beyond = 8 * (_upper_tail(size) - 2 * _upper_tail(2 * size))
+    return pl.when(size <= 0).then(1.0).when(size < FAR).then(near).otherwise(beyond)
+
+
+def _upper_tail(z: Expr) -> Expr:
+    """Probability that a standard normal variable exceeds z, at least `FAR`, by its continued fraction."""
+    fraction = z
+    for k in range(30, 0, -1):
+        fraction = z + k / fraction
+    return (-z * z / 2).exp() / (fraction * math.sqrt(2 * math.pi))
+
+
+@cache
+def range_not_exceeded(confidence: float) -> float:
+    """Return the size that the range does not exceed with a probability.
+
+    >>> round(range_not_exceeded(0.95), 4)
+    2.4977
+    """
+    level = 1 - confidence
+    size, _ = bisected(
+        np.zeros(1),
+        np.full(1, LARGEST),
+        lambda x: pl.DataFrame({"x": x}).select(exceeding(pl.col("x"))).to_numpy().T[0] > level,
+    )
+    return float(size[0])
+
+
+class RangeOfSums(Closed):
+    """The interval of the largest absolute sum, over ranges of the score, of the errors of the rows.
+
+    The sampling errors of these sums have a range at most as large as that of a Brownian motion with the variance of
+    the errors about 0 (Anderson 1955). The interval is therefore conservative.
+    """
+
+    without_folds = "the jackknife is not valid for a maximum near 0"
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """The limits, within the range of the metric. Null if the squared errors sum to few rows."""
+        middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
+        squares = (pl.col("pos") * (1 - middle) ** 2 + pl.col("neg") * middle**2).sum()
+        half = range_not_exceeded(confidence) * squares.sqrt() / rows
+        value = pl.when(squares >= FEWEST).then(metric.expression())
+        return named((value - half).clip(0), (value + half).clip(None, 1))

@@ -1,0 +1,107 @@
+"""Calibration without bins of the score: cumulative differences between labels and scores, from a score histogram.
+
+The histogram has one row per bin in ascending order of score, with the numbers of negatives and positives.
+``score_low`` and ``score_high`` are the smallest and the largest score of a bin, equal if it is a single score. Values
+place the rows of a bin at its middle. Bounds hold for all scores and all orders of the rows within their bins.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.intervals import brownian, methods
+from streammetrics.metrics.metric import Bounded, metric
+
+FEWEST = 10  # variance of the sum of the labels, from which it is about normal
+
+
+@metric(
+    range=(0, 1),
+    better="low",
+    aliases=("ecce_r", "empirical_cumulative_calibration_error"),
+    interval=methods.RangeOfSums(),
+)
+def ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr) -> Bounded:
+    """Empirical cumulative calibration error: the largest excess or lack of positives between any two scores.
+
+    |positives - expected positives| of the rows in the worst range of scores, divided by all rows. It is the range of
+    the cumulative differences of labels and scores in ascending order of the score (ECCE-R; Arrieta-Ibarra, Gujral,
+    Tannen, Tygert & Xu 2022). Unlike `ece`, it needs no bins and approaches 0 if scores are calibrated. For few rows,
+    compare it with `expected_ecce`. Equal scores count together. Null if there are no rows. The bounds are attained.
+
+    >>> ecce([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]), ecce([3, 1], [1, 3], [0.25, 0.75], [0.25, 0.75])
+    (0.125, 0.0)
+    >>> ecce([], [], [], []) is None
+    True
+    """
+    rows, middle, inside = neg.sum() + pos.sum(), (score_low + score_high) / 2, score_low < score_high
+    nowhere = pl.lit(False)
+    value = _range(neg, pos, middle, middle, nowhere)
+    lower = _range(neg, pos, score_high, score_low, nowhere)
+    upper = _range(neg, pos, score_low, score_high, inside)
+    return Bounded(*((size / rows).clip(None, 1) for size in (value, lower, upper)))
+
+
+@metric(range=(0, 1), interval="it follows from the scores alone")
+def expected_ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, weighted: Expr | bool = False) -> Bounded:
+    """Expected value of `ecce` if the scores are calibrated.
+
+    ``sqrt(8 / pi)`` times its standard error ``sqrt(sum(s (1 - s))) / n`` over the scores s of n independent rows. An
+    `ecce` of this size is no evidence against the scores. Null if there are no rows, or if they have weights.
+
+    >>> round(expected_ecce([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]), 6)
+    0.244301
+    """
+    errors = _errors(neg + pos, score_low, score_high, weighted)
+    return Bounded(*(brownian.MEAN_RANGE * error for error in errors))
+
+
+@metric(range=(0, 1), better="high", interval="a p-value")
+def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, weighted: Expr | bool = False) -> Bounded:
+    """Probability of an `ecce` at least as large as this one if the scores are calibrated.
+
+    Below 0.05, labels contradict the scores at the 5% level. It follows from the range of a Brownian motion (Feller
+    1951). Labels must be independent given the scores, so it is not valid if rows belong to units. Null if rows have
+    weights, and if the sum of s (1 - s) over the scores is below 10, as for fewer than 10 expected positives.
+
+    >>> round(ecce_p_value([320, 90], [80, 310], [0.25, 0.75], [0.25, 0.75]), 6)
+    0.401167
+    >>> ecce_p_value([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]) is None
+    True
+    """
+    sizes: Bounded = ecce.formula(neg, pos, score_low, score_high)
+    errors, rows = _errors(neg + pos, score_low, score_high, weighted), neg.sum() + pos.sum()
+    pairs = ((sizes.value, errors.value), (sizes.upper, errors.lower), (sizes.lower, errors.upper))
+    enough = (errors.value * rows) ** 2 >= FEWEST
+    return Bounded(*(pl.when(enough).then(brownian.exceeding(size / error)) for size, error in pairs))
+
+
+@expected_ecce.note
+@ecce_p_value.note
+def _of_weights(weighted: Expr) -> Expr:
+    return pl.when(weighted.first()).then(pl.lit("undefined: rows have weights"))
+
+
+def _range(neg: Expr, pos: Expr, of_rise: Expr, of_fall: Expr, inside: Expr) -> Expr:
+    """Largest rise or fall of the sums of labels minus scores, with the scores of bins while it rises and falls."""
+    rise = _rise(pos * (1 - of_rise), neg * of_rise, inside)
+    return pl.max_horizontal(rise, _rise(neg * of_fall, pos * (1 - of_fall), inside))
+
+
+def _rise(gain: Expr, loss: Expr, inside: Expr) -> Expr:
+    """Largest rise of sums of gains minus losses, which can start and end ``inside`` bins, in their best order."""
+    before = (gain - loss).cum_sum().shift(1, fill_value=0)
+    start = before - pl.when(inside).then(loss).otherwise(0)
+    end = before + gain - pl.when(inside).then(0).otherwise(loss)
+    return pl.max_horizontal((end - pl.min_horizontal(start.cum_min().shift(1, fill_value=0), before)).max(), 0)
+
+
+def _errors(rows: Expr, low: Expr, high: Expr, weighted: Expr | bool) -> Bounded:
+    """Standard error of the sum of all differences between labels and calibrated scores, as a share of the rows."""
+    middle = (low + high) / 2
+    ends = [score * (1 - score) for score in (low, high)]
+    largest = pl.when((low < 0.5) & (high > 0.5)).then(0.25).otherwise(pl.max_horizontal(ends))
+    variances = (middle * (1 - middle), pl.min_horizontal(ends), largest)
+    total, has_weights = rows.sum(), pl.lit(weighted).first() if isinstance(weighted, bool) else weighted.first()
+    return Bounded(*(pl.when(~has_weights.cast(pl.Boolean)).then((rows * v).sum().sqrt() / total) for v in variances))

@@ -1,0 +1,173 @@
+"""ECCE: its definition row by row, bounds by brute force, the distribution of its p-value, weights, few rows."""
+
+from itertools import permutations, product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import streammetrics as sm
+from streammetrics.intervals.brownian import exceeding, range_not_exceeded
+from streammetrics.metrics import ecce
+
+ALL = ["ecce", "expected_ecce", "ecce_p_value"]
+BINS = [(0.0, 0.125), (0.25, 0.5), (0.5, 0.5), (0.5625, 1.0)]  # the third is a single score
+
+
+def by_rows(label, score):
+    """The largest |sum of labels minus scores| between two scores, tied rows together, divided by all rows."""
+    sums = [0.0] + [sum(y - s for y, s in zip(label, score, strict=True) if s <= end) for end in sorted(set(score))]
+    return (max(sums) - min(sums)) / len(label)
+
+
+def in_order(label, score):
+    """The same, where rows with equal scores are as far apart as the next float."""
+    sums = np.cumsum([0.0, *(y - s for y, s in zip(label, score, strict=True))])
+    return (sums.max() - sums.min()) / len(label)
+
+
+def evaluated(label, score, weight=None, metrics=ALL, confidence=None, **options):
+    columns = {"y": np.asarray(label, int), "p": score} | ({} if weight is None else {"w": weight})
+    acc = sm.binary(y_true="y", y_score="p", sample_weight=None if weight is None else "w", **options)
+    return acc.update(columns).finalize(metrics, confidence=confidence)
+
+
+def rows(seed, number=400, distinct=10**6):
+    random = np.random.default_rng(seed)
+    score = random.integers(0, distinct, number) / distinct
+    return random.random(number) < score**1.5, score
+
+
+@pytest.mark.parametrize("distinct", [2, 7, 10**6])
+def test_value_follows_from_the_definition(distinct):
+    label, score = rows(0, distinct=distinct)
+    report = evaluated(label, score)
+    assert report["ecce"].value == pytest.approx(by_rows(label, score), rel=1e-12)
+    error = np.sqrt((score * (1 - score)).sum()) / len(score)
+    assert report["expected_ecce"].value == pytest.approx(np.sqrt(8 / np.pi) * error, rel=1e-12)
+    size = report["ecce"].value / error
+    p = 8 * sum((-1) ** (k - 1) * k * norm.sf(k * size) for k in range(1, 200))
+    assert report["ecce_p_value"].value == pytest.approx(p, rel=1e-9, abs=1e-15)
+
+
+def test_distribution_of_the_range():
+    sizes = np.array([0.3, 1, 2, 2.999999999, 3, 5, 8])
+    found = pl.DataFrame({"x": sizes}).select(exceeding(pl.col("x"))).to_series().to_numpy()
+    series = np.array([8 * sum((-1) ** (k - 1) * k * norm.sf(k * x) for k in range(1, 2000)) for x in sizes])
+    assert found == pytest.approx(series, rel=1e-9)
+    assert pl.select(exceeding(pl.lit(range_not_exceeded(0.9)))).item() == pytest.approx(0.1)
+    x = np.linspace(1e-3, 12, 20_001)
+    every = pl.DataFrame({"x": x}).select(exceeding(pl.col("x"))).to_series().to_numpy()
+    assert (np.diff(every) <= 1e-12).all()
+    assert np.trapezoid(every, x) == pytest.approx(np.sqrt(8 / np.pi), abs=2e-3)  # its mean
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_hold_for_all_orders_and_scores_in_a_bin_and_are_attained(seed):
+    random = np.random.default_rng(seed)
+    own = sorted(random.choice(4, random.integers(1, 4), replace=False))
+    counts = random.integers(0, 3, (len(own), 2))
+    counts[0, seed % 2] += not counts.any()
+    ends = np.array([BINS[b] for b in own])
+    table = pl.DataFrame({"neg": counts[:, 0], "pos": counts[:, 1], "score_low": ends[:, 0], "score_high": ends[:, 1]})
+    value, lower, upper = table.select(
+        ecce.expression(), *(b.alias(str(i)) for i, b in enumerate(ecce.bounds_expressions()))
+    ).row(0)
+    found = []
+    of_bins = [sorted(set(permutations([0] * n + [1] * p))) for n, p in counts]
+    for order in product(*of_bins):
+        label = [y for of_bin in order for y in of_bin]
+        cuts = [range(len(of_bin) + 1) for of_bin in order]  # the scores of a bin are ascending: low, then high
+        for cut in product(*cuts):
+            score = [
+                float(low if i < c else high)
+                for (low, high), c, of_bin in zip(ends, cut, order, strict=True)
+                for i in range(len(of_bin))
+            ]
+            tied = by_rows(label, score)
+            apart = in_order(label, score) if all(low < high for low, high in ends) else tied
+            found += [tied, apart]
+            if apart > tied:
+                assert apart <= upper + 1e-12
+    assert lower - 1e-12 <= min(found)
+    assert max(found) <= upper + 1e-12
+    if all(low < high for low, high in ends):
+        assert max(found) == pytest.approx(upper)
+    assert lower <= value <= upper
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_of_coarse_bins_contain_the_exact_values(seed):
+    label, score = rows(seed, 5_000)
+    exact, coarse = evaluated(label, score, capacity=100_000), evaluated(label, score, capacity=16)
+    for name in ALL:
+        assert coarse[name].lower < exact[name].value < coarse[name].upper, name
+        assert exact[name].lower == exact[name].upper
+
+
+def test_lower_bound_is_attained_by_scores_between_the_ends():
+    table = {"neg": [1, 1], "pos": [1, 1], "score_low": [0.25, 0.5], "score_high": [0.49, 0.75]}
+    lower, _ = ecce.bounds_expressions()
+    assert pl.DataFrame(table).select(lower).item() == pytest.approx(by_rows([0, 1, 0, 1], [0.49, 0.49, 0.5, 0.5]))
+
+
+def test_weighted_rows_have_a_value_but_no_p_value():
+    label, score = rows(1)
+    weight = np.random.default_rng(0).choice([0.5, 2, 3], len(label))
+    report = evaluated(label, score, weight, confidence=0.95)
+    order = np.argsort(score)
+    sums = np.append(0, (weight * (label - score))[order].cumsum())
+    assert report["ecce"].value == pytest.approx((sums.max() - sums.min()) / weight.sum())
+    assert report["ecce"].note == "no interval: not available for weighted rows"
+    assert report["ecce_p_value"].note == report["expected_ecce"].note == "undefined: rows have weights"
+
+
+def test_without_enough_variance_there_is_no_p_value():
+    certain = [0.0, 1.0] * 50
+    for label, score in (([0, 1] * 50, certain), ([1, 0] * 50, certain), ([0] * 100, [0.05] * 100)):
+        report = evaluated(label, score, confidence=0.95)
+        assert report["ecce_p_value"].value is None
+        assert (report["ecce"].ci_lower is None) is (label[0] == 0)
+    assert evaluated([1, 0] * 50, certain)["ecce"].value == 0.5
+    assert evaluated([1] * 100, [0.5] * 100)["ecce_p_value"].value < 1e-6
+    assert evaluated([], [])["ecce"].value is None
+
+
+def test_groups_labels_and_merged_states():
+    label, score = rows(2, 900)
+    data = pl.DataFrame({"y": label.astype(int), "p": score, "g": ["a", "b", None] * 300})
+    acc = sm.binary(y_true="y", y_score="p", by="g")
+    parts = [acc.empty().update(data[i::3]) for i in range(3)]
+    merged = parts[2].merge(parts[0]).merge(parts[1])
+    for report in (acc.update(data).finalize(ALL), merged.finalize(ALL)):
+        for g in ("a", "b", None):
+            own = data.filter(pl.col("g").eq_missing(pl.lit(g)))
+            assert report.get("ecce", g=g).value == pytest.approx(by_rows(own["y"].to_list(), own["p"].to_list()))
+    assert merged.rollup([]).finalize(ALL)["ecce"].value == pytest.approx(by_rows(label, score))
+    scores = {"x": "p", "z": "q"}
+    several = sm.multiclass(y_true="y", y_score=scores)
+    columns = {"y": np.where(label, "x", "z"), "p": score, "q": 1 - score}
+    found = several.update(columns).finalize(ALL)
+    assert found.get("ecce", label="x").value == pytest.approx(by_rows(label, score))
+
+
+def test_scores_that_are_no_probabilities_have_no_ecce():
+    acc = sm.binary(y_true="y", y_score="p", domain="real").update({"y": [0, 1], "p": [-3.0, 7.0]})
+    with pytest.raises(sm.MetricError, match="domain='probability'"):
+        acc.finalize(["ecce"])
+
+
+def test_p_values_are_uniform_and_intervals_cover_if_scores_are_calibrated():
+    random, groups, size = np.random.default_rng(3), 1_000, 400
+    score = random.beta(1, 9, groups * size)
+    label = (random.random(groups * size) < score).astype(int)
+    acc = sm.binary(y_true="y", y_score="p", by="g", capacity=4_096)
+    report = acc.update({"y": label, "p": score, "g": np.repeat(np.arange(groups), size)}).finalize(
+        ALL, confidence=0.95
+    )
+    p = report.frame.filter(metric="ecce_p_value")["value"]
+    assert (p < 0.05).mean() == pytest.approx(0.045, abs=0.02)
+    assert (p < 0.5).mean() == pytest.approx(0.47, abs=0.05)
+    found = report.frame.filter(metric="ecce")  # whose true value is 0
+    assert (found["ci_lower"] == 0).mean() == pytest.approx(0.955, abs=0.02)
