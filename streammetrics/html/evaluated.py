@@ -11,6 +11,7 @@ from streammetrics import charts
 from streammetrics.present.page import lead
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.reading.readings import Readings
+from streammetrics.state.fingerprints import ROW, fingerprint_of, fingerprints_of_models
 from streammetrics.text.decimals import percentage
 from streammetrics.text.markup import markup
 from streammetrics.text.values import readable
@@ -69,6 +70,9 @@ def _facts(report: Readings, total: Readings, source: str | None) -> Iterator[tu
         yield "Rows dropped", f"<strong>{_range(dropped, COUNT)}</strong> ({shares}): {why}"
     else:
         yield "Rows dropped", "none"
+    if fingerprint_of(total.state) is not None:
+        prints = {found[ROW] for found in fingerprints_of_models(total.state).values()}
+        yield "Fingerprint of the rows", "<br>".join(f"<code>{each}</code>" for each in sorted(prints))
 
 
 def _specification(report: Readings) -> str:

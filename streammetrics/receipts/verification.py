@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import isclose
 from typing import Any
 
@@ -12,6 +13,7 @@ from streammetrics.system.public import publish
 from streammetrics.text import few
 
 ROUNDING = 1e-9  # relative difference of metrics whose sums of floats were added in another order
+LONGEST = 40  # characters of a value
 CAUSES = {
     "specification": "the columns or the statistics are not those of the receipt",
     "rows": "rows are missing or were added",
@@ -37,7 +39,7 @@ class Verification:
     >>> found.identical
     False
     >>> print(found)
-    Different since 'rows', 1000 in the receipt and 999 now: rows are missing or were added.
+    Different since 'rows', 1,000 in the receipt and 999 now: rows are missing or were added.
     """
 
     rows: int
@@ -56,11 +58,12 @@ class Verification:
         if self.identical:
             return f"Identical: {self.rows:,} rows, with the same fingerprints, counts, metrics, and verdicts."
         first, *others = self.different
-        expected, found = self.different[first]
+        place, expected, found = _first(*self.different[first])
         also = f" Also different: {few(others)}." if others else ""
         versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
+        named = f"{first!r} ({place})" if place else repr(first)
         values = f"{_told(expected)} in the receipt and {_told(found)} now"
-        return f"Different since {first!r}, {values}: {CAUSES[first]}.{also}{versions.format(*self.versions)}"
+        return f"Different since {named}, {values}: {CAUSES[first]}.{also}{versions.format(*self.versions)}"
 
 
 def compared(receipt: Receipt, again: Receipt) -> Verification:
@@ -85,9 +88,23 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def _first(a: Any, b: Any) -> tuple[str, Any, Any]:
+    """Where two values first differ, and what each has there."""
+    parts: list[tuple[str, Any, Any]] = []
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        parts = [(str(key), a.get(key), b.get(key)) for key in (*a, *(key for key in b if key not in a))]
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        parts = [("", *pair) for pair in zip_longest(a, b)]
+    for key, one, other in parts:
+        if not _equal(one, other):
+            place, one, other = _first(one, other)
+            return " ".join(filter(None, [key, place])), one, other
+    return "", a, b
+
+
 def _told(value: Any) -> str:
-    text = str(next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    text = "nothing" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 publish("streammetrics", Verification)

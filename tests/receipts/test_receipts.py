@@ -69,7 +69,16 @@ def test_the_first_difference_names_the_cause(first):
 def test_another_specification_is_the_first_difference():
     receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])
     other = sm.binary(y_true="y", y_score="p", by="g", thresholds=[0.4], fingerprint="id").update(DATA)
-    assert [*sm.verify(receipt, other).different] == ["specification", "digest", "metrics"]
+    found = sm.verify(receipt, other)
+    assert [*found.different] == ["specification", "digest", "metrics"]
+    assert "(statistics options thresholds), 0.5 in the receipt and 0.4 now" in str(found)
+
+
+def test_a_page_shows_the_fingerprint(tmp_path):
+    acc = TASKS["models"](fingerprint="id").update(DATA)
+    acc.finalize().save_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(found["row"] in page for found in acc.receipt(["accuracy"]).fingerprints.values())
 
 
 def test_changed_numbers_of_a_receipt_are_different():
