@@ -139,6 +139,14 @@ def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
         assert block in printed
 
 
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost", "flwr"])
+def test_answers_about_training_run(package):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    (_, data), *others = blocks("docs/faq.md")
+    [block] = [block for _, block in others if re.match(rf"(import|from) {package}\b", block)]
+    exec(compile(data + block, "docs/faq.md", "exec"), {})
+
+
 MORE_IS_ASKED = {"monitoring", "scale", *PRINTING}  # tests/engines run the page about scale
 PAGES = [
     page
