@@ -27,9 +27,10 @@ from streammetrics.verification import verify
 def receipt_command(
     state: Path, metrics: tuple[str, ...], confidence: float, requirements: tuple[str, ...], output: Path | None
 ) -> None:
-    """Write a receipt of a saved state: what was evaluated, and what the result was, in at most 2 kB of JSON.
+    """Write a receipt of a saved state.
 
-    The rows must have been evaluated with --fingerprint. Anyone with the rows can verify the receipt.
+    It says what was evaluated, and what the result was, in at most 2 kB of JSON. The rows must have been evaluated with
+    --fingerprint. Anyone with the rows can verify the receipt.
     """
     made = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=requirements)
     write_receipt(made, output)
@@ -53,9 +54,10 @@ def write_receipt(receipt: Receipt, output: Path | None) -> None:
 def verify_command(
     ctx: click.Context, receipt: Path, paths: tuple[str, ...], where: str | None, workers: int | None
 ) -> None:
-    """Evaluate files again and compare the result with a receipt, or compare a saved state with it.
+    """Verify a receipt from files or a saved state.
 
-    The files can be in any order, and divided in any way. The exit code is 1 if anything differs.
+    Files are evaluated again, in any order and divided in any way. The exit code is 1 if anything differs from the
+    receipt.
     """
     states = [path for path in paths if Path(path).suffix == ".state"]
     if states and (len(paths) > 1 or where is not None):

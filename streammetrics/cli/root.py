@@ -43,6 +43,7 @@ ORDER = (
     "check",
     "page",
     "compare",
+    "rows-needed",
 )  # of work; others follow
 UNQUOTED = frozenset('"$`\\!')  # characters with a meaning within double quotes
 

@@ -8,7 +8,19 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.frame import ALONE, BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, LIMITS, ON_THESE_ROWS, UNPAIRED, VALUE
+from streammetrics.frame import (
+    ALONE,
+    AT_LIMIT,
+    BETWEEN,
+    FEW_OF_A_CLASS,
+    INCOMPLETE,
+    KEPT,
+    LIMITS,
+    ON_THESE_ROWS,
+    UNPAIRED,
+    VALUE,
+    WIDE,
+)
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Column, Level, Outcome, Table, columns
 from streammetrics.text import rows, shown_of
@@ -148,7 +160,9 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     if undecided(row):
         yield FEW_OF_A_CLASS
     if row["verdict"] == "open":
-        yield from (remark for remark in (UNPAIRED, ALONE) if remark in (row["note"] or ""))
+        yield from (remark for remark in (UNPAIRED, ALONE, WIDE, AT_LIMIT) if remark in (row["note"] or ""))
+        if row.get("rows_needed"):
+            yield f"about {row['rows_needed']:,} rows would decide"
 
 
 def on_these_rows(row: Mapping[str, Any]) -> bool:

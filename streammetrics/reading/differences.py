@@ -10,6 +10,8 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import LIMITS, VOLUME, hidden
+from streammetrics.intervals.limits import EVERYWHERE
+from streammetrics.intervals.planning import standard_error, steps
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import direction
 from streammetrics.reading.changes import ENDS
@@ -26,6 +28,7 @@ from streammetrics.statistics.paired_outcomes import PairedOutcomes
 D = TypeVar("D", bound="Differences")
 
 EQUAL = hidden("equal")
+POWER = 0.8
 AHEAD = "ahead, not significant"
 AHEAD_WITHIN_BOUNDS = f"{AHEAD} with its bounds"
 UNTESTED = "on these rows; no confidence interval"
@@ -198,6 +201,30 @@ class Differences(Sides):
                 if own.height and own.height == (own.n_unique(self.total.b.by) if self.total.b.by else 1):
                     return metric
         return None
+
+    @cached_property
+    def detectable(self) -> float | None:
+        """The smallest difference of the primary metric that all rows find with a power of 80%.
+
+        It is that of the confidence interval, widened by the certified bounds. None without an interval, or with
+        several models.
+
+        >>> import streammetrics as sm
+        >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
+        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
+        >>> round(sm.compare(acc, models=("old", "new"), metrics=["roc_auc"]).detectable, 3)
+        0.1
+        """
+        if self.primary is None or self.confidence is None:
+            return None
+        rows = self.total.frame.filter(metric=self.primary.name).drop_nulls(["difference", *LIMITS])
+        if rows.height != 1:
+            return None
+        (row,) = rows.iter_rows(named=True)
+        units, ends = self.total._folds is not None, (row["ci_lower"], row["ci_upper"])
+        error = standard_error(row["difference"], *ends, EVERYWHERE, self.confidence, units=units)
+        bound = max(row["difference"] - row["lower"], row["upper"] - row["difference"])
+        return float(steps(POWER, self.confidence) * error + bound)
 
 
 def of_models(kind: type[D], report: Readings, a: str, b: str, confidence: float | None) -> D:

@@ -24,6 +24,7 @@ from streammetrics.report.verdicts import (
     judged,
     levels,
     verdicts,
+    with_rows_needed,
 )
 from streammetrics.text.decimals import said
 
@@ -43,6 +44,7 @@ def check(
         rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
         rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
         found = judged(at_least_one(rows), required, min_rows, sampled=confidence is not None and not is_total(metric))
+        found = with_rows_needed(found, required, metric.range)
         parts.append(verdicts(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
 

@@ -38,7 +38,7 @@ def comparison_tables(found: Differences, width: int | None, more: str, noted: b
 def _tables(found: Differences, more: str, names: tuple[str, str]) -> list[Table]:
     by, metrics = found.b.by, found._metrics
     frame, total = ((own._lettered if names == LETTERS else own.frame) for own in (found, found.total))
-    rows = sizes(total, names)
+    rows = [*sizes(total, names), *_detectable(found)]
     if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
         return with_notes([_table(frame, names, by)], *rows)
     first = next((m for m in metrics if m.better), metrics[0]).name
@@ -46,6 +46,13 @@ def _tables(found: Differences, more: str, names: tuple[str, str]) -> list[Table
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
     together = with_notes([_table(total, names, found.total.b.by, "All groups together")], *rows)
     return with_notes([*together, groups], others)
+
+
+def _detectable(found: Differences) -> list[str]:
+    """A sentence on the smallest difference of the primary metric that the rows find."""
+    if found.primary is None or not found.detectable:
+        return []
+    return [f"These rows find a difference of {found.detectable:.2g} in {found.primary.name} with 80% power."]
 
 
 def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import polars as pl
 
 from streammetrics.arguments import false_discovery_rate
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, keys_of, noted
+from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, keys_of, noted, of_labels_once
+from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.keys import matching
+from streammetrics.metrics import Metric
 from streammetrics.metrics.margin import Margin, Margins, margins
 from streammetrics.reading.differences import Differences, with_names
 from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.parts import at_only
+from streammetrics.reading.readings import Readings
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
     PASSING,
@@ -24,12 +30,15 @@ from streammetrics.report.verdicts import (
     judged,
     levels,
     verdicts,
+    with_rows_needed,
 )
+from streammetrics.text import escaped
 
-OTHER_ROWS = hidden("rows of a")
+OTHER_ROWS, LEAST = hidden("rows of a"), hidden("rows of the smaller class")
+CLASSES = ("positives", "negatives")
 MOST = 0.49  # largest error of a limit
-NOT_WITHOUT_UNITS = "too few rows of a class, equal predictions, or a metric that requires unit= in the evaluation"
-TOO_FEW_UNITS = "too few units, or rows of a class"
+NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires unit= in the evaluation"
+TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 
 
 def check_sides(
@@ -48,50 +57,67 @@ def check_sides(
     wanted = [*margins(not_worse, improves=False), *margins(better, improves=True)]
     if not wanted:
         raise SpecificationError("Pass not_worse= or better=, such as not_worse={'roc_auc': 0.002}.")
-    at_level, passes = replace(sides, confidence=level), pl.col(VERDICT).is_in(PASSING[open])
-    parts, reasons = [], []
+    sides = _at(sides, keys.get("threshold"))
+    at_level = replace(sides, confidence=level)._showing(list(dict.fromkeys(m.metric for m in wanted)))
+    passes = pl.col(VERDICT).is_in(PASSING[open])
+    parts, reasons = [], dict[str, list[str]]()
     for margin in wanted:
-        gate = _Gate(at_level._showing([margin.metric]), margin, least, keys)
+        gate = _Gate(at_level, margin, least, keys)
         found = gate.judged if rate is None or level is None else gate.discovered(rate)
         parts.append(verdicts(found, margin, sides.b.by, passes))
         if found["note"].str.contains(UNPAIRED, literal=True).any():
-            reasons.append(gate.sides.note or f"No interval of {margin.metric}: {gate.without_interval}.")
+            reasons.setdefault(gate.without_interval, []).append(margin.metric)
     frame = pl.concat(parts)
-    values = "Values are {1} - {0}.".format(*sides.names)
-    notes = [*dict.fromkeys(reasons), values, _chance(frame, confidence, open)]
-    return Verdicts(frame, tuple(sides.b.by), " ".join(notes))
+    values = "Values are {1} - {0}.".format(*map(escaped, sides.names))
+    without = [why if why.endswith(".") else f"No interval of {', '.join(own)}: {why}." for why, own in reasons.items()]
+    return Verdicts(frame, tuple(sides.b.by), "\n".join([*without, values, _chance(frame, confidence, open)]))
+
+
+def _at(sides: Differences, threshold: Any) -> Differences:
+    """The comparison at one threshold, which the evaluations need not have counted."""
+    if not isinstance(threshold, Real):
+        return sides
+    return replace(sides, a=at_only(sides.a, float(threshold)), b=at_only(sides.b, float(threshold)))
 
 
 @dataclass(frozen=True)
 class _Gate:
-    """A requirement of a comparison that shows its metric only."""
+    """A requirement of a comparison that shows its metric."""
 
     sides: Differences
     margin: Margin
     min_rows: int
     keys: Mapping[str, Any]
 
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric, as the comparison shows it."""
+        found = self.sides.b.find(self.margin.metric)
+        return next(m for m in self.sides.b.metrics if m == found)
+
     @property
     def judged(self) -> pl.DataFrame:
         """The change in each group with its verdict, which is open without an interval."""
-        sides, (metric,) = self.sides, self.sides.b.metrics
-        limit = self.margin.limit(metric)
-        change = self._relative(limit.limit) if self.margin.relative else sides._changes
+        sides, limit = self.sides, self.margin.limit(self.metric)
+        own = self._relative(limit.limit) if self.margin.relative else sides._changes.filter(metric=self.metric.name)
         sampled = sides.confidence is not None
-        change = change if sampled else change.with_columns(NO_LIMITS)
+        change = _for_one_side(own, sides.b) if sampled else own.with_columns(NO_LIMITS)
         for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
             change = with_count(change, report.state, "rows", name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
+        without_rows = pl.col("value").is_null() & pl.col("note").is_null()
+        note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")
+        change = change.with_columns(note=note)
         found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides.names)
         undecided = NO_INTERVAL & pl.lit(sampled)
         found = judged(found, limit, self.min_rows, sampled=False, undecided=undecided)
         is_open = undecided & (pl.col(VERDICT) == "open")
         why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {self.without_interval}"))
-        return found.with_columns(note=noted("note", why))
+        return with_rows_needed(found.with_columns(note=noted("note", why)), limit, EVERYWHERE)
 
     def _relative(self, limit: float) -> pl.DataFrame:
         """The change relative to the value of a, with limits from those of ``b - (1 + limit) * a``."""
-        sides = self.sides
+        sides = self.sides._showing([self.metric])
         values = sides._values if sides.confidence is None else sides._with_limits(sides._values, 1 + limit)
         a, known = pl.col("a"), pl.col("a") > 0
         limits = [pl.col(name) / a + limit for name in LIMITS if name in values.columns]
@@ -106,8 +132,7 @@ class _Gate:
     @property
     def without_interval(self) -> str:
         """Why a difference has no interval, and what to do."""
-        (metric,) = self.sides.b.metrics
-        own = metric.interval
+        own = self.metric.interval
         with_units = self.sides._folds is not None
         return (
             self.sides.note or own.reason or (own.without_folds or TOO_FEW_UNITS if with_units else NOT_WITHOUT_UNITS)
@@ -132,8 +157,26 @@ class _Gate:
         )
 
     def _breached(self, error: float) -> pl.Series:
-        sides = replace(self.sides, confidence=1 - 2 * min(error, MOST))
+        sides = replace(self.sides._showing([self.metric]), confidence=1 - 2 * min(error, MOST))
         return replace(self, sides=sides).judged[VERDICT] == "breached"
+
+
+def _for_one_side(change: pl.DataFrame, report: Readings) -> pl.DataFrame:
+    """Widen limits by the factor 1 + 1/√n, where n is the number of rows of the smaller class, or of all rows.
+
+    The estimates of few rows are skewed. A two-sided interval misses less often on one side, and more often on the
+    other, by a share of this order. The widened limits miss at most as often as stated on either side.
+    """
+    counted = [name for name in CLASSES if report.readable(name) and not report.state.weighted] or ["rows"]
+    rows = pl.concat(of_labels_once(report.rows(name)).select(*report.by, "value") for name in counted)
+    least = rows.group_by(report.by or pl.lit(0)).agg(pl.min("value").alias(LEAST)).select(*report.by, LEAST)
+    if report.by:
+        change = change.join(least, on=report.by, how="left", nulls_equal=True, maintain_order="left")
+    else:
+        change = change.join(least, how="cross")
+    wider = 1 + 1 / pl.col(LEAST).clip(1).sqrt()
+    ends = [(pl.col("value") + (pl.col(limit) - pl.col("value")) * wider).alias(limit) for limit in LIMITS]
+    return change.with_columns(ends).drop(LEAST)
 
 
 def _chance(frame: pl.DataFrame, confidence: float | None, open: str) -> str:

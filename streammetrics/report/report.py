@@ -160,9 +160,9 @@ class Report(Readings):
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.check(["recall >= 0.1", "recall >= 0.4"])
         rule           where          value  bound  interval      verdict
-        ─────────────  ─────────────  ─────  ─────  ────────────  ───────
+        ─────────────  ─────────────  ─────  ─────  ────────────  ────────────────────────────────
         recall >= 0.1  threshold 0.5   0.50  exact  0.12 to 0.88  holds
-        recall >= 0.4  threshold 0.5   0.50  exact  0.12 to 0.88  open
+        recall >= 0.4  threshold 0.5   0.50  exact  0.12 to 0.88  open: about 72 rows would decide
         Undecided, allowed: 1 of 2
         >>> report.check("recall >= 0.8", confidence=None).hold
         False
@@ -443,7 +443,8 @@ class Comparison(Differences):
             better: Metrics that must improve, such as ``["brier_score"]``, or by more than a margin,
                 ``{"brier_score": 0.001}``.
             confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Report.check`.
-                With ``None``, bounds decide: the verdicts apply to the evaluated rows.
+                They are wider by the factor 1 + 1/√n, with n rows of the smaller class, since estimates of few rows
+                are skewed. With ``None``, bounds decide: the verdicts apply to the evaluated rows.
             open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
             min_rows: Minimum number of rows of a group, on each side.
             segments: Acceptable false discovery rate among breached groups of a requirement, such as ``"fdr 5 %"`` or

@@ -9,7 +9,9 @@ import polars as pl
 
 from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, hidden, keys_of, noted
+from streammetrics.frame import AT_LIMIT, FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, WIDE, hidden, keys_of, noted
+from streammetrics.intervals.limits import Range
+from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.estimates import with_notes
@@ -27,9 +29,11 @@ SCHEMA = pl.Schema(
     | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
     | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
     | dict.fromkeys(("note", "description"), pl.String())
+    | {"rows_needed": pl.Int64()}
 )
 OF_RULES = ("name", "severity", "windows", "reference", "since", "e_value", "description")  # of a history only
-VERDICT = hidden("verdict")
+VERDICT, NEEDED = hidden("verdict"), hidden("rows needed")
+MOST_ROWS = 1e15
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
 
@@ -39,8 +43,9 @@ class Verdicts:
     """Verdicts of `Report.check` or `check`. ``frame`` has one row per rule, group, and key, such as the threshold.
 
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
-    ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``passes``, and
-    ``note``. Rules of a history add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the
+    ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``passes``, ``note``,
+    and ``rows_needed``: how many rows of this mix would decide an open verdict, if the value stays. Rules of a history
+    have no ``rows_needed``, and add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the
     metric in the reference period if ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), and
     ``description``.
 
@@ -49,7 +54,7 @@ class Verdicts:
     ``min_rows`` rows, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules
     that do not hold.
 
-    ``by`` has the group columns, and ``"model"``. ``note`` is a sentence below the verdicts.
+    ``by`` has the group columns, and ``"model"``. ``note`` has lines of text below the verdicts.
 
     >>> found = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
@@ -81,7 +86,7 @@ class Verdicts:
 
     @property
     def _tables(self) -> list[Table]:
-        return with_notes([verdicts_table(self.frame, self.by)], self.note)
+        return with_notes([verdicts_table(self.frame, self.by)], *self.note.splitlines())
 
     def __repr__(self) -> str:
         return str(self)
@@ -100,6 +105,17 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
         return None, least
     require_level("confidence=", confidence, above=0.5)
     return 2 * confidence - 1, least
+
+
+def with_rows_needed(found: pl.DataFrame, required: Requirement, range: Range) -> pl.DataFrame:
+    """Add `NEEDED`, the number of rows that would decide open verdicts, or a note if none would."""
+    needed, is_open = rows_to_decide(required.limit, range, ROWS), pl.col(VERDICT) == "open"
+    none = pl.when(pl.col("lower") < pl.col("upper")).then(pl.lit(WIDE)).otherwise(pl.lit(AT_LIMIT))
+    is_finite = is_open & (needed < MOST_ROWS)
+    return found.with_columns(
+        pl.when(is_finite).then(needed.clip(pl.col(ROWS)).round_sig_figs(2)).cast(pl.Int64).alias(NEEDED),
+        note=noted("note", pl.when(is_open & ~is_finite).then(none)),
+    )
 
 
 def is_total(metric: Metric) -> bool:
@@ -164,6 +180,7 @@ def verdicts(
     """Return the frame of `Verdicts` of judged estimates. Rules of a history add the columns `OF_RULES`."""
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
     columns |= {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
+    columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
     columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
     schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
     return found.select(columns[name].alias(name) for name in schema).cast(schema)

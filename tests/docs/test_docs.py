@@ -173,4 +173,4 @@ def test_calls_of_the_table_by_purpose_exist():
     commands = main.commands | {f"store {name}": command for name, command in main.commands["store"].commands.items()}
     options = {option for command in commands.values() for parameter in command.params for option in parameter.opts}
     assert set(re.findall(r"(?<=[` ])--[a-z-]+", text)) <= options
-    assert set(re.findall(r"`streammetrics ((?:store )?[a-z]+)", text)) <= {*commands}
+    assert set(re.findall(r"`streammetrics ((?:store )?[a-z-]+)", text)) <= {*commands}

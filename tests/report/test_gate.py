@@ -33,10 +33,11 @@ def verdicts(found):
     return found.frame["verdict"].to_list()
 
 
-def verdict_on(row, margin, improves):
-    """By the interval of a difference, widened by its bounds."""
-    low = row["ci_lower"] - row["difference"] + row["lower"]
-    high = row["ci_upper"] - row["difference"] + row["upper"]
+def verdict_on(row, margin, improves, few):
+    """By the interval of a difference, wider if a class has few rows, and widened by its bounds."""
+    wider = 1 + 1 / math.sqrt(few)
+    low = (row["ci_lower"] - row["difference"]) * wider + row["lower"]
+    high = (row["ci_upper"] - row["difference"]) * wider + row["upper"]
     if row["metric"] in ("log_loss", "brier_score"):
         low, high = -high, -low
     if improves:
@@ -48,13 +49,15 @@ def verdict_on(row, margin, improves):
 @pytest.mark.parametrize("improves", [False, True], ids=["not worse", "better"])
 def test_verdicts_follow_from_the_interval_widened_by_the_bounds(options, improves):
     models, seen = ("old", "new") if improves else ("new", "old"), set()
-    sides = compared(scored(groups=4), models, by="g", **options)
+    data = scored(groups=4)
+    few = [min(sum(data["y"][data["g"] == g]), sum(~data["y"][data["g"] == g])) for g in range(4)]
+    sides = compared(data, models, by="g", **options)
     frame = sides(confidence=0.9, metrics=METRICS).frame  # each endpoint at 95%
     for margin in (0.0, 0.004, 0.02, 0.2):
         found = sides().check(**{"better" if improves else "not_worse": dict.fromkeys(METRICS, margin)})
         rows = [row for metric in METRICS for row in frame.filter(metric=metric).iter_rows(named=True)]
         assert found.frame["value"].to_list() == [row["difference"] for row in rows]
-        assert verdicts(found) == [verdict_on(row, margin, improves) for row in rows]
+        assert verdicts(found) == [verdict_on(row, margin, improves, few[row["g"]]) for row in rows]
         seen |= {*verdicts(found)}
     assert seen == {"holds", "open", "breached"}
 
@@ -66,7 +69,7 @@ def test_a_relative_margin_is_one_of_the_ratio():
     losses = [-(y * np.log(p) + (1 - y) * np.log(1 - p)) for p in (a, b)]
     for percent in (-5, -4, -1, 1):
         contrast = losses[1] - (1 + percent / 100) * losses[0]
-        error = contrast.std(ddof=1) / math.sqrt(len(y)) * stats.t.ppf(0.95, len(y) - 1)
+        error = contrast.std(ddof=1) / math.sqrt(len(y)) * stats.t.ppf(0.95, len(y) - 1) * (1 + 1 / math.sqrt(y.sum()))
         expected = "holds" if contrast.mean() + error <= 0 else "breached" if contrast.mean() - error > 0 else "open"
         given = {"not_worse" if percent > 0 else "better": {"log_loss": f"{abs(percent)}%"}}
         (row,) = compared(rows)().check(**given).frame.iter_rows(named=True)
@@ -130,7 +133,7 @@ def test_without_an_interval_a_requirement_is_open_and_says_why():
     assert "evaluated rows only" in str(sm.compare(one, other).check(not_worse={"roc_auc": 0.3}, confidence=None))
     ece = compared(rows)().check(not_worse={"ece": 0.5})
     assert verdicts(ece) == ["open"]
-    assert "No interval of ece: it is biased upwards." in str(ece)
+    assert "No interval of ece: it is biased upwards.\n" in str(ece)
 
 
 def test_undefined_differences_do_not_hold():
@@ -140,6 +143,30 @@ def test_undefined_differences_do_not_hold():
     assert "old has no value: no positives" in str(found)
     zero = compared(rows)().check(not_worse={"precision": "1%"}, threshold=0.5)
     assert verdicts(zero) == ["undefined"]
+
+
+def test_groups_of_one_side_are_undefined():
+    rows = scored(rows=600, groups=3)
+    one, other = (
+        sm.binary(y_true="y", y_score="old", by="g").update({c: v[keep] for c, v in rows.items()})
+        for keep in (rows["g"] < 2, rows["g"] > 0)
+    )
+    found = sm.compare(one, other, independent=True).check(not_worse={"roc_auc": 0.5})
+    assert verdicts(found) == ["undefined", "holds", "undefined"]
+    assert str(found).count("undefined: only one side has rows") == 2
+
+
+def test_a_threshold_that_was_not_counted_says_so():
+    sides = compared(scored())()
+    stored, other = (sides.check(not_worse={"recall": 0.1}, threshold=t) for t in (0.5, 0.3))
+    assert (verdicts(stored), verdicts(other)) == (["holds"], ["open"])
+    assert "For intervals, evaluate with threshold 0.3." in str(other)
+
+
+def test_names_of_models_stay_in_a_line():
+    rows = scored(rows=100)
+    acc = sm.binary(y_true="y", y_score={"a\n::b": "old", "new": "new"}).update(rows)
+    assert "\nValues are new - a\\n::b.\n" in str(sm.compare(acc, models=("a\n::b", "new")).check(better="roc_auc"))
 
 
 def test_margins_are_read_and_printed():
@@ -196,7 +223,7 @@ def test_false_discoveries_among_breached_groups_are_controlled():
     )
     change = abs(new - y) - abs(old - y)
     t = (change.mean(axis=1) - margin) / change.std(axis=1, ddof=1) * math.sqrt(rows)
-    p = stats.t.sf(t, rows - 1)
+    p = stats.t.sf(t / (1 + 1 / math.sqrt(rows)), rows - 1)
     for rate in (0.02, 0.05):
         breached = stats.false_discovery_control(p) <= rate
         found = sides.check(not_worse={"mae": margin}, segments=rate).frame

@@ -1,0 +1,118 @@
+"""Rows that a test needs, planned from a pilot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, inf
+from typing import Any
+
+from streammetrics.arguments import require_level
+from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.frame import LIMITS, keys_of, of_labels_once
+from streammetrics.intervals.planning import standard_error, steps
+from streammetrics.keys import matching
+from streammetrics.metrics import Metric
+from streammetrics.report.report import Comparison, Report
+from streammetrics.system.public import publish
+
+CLASSES = ("positives", "negatives")
+
+
+@dataclass(frozen=True)
+class RowsNeeded:
+    """The number of rows with which an interval finds a difference, for the mix of a pilot. ``str()`` is a sentence.
+
+    Args:
+        metric: Name of the metric.
+        difference: Difference to find.
+        rows: Number of rows.
+        positives: Rows with a positive label among them. None if the task has none.
+        negatives: Rows with a negative label among them.
+        power: Probability that the interval of the difference excludes 0.
+        confidence: Confidence level of the two-sided interval.
+
+    >>> print(RowsNeeded("roc_auc", 0.002, 48_000, 4_800, 43_200))
+    48,000 rows find a difference of 0.002 in roc_auc with 80% power: 4,800 positives and 43,200 negatives.
+    """
+
+    metric: str
+    difference: float
+    rows: int
+    positives: int | None = None
+    negatives: int | None = None
+    power: float = 0.8
+    confidence: float = 0.95
+
+    def __str__(self) -> str:
+        classes = "" if self.positives is None else f": {self.positives:,} positives and {self.negatives:,} negatives"
+        power = f"with {100 * self.power:g}% power"
+        return f"{self.rows:,} rows find a difference of {self.difference:g} in {self.metric} {power}{classes}."
+
+
+def rows_needed(
+    pilot: Report | Comparison,
+    metric: str | Metric,
+    *,
+    difference: float,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    **keys: Any,
+) -> RowsNeeded:
+    """Plan how many rows a test needs, before labels are paid for, from the interval of a pilot.
+
+    The standard error shrinks with the square root of the number of rows. The mix of rows, such as the share of
+    positives or the rows of a unit, is that of the pilot. Certified bounds do not shrink, so they count fully.
+
+    Args:
+        pilot: A comparison, for a difference between its two sides, or a report, for a difference from a fixed value,
+            such as the limit of a requirement.
+        metric: Metric to plan for.
+        difference: Difference to find, such as 0.002.
+        power: Probability of finding it, if it is the true one.
+        confidence: Confidence level of the two-sided interval, which then excludes 0, or the fixed value.
+        keys: Values of group columns and key columns that select one row of the pilot, such as ``threshold=0.5``.
+
+    Raises:
+        MetricError: If the metric is unknown or not available.
+        ReportError: If the keys do not select exactly one row, the pilot has no interval, or its certified bounds are
+            too wide for the difference.
+        SpecificationError: If an argument is out of range.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50})
+    >>> print(rows_needed(acc.finalize(), "accuracy", difference=0.01))
+    19,498 rows find a difference of 0.01 in accuracy with 80% power: 9,749 positives and 9,749 negatives.
+    """
+    require_level("power=", power)
+    if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 < difference < inf:
+        raise SpecificationError(f"difference= must be a positive number, got {difference!r}.")
+    report = pilot.b if isinstance(pilot, Comparison) else pilot
+    found = report.find(metric)
+    if isinstance(pilot, Comparison):
+        frame, range = replace(pilot, confidence=confidence)._showing([found])._changes, (-inf, inf)
+    else:
+        frame, range = report.with_confidence(confidence).rows(found), found.range
+    rows = matching(of_labels_once(frame), keys_of(frame), keys)
+    if rows.height != 1:
+        raise ReportError(f"{metric} has {rows.height} values in the pilot. Roll it up, or select one with a key.")
+    (row,) = rows.iter_rows(named=True)
+    if row["value"] is None or any(row[limit] is None for limit in LIMITS):
+        why = (pilot.note if isinstance(pilot, Comparison) else row["note"]) or found.interval.reason or "too few rows"
+        raise ReportError(f"{metric} has no confidence interval in the pilot: {why.removeprefix('no interval: ')}")
+    left = difference - max(row["value"] - row["lower"], row["upper"] - row["value"])
+    if left <= 0:
+        raise ReportError(
+            f"The certified bounds of {metric} are wider than a difference of {difference:g}. Evaluate with more bins: "
+            "pass a larger capacity=."
+        )
+    error = standard_error(
+        row["value"], row["ci_lower"], row["ci_upper"], range, confidence, units=report.unit is not None
+    )
+    factor = (steps(power, confidence) * error / left) ** 2
+    own = {key: value for key, value in keys.items() if key in report.by}
+    rows_of = {n: of_labels_once(report.rows(n, **own))["value"][0] for n in ("rows", *CLASSES) if report.readable(n)}
+    needed = {name: ceil(factor * float(count)) for name, count in rows_of.items()}
+    return RowsNeeded(found.name, float(difference), **needed, power=power, confidence=confidence)
+
+
+publish("streammetrics", RowsNeeded, rows_needed)

@@ -1,0 +1,38 @@
+"""A gate passes by chance at most as often as it says: requirements whose margin is the true difference."""
+
+import math
+
+import gate_simulation
+import pytest
+from gate_simulation import OF_ERRORS, SETTINGS, passes, power
+
+
+def too_often(setting, samples):
+    """Requirements that hold in significantly more than 5% of the samples."""
+    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / samples)
+    return {name: share for name, share in passes(setting, samples).items() if share > most}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[1], OF_ERRORS[0]], ids=lambda s: s.name)
+def test_requirements_at_their_margin_rarely_hold(setting):
+    assert too_often(setting, 400) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setting", [*SETTINGS, *OF_ERRORS], ids=lambda s: s.name)
+def test_requirements_at_their_margin_rarely_hold_in_many_samples(setting):
+    assert too_often(setting, setting.samples) == {}
+
+
+@pytest.mark.thorough
+def test_better_models_are_found_about_as_often_as_by_the_usual_tests():
+    found = power(SETTINGS[2], 300)
+    assert found["accuracy better"] == pytest.approx(found["McNemar's test"], abs=0.06)
+    assert found["roc_auc better"] == pytest.approx(found["DeLong's test"], abs=0.06)
+
+
+def test_the_truth_is_that_of_many_rows():
+    true, again = gate_simulation.truth(1.2, 0.3), gate_simulation.truth(1.2, 0.3)
+    assert true == again
+    assert true["roc_auc"] == pytest.approx(0.8019, abs=1e-4)
