@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
+from streammetrics.expressions import each
 from streammetrics.intervals import brownian, methods
 from streammetrics.metrics.metric import Bounded, metric
 
@@ -74,7 +75,7 @@ def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, weight
     errors, rows = _errors(neg + pos, score_low, score_high, weighted), neg.sum() + pos.sum()
     pairs = ((sizes.value, errors.value), (sizes.upper, errors.lower), (sizes.lower, errors.upper))
     enough = (errors.value * rows) ** 2 >= FEWEST
-    return Bounded(*(pl.when(enough).then(brownian.exceeding(size / error)) for size, error in pairs))
+    return Bounded(*(pl.when(enough).then(each(brownian.exceeding, size=size / error)) for size, error in pairs))
 
 
 @expected_ecce.note

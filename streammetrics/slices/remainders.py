@@ -125,6 +125,12 @@ class Remainders:
         of = tuple(cut.only(table, places) for cut, table in zip(self._cuts, tables.of, strict=True))
         return Tables(tables.rows[kept], of)
 
+    def estimates(self, metric: Metric, slices: Tables, count: int) -> pl.DataFrame:
+        """Estimates of another metric of the same table, one of each slice."""
+        frame = Readings(self.cut.state(slices.of[0], count), [metric]).frame
+        numbers = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
+        return numbers.join(matching(frame, frame.columns, self.keys), on=SLICE, how="left", maintain_order="left")
+
     def compare(self, slices: Tables, wholes: Tables, owner: Numbers) -> pl.DataFrame:
         """Value, rest, difference with its interval, and p-value of each slice.
 

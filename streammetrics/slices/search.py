@@ -59,15 +59,8 @@ class Search:
         lots = self.lots[1:]
         compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in lots]
         p = [self._with_parents(lot, result["p_value"]) for lot, result in zip(lots, compared, strict=True)]
-        every = pl.concat([pl.Series(dtype=pl.Float64), *p])
-        stands = np.zeros(len(every), bool)
-        stands[every.is_not_null().to_numpy()] = discoveries(every.drop_nulls(), self.fdr)
-        parts = np.split(stands, np.cumsum([len(lot.rows) for lot in lots])[:-1])
-        return [
-            Failing(lot, of_lot, result["difference"].abs().to_numpy()).only(kept)
-            for lot, of_lot, result, kept in zip(lots, p, compared, parts, strict=False)
-            if kept.any()
-        ]
+        effects = [result["difference"].abs().to_numpy() for result in compared]
+        return discovered([Failing(*found) for found in zip(lots, p, effects, strict=True)], self.fdr)
 
     def _with_parents(self, lot: Lot, p: pl.Series) -> pl.Series:
         """The largest p-value of each slice. Slices that cannot be findings keep their p-value."""
@@ -105,6 +98,15 @@ class Search:
     def _parents(lot: Lot, lots: Sequence[Lot]) -> list[Lot]:
         """The lot of all rows, and the lots of one column less, whose slices contain those of a lot."""
         return [other for other in lots if other.holds(lot) and len(other.columns) in {0, len(lot.columns) - 1}]
+
+
+def discovered(tested: Sequence[Failing], fdr: float) -> list[Failing]:
+    """Return the slices that are discoveries among all tested ones. Slices without a p-value are not tested."""
+    every = pl.concat([pl.Series(dtype=pl.Float64), *(of_lot.p for of_lot in tested)])
+    stands = np.zeros(len(every), bool)
+    stands[every.is_not_null().to_numpy()] = discoveries(every.drop_nulls(), fdr)
+    parts = np.split(stands, np.cumsum([len(of_lot.p) for of_lot in tested])[:-1])
+    return [of_lot.only(kept) for of_lot, kept in zip(tested, parts, strict=False) if kept.any()]
 
 
 def _ordered(found: Sequence[Failing]) -> list[Failing]:

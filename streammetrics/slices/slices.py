@@ -60,6 +60,10 @@ def slices(
     expected share of at most ``fdr`` of them is false. Finally, a finding is dropped if it is not worse without the
     rows that it shares with worse findings.
 
+    With ``"ecce"``, each slice is instead tested against its own scores, by `ecce_p_value`: the findings are the slices
+    in which scores are not calibrated, also if they are not calibrated elsewhere. Those of several columns are then
+    listed beside the slices that contain them.
+
     P-values are two-sided, although only worse slices are found. This leaves a factor of two for the dependence of
     slices that overlap. If the certified bounds of a metric allow several differences, the smallest one counts.
 
@@ -98,6 +102,7 @@ def with_columns_of_slices(
     report: Readings, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
 ) -> pl.DataFrame:
     """Return the frame of `slices` with `OF_SLICE`, the group columns of each slice, whose value can be null."""
+    from streammetrics.slices.calibration import CALIBRATION, miscalibrated
     from streammetrics.slices.lots import all_lots  # when they are needed: they take a while to import
     from streammetrics.slices.remainders import RESULT, Remainders
     from streammetrics.slices.search import Search
@@ -125,8 +130,11 @@ def with_columns_of_slices(
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)
-    search = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr)
-    parts = [_described(searched, finding, remainders, everywhere) for finding in search.findings()]
+    if found.name == CALIBRATION:
+        failing = miscalibrated(remainders, lots[1:], fdr)
+    else:
+        failing = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr).findings()
+    parts = [_described(searched, of_lot, remainders, everywhere) for of_lot in failing]
     schema = searched.schema | {SLICE: pl.String(), OF_SLICE: pl.List(pl.String)} | RESULT | {"rows": pl.Int64()}
     frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
     return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)

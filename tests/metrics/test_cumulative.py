@@ -12,7 +12,7 @@ from streammetrics.intervals.brownian import exceeding, range_not_exceeded
 from streammetrics.metrics import ecce
 
 ALL = ["ecce", "expected_ecce", "ecce_p_value"]
-BINS = [(0.0, 0.125), (0.25, 0.5), (0.5, 0.5), (0.5625, 1.0)]  # the third is a single score
+BINS = [(0.0, 0.125), (0.25, 0.4375), (0.5, 0.5), (0.5625, 1.0)]  # the third is a single score
 
 
 def by_rows(label, score):

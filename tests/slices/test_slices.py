@@ -186,6 +186,20 @@ def test_coarse_histograms_give_the_slices_of_fine_ones():
 
 
 @pytest.mark.thorough
+def test_slices_of_calibration_are_tested_against_their_own_scores():
+    data = rows_of(failing=(pl.col("a") == 1) & (pl.col("b") == 2))
+    found = report_of(data).slices("ecce")
+    assert found["slice"][0] == "a = 1 and b = 2"
+    own = report_of(data, ("a", "b")).get("ecce_p_value", a=1, b=2)
+    assert found["p_value"][0] == pytest.approx(own.upper)
+    assert found["value"][0] == pytest.approx(report_of(data, ("a", "b")).get("ecce", a=1, b=2).value)
+    everywhere = report_of(rows_of(2_000, failing=pl.lit(True))).slices("ecce", depth=1)
+    assert everywhere.height == 3 + 5 + 4
+    assert report_of(rows_of(5_000)).slices("ecce").is_empty()
+    with pytest.raises(sm.MetricError, match="'ecce' has no confidence intervals in this report"):
+        report_of(data.with_row_index("u"), unit="u").slices("ecce")
+
+
 def test_models_thresholds_labels_and_groups_are_keys():
     data = rows_of(failing=pl.col("a") == 1).with_columns(q=1 - pl.col("p"))
     acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=list(COLUMNS), thresholds=(0.2, 0.5)).update(data)
@@ -304,13 +318,13 @@ def false_discoveries(seeds, metrics, fdr):
 @pytest.mark.thorough
 def test_noise_gives_no_more_discoveries_than_promised():
     """Where nothing fails every discovery is false, so some are found in a share fdr of samples at most."""
-    found = false_discoveries(range(8), ["accuracy", "log_loss"], 0.2)
+    found = false_discoveries(range(8), ["accuracy", "log_loss", "ecce"], 0.2)
     assert all(count <= 4 for count in found.values()), found  # of 8 at a rate of 0.2, with probability 0.99
 
 
 @pytest.mark.long
 def test_noise_gives_no_more_discoveries_than_promised_at_length():
-    found = false_discoveries(range(50), ["accuracy", "recall", "log_loss", "f1", "mae"], 0.2)
+    found = false_discoveries(range(50), ["accuracy", "recall", "log_loss", "f1", "mae", "ecce"], 0.2)
     assert all(count <= 17 for count in found.values()), found  # of 50, with probability 0.994
 
 
