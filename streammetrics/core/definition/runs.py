@@ -53,5 +53,6 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
 
 def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
     """Sum ``values``, of shape (columns, rows), by group: ``out`` is (groups, columns)."""
-    if runs.starts[-1]:
-        np.add.at(out, runs.groups, np.add.reduceat(values, runs.starts[:-1], axis=1).T)
+    filled = np.flatnonzero(np.diff(runs.starts))  # since reduceat takes a value for a run without rows
+    if len(filled):
+        np.add.at(out, runs.groups[filled], np.add.reduceat(values, runs.starts[filled], axis=1).T)
