@@ -13,6 +13,8 @@ from streammetrics.history.course import Course, Measure
 from streammetrics.history.ruled import CUT, RANKS, SEGMENT, Ruled
 from streammetrics.html.findings import findings_list
 from streammetrics.html.pictures import small_multiples
+from streammetrics.metrics.metric import metrics_of_name
+from streammetrics.metrics.words import words
 from streammetrics.present.html import filtered
 from streammetrics.present.page import Section, lead, page_of
 from streammetrics.present.table import Cell, Column, Level, Table, columns
@@ -84,12 +86,13 @@ def _of_rule(ruled: Ruled) -> Measure:
     required = ruled.rule.required
     line = ruled.rows.with_columns(series=pl.lit("value"))
     breached = line.filter(pl.col(VERDICT) == "breached").with_columns(series=pl.lit(BREACH))
+    named = required.metric if ruled.rule.measure else words(metrics_of_name(required.metric)[0])
     limits = {segment: [required.limit] for segment in ruled.rows[SEGMENT].unique(maintain_order=True)}
     return Measure(
         ruled.name,
         pl.concat([line, breached]),
         ("value", BREACH),
-        Axis(required.metric, float("-inf"), float("inf")),
+        Axis(named, float("-inf"), float("inf")),
         ". ".join(filter(None, (ruled.title, ruled.rule.description))),
         not required.wants_high,
         limits,

@@ -340,7 +340,10 @@ def test_rules_with_an_alarm_have_values_limits_and_breaches(stores, tmp_path):
     marked = rule.rows.filter(pl.col(SEGMENT) == segment, pl.col(VERDICT) == "breached")["day"].to_list()
     assert set(DAYS[first : last + 1]) <= set(marked)
     stores[0].save_html(tmp_path / "a.html", rules=RULES[:1])
-    assert re.search(r">breached 0\.\d+<small>since 2026", (tmp_path / "a.html").read_text())
+    made = (tmp_path / "a.html").read_text()
+    assert re.search(r">breached 0\.\d+<small>since 2026", made)
+    assert ">Accuracy</text>" in made
+    assert ">accuracy</text>" not in made
 
 
 def test_of_many_segments_those_that_need_attention_are_shown(tmp_path):
