@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import exp, inf, isnan, log
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from streammetrics.before_labels.groups import Group
 from streammetrics.before_labels.noise import standard_errors
 from streammetrics.errors import MetricError
 from streammetrics.intervals.limits import moved
+from streammetrics.metrics import Metric
 from streammetrics.rounding import SUM_ROUNDING
 
 Numbers: TypeAlias = dict[str, Any]
@@ -22,9 +23,9 @@ MOST_ODDS = 1e6  # the largest factor that the search tries
 HALVINGS = 25  # steps of the bisection on the logarithm
 
 
-def available(metrics: Sequence[str], group: Group, *, strict: bool) -> list[Wanted]:
+def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> list[Wanted]:
     """Return the available metrics of a group, of confusion counts at each threshold. ``strict`` rejects others."""
-    found = [m for m in metrics if is_readable(METRICS[m], group.bins.statistics)]
+    found = [name for name, metric in metrics.items() if is_readable(metric, group.bins.statistics)]
     if strict and (missing := [m for m in metrics if m not in found]):
         needs = "thresholds on the score" if missing[0] in DECISIONS else "probabilities"
         raise MetricError(f"Metric {missing[0]!r} requires {needs}, which the rows without labels do not have.")
@@ -45,20 +46,20 @@ def estimates(
         if isnan(value):
             yield one, {"note": "undefined: no predicted positives"}
             continue
-        metric, error = one[0], (quantile or 0) * errors.get(one, 0)
+        metric, error = METRICS[one[0]], (quantile or 0) * errors.get(one, 0)
         low, high = bounds(positives, *one)
         low, high = min(low, value), max(high, value)
         found: Numbers = {"value": value, "lower": low, "upper": high, "note": group.note}
         if error > 0:
-            found |= {"ci_lower": _limit(metric, low, -error), "ci_upper": _limit(metric, high, error)}
+            found |= {"ci_lower": limit(metric, low, -error), "ci_upper": limit(metric, high, error)}
         elif quantile:
             found["note"] = "; ".join(filter(None, [group.note, "no interval: too few rows"]))
         yield one, found
 
 
-def _limit(metric: str, bound: float, step: float) -> float:
+def limit(metric: Metric, bound: float, step: float) -> float:
     """Move a bound by a step on the transformed scale of the metric. A bound at the end of its range does not move."""
-    low, high = METRICS[metric].range
+    low, high = metric.range
     if not low < bound < high:
         return bound
     with np.errstate(divide="ignore", over="ignore"):  # a large step reaches the end of the range

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isnan, nan
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.estimates import Numbers, available, estimates, needed_odds
-from streammetrics.before_labels.filled import METRICS, Wanted, is_readable, read, read_off
-from streammetrics.before_labels.groups import Group, groups, labels_of
+from streammetrics.before_labels.filled import METRICS, Wanted, bounded, is_readable, read, read_off
+from streammetrics.before_labels.groups import Group, groups, labels_of, require_sample
+from streammetrics.before_labels.prediction_powered import METRICS as POWERED
+from streammetrics.before_labels.prediction_powered import powered
 from streammetrics.errors import MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.keys import matching, require_free
+from streammetrics.metrics import Metric
 from streammetrics.present.estimates import report_tables, with_notes
 from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text, terminal_width
@@ -28,6 +31,9 @@ from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.system.public import publish
 
+ExpectMethod: TypeAlias = Literal["calibration", "prediction_powered"]
+
+KNOWN: dict[str, Mapping[str, Metric]] = {"calibration": METRICS, "prediction_powered": POWERED}
 NEEDED = ("value", "expected", "needed_odds")
 OWN = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)
 
@@ -39,6 +45,7 @@ def expect(
     odds: float = 1.0,
     metrics: str | Sequence[str] | None = None,
     confidence: float | None = None,
+    method: ExpectMethod = "calibration",
 ) -> Expectation:
     """Estimate the metrics of rows whose labels have not arrived, from rows with labels.
 
@@ -51,14 +58,22 @@ def expect(
     the assumption holds. They are wider than the bounds, because they also account for the sampling noise of the labels
     in the reference and of the future labels. They require independent rows without weights.
 
+    With ``method="prediction_powered"``, the reference is a random sample of rows that were labeled, and ``scores`` are
+    the remaining rows of each group. The scores then make the metrics of the sample more precise, and these are valid
+    even if scores are badly calibrated (Angelopoulos, Duchi & Zrnic 2023). ``ci_lower`` and ``ci_upper`` contain the
+    metric of the population from which all rows come with the given probability.
+
     Args:
         scores: Rows without labels, for example from `predictions`. Labels, if present, are ignored.
         reference: Rows with labels and scores, for example from `binary`, with the same group columns or fewer.
         odds: Largest factor between the odds of a positive in ``scores`` and in ``reference``, at least 1.
         metrics: ``"expected_positives"``, ``"roc_auc"``, ``"average_precision"``, ``"log_loss"``, ``"brier_score"``,
             and at each threshold of ``scores`` ``"accuracy"``, ``"balanced_accuracy"``, ``"precision"``, ``"recall"``,
-            ``"specificity"``, and ``"f1"``. Defaults to all.
+            ``"specificity"``, and ``"f1"``. Prediction-powered estimates have ``"prevalence"`` instead of
+            ``"expected_positives"`` and ``"average_precision"``. Defaults to all.
         confidence: Confidence level, such as 0.95. Defaults to no intervals.
+        method: ``"calibration"`` if the positive rate at each score is that of the reference, up to ``odds``, or
+            ``"prediction_powered"`` if the reference is a random sample of the same rows.
 
     Returns:
         An `Expectation` with the estimates of every group.
@@ -67,7 +82,8 @@ def expect(
         ReportError: If scores are missing on either side, the reference has no labels, or the group columns, models, or
             score domains of the two sides do not match.
         MetricError: If a metric is unknown, or requires probabilities or thresholds that ``scores`` does not have.
-        SpecificationError: If ``odds`` is below 1, or ``confidence`` is not between 0 and 1.
+        SpecificationError: If ``odds`` is below 1 or given for prediction-powered estimates, ``confidence`` is not
+            between 0 and 1, or ``method`` is unknown.
 
     >>> import streammetrics as sm
     >>> january = {"y": [0, 0, 0, 1] * 50 + [0, 1, 1, 1] * 50, "p": [0.25] * 200 + [0.75] * 200}
@@ -84,12 +100,18 @@ def expect(
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
     if not 1 <= odds < inf:
         raise SpecificationError(f"odds= must be a number of at least 1, got {odds!r}.")
+    if method not in KNOWN:
+        raise SpecificationError(f"method= must be {text.few(list(KNOWN))}, got {method!r}.")
     if confidence is not None:
         upper_level(confidence)
+    if method == "prediction_powered":
+        if odds != 1:
+            raise SpecificationError("Prediction-powered estimates do not depend on odds. Remove odds=.")
+        require_sample(other.state, one.state)
     require_free(one.by, OWN)
     require_free(one.by, PAIRED, "a name that estimates before labels use")
-    wanted = tuple(METRICS) if metrics is None else _known(several(metrics))
-    found = Expectation(one, other, float(odds), wanted, confidence, strict=metrics is not None)
+    wanted = tuple(KNOWN[method]) if metrics is None else _known(several(metrics), KNOWN[method])
+    found = Expectation(one, other, float(odds), wanted, confidence, strict=metrics is not None, method=method)
     assert found.frame is not None  # computed now, so that errors are raised here
     return found
 
@@ -113,6 +135,7 @@ class Expectation:
     metrics: tuple[str, ...]
     confidence: float | None = None
     strict: bool = False
+    method: ExpectMethod = "calibration"
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -121,17 +144,29 @@ class Expectation:
         With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``note``.
         """
         reason = None if self.confidence is None else self._no_interval()
-        quantile = None if self.confidence is None or reason else normal_quantile(upper_level(self.confidence))
+        level = None if self.confidence is None or reason else upper_level(self.confidence)
         rows = [
             (*group.keys, threshold, metric, numbers)
-            for group, values in self._groups(self.scores)
-            for (metric, threshold), numbers in estimates(group, values, self.odds, quantile)
+            for group, found in self._estimates(level)
+            for (metric, threshold), numbers in found
         ]
         limits = () if self.confidence is None else LIMITS
         frame = _frame(self.scores, rows, (*VALUE, *limits, "note"))
         without = pl.col("value").is_not_null() if reason else pl.lit(False)
         said = pl.when(without).then(pl.lit(f"no interval: {reason}"))
         return frame.with_columns(note=noted("note", said))
+
+    def _estimates(self, level: float | None) -> Iterator[tuple[Group, Iterator[tuple[Wanted, Numbers]]]]:
+        if self.method == "calibration":
+            for group, values in self._groups(self.scores):
+                yield group, estimates(group, values, self.odds, level and normal_quantile(level))
+            return
+        metrics = {name: POWERED[name] for name in self.metrics}
+        shown = bounded(self.reference.state, [*metrics.values()])
+        for block in groups(self.reference.state, self.scores.state):
+            wanted = available(metrics, block[0], strict=self.strict)
+            for group in block:
+                yield group, powered(group, shown, wanted, level)
 
     def needed_odds(self, labeled: Accumulator | Report) -> pl.DataFrame:
         """Return the smallest ``odds`` whose bounds contain the metrics of labeled rows.
@@ -157,6 +192,8 @@ class Expectation:
         >>> found.select("value", "expected", pl.col("needed_odds").round(6)).row(0)
         (2.0, 1.5, 2.0)
         """
+        if self.method != "calibration":
+            raise ReportError("Prediction-powered estimates do not depend on odds.")
         report = labeled.finalize() if isinstance(labeled, Accumulator) else labeled
         require_free(report.by, OWN)
         labels_of(report.state, "The scores must have labels for needed_odds")
@@ -175,7 +212,7 @@ class Expectation:
     def _groups(self, report: Report) -> Iterator[tuple[Group, dict[Wanted, float]]]:
         """The groups of a report with their reference and the available metrics at its rates, NaN if undefined."""
         for block in groups(self.reference.state, report.state):
-            wanted = available(self.metrics, block[0], strict=self.strict)
+            wanted = available({name: METRICS[name] for name in self.metrics}, block[0], strict=self.strict)
             values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], wanted)
             for number, group in enumerate(block):
                 yield group, {one: float(values[one][number]) for one in wanted}
@@ -250,16 +287,20 @@ class Expectation:
 def expectation_tables(found: Expectation, width: int | None) -> list[Table]:
     """Return estimates as tables. Without intervals, the values of groups are followed by the bounds of the odds."""
     by = found.scores.by
+    if found.method == "prediction_powered":
+        return with_notes(
+            report_tables(found.frame, by, width), "The labeled rows must be a random sample of all rows."
+        )
     if not by or found.confidence is not None or found.odds == 1:
         return report_tables(found.frame, by, width)
     shown = report_tables(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
     return with_notes(shown, f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}.")
 
 
-def _known(metrics: Sequence[str]) -> tuple[str, ...]:
-    if unknown := [m for m in metrics if m not in METRICS]:
+def _known(metrics: Sequence[str], known: Mapping[str, Metric]) -> tuple[str, ...]:
+    if unknown := [m for m in metrics if m not in known]:
         raise MetricError(
-            f"Metric {unknown[0]!r} cannot be estimated before labels. Available metrics: {', '.join(METRICS)}."
+            f"Metric {unknown[0]!r} cannot be estimated before labels. Available metrics: {', '.join(known)}."
         )
     return tuple(metrics)
 

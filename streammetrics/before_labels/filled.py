@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics.before_labels.rates import Values
 from streammetrics.core import CLIP
+from streammetrics.frame import VALUE
 from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import brier_score, log_loss
 from streammetrics.metrics.ranking import average_precision, roc_auc
@@ -115,7 +116,12 @@ def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
 
 def read_off(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
     """Read metrics off a state: an array over its groups."""
+    return {one: found[:, 0] for one, found in bounded(state, metrics).items()}
+
+
+def bounded(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
+    """Read metrics off a state, with their bounds: an array of shape (groups, 3)."""
     found = estimate(state, metrics)
     columns = found if "threshold" in found.columns else found.with_columns(threshold=pl.lit(None, pl.Float64))
     parts = columns.partition_by("metric", "threshold", as_dict=True)
-    return {key: part["value"].fill_null(np.nan).to_numpy() for key, part in parts.items()}
+    return {key: part.select(pl.col(VALUE).fill_null(np.nan)).to_numpy() for key, part in parts.items()}

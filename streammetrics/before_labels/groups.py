@@ -31,7 +31,8 @@ class Group:
     """Rows of a group in bins by ascending score, with the negatives and positives of its reference.
 
     ``low`` and ``high`` are the smallest and the largest score of each bin, and ``reaching`` is the number of rows that
-    reach each threshold. ``hidden`` marks the bins that can contain rows with different scores.
+    reach each threshold. ``hidden`` marks the bins that can contain rows with different scores. ``reference`` is the
+    number of the group in the reference.
     """
 
     keys: tuple[Any, ...]
@@ -42,6 +43,7 @@ class Group:
     high: Values
     hidden: NDArray[np.bool_]
     reaching: dict[float, float]
+    reference: int | None
     probabilities: bool = True
 
     @cached_property
@@ -95,10 +97,24 @@ def groups(reference: State, scores: State) -> Iterator[list[Group]]:
                 keys=tuple(pair[c] for c in theirs.keys),
                 **{name: bins.get((pair["pair"],), table.clear())[name].to_numpy() for name in BY_BIN},
                 reaching={at: reaching.get((pair["current"], at), 0.0) for at in thresholds},
+                reference=pair["reference"],
                 probabilities=probabilities,
             )
             for pair in some.iter_rows(named=True)
         ]
+
+
+def require_sample(reference: State, scores: State) -> None:
+    """Require what prediction-powered estimates need: probabilities, and labels from each group."""
+    labels_of(reference, "The reference must have scores and labels")
+    ours, theirs = scores_of(reference), scores_of(scores)
+    if theirs.lattice.domain != "probability":
+        raise ReportError("Prediction-powered estimates require scores that are probabilities.")
+    if missing := [c for c in theirs.keys if c not in ours.keys]:
+        raise ReportError(
+            f"The scores are grouped by {missing[0]!r}, but the reference is not. Prediction-powered estimates require "
+            "a random sample of each group."
+        )
 
 
 def labels_of(state: State, must: str) -> ScoreHistogram:

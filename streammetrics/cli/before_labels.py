@@ -10,7 +10,7 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
-from streammetrics.cli.parameters import Number
+from streammetrics.cli.parameters import Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.present.estimates import metrics_table, only_threshold, with_notes
@@ -33,6 +33,13 @@ from streammetrics.present.table import of_frame
     show_default=True,
     help="Largest factor by which odds can differ from the reference.",
 )
+@click.option(
+    "--method",
+    type=OneOf(("calibration", "prediction-powered")),
+    default="calibration",
+    show_default=True,
+    help="prediction-powered if the reference is a random sample of the same rows.",
+)
 @options.by
 @options.total
 @options.metrics
@@ -43,6 +50,7 @@ def expect_command(
     scores: Path,
     reference: Path,
     odds: float,
+    method: str,
     by: tuple[str, ...],
     total: bool,
     metrics: tuple[str, ...],
@@ -59,7 +67,14 @@ def expect_command(
     """
     report, other = report_of(scores, by, total), report_of(reference)
     other = other.rollup([c for c in other.by if c in report.by and not _at_other_times(c, report, other)])
-    found = sm.expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
+    found = sm.expect(
+        report,
+        other,
+        odds=odds,
+        metrics=metrics or None,
+        confidence=confidence,
+        method="calibration" if method == "calibration" else "prediction_powered",
+    )
     if needed:
         frame = found.needed_odds(report)
         write(frame, [of_frame(frame.with_columns(cs.float().round(4)))], form, output)

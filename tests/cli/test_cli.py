@@ -110,6 +110,8 @@ def test_expect(folder, tmp_path):
     told = pl.read_csv(run("expect", *total, "--needed", "--format", "csv").encode())
     assert told["needed_odds"].round(6).equals(needed["needed_odds"].round(6))
     assert "needed_odds" in run("expect", *total, "--needed", "--metric", "f1")
+    powered = sm.expect(other.finalize().rollup(), one.finalize().rollup(), method="prediction_powered")
+    assert run("expect", *total, "--method", "prediction-powered").strip() == str(powered)
     assert "--odds must be a number of at least 1" in run("expect", *total, "--odds", 0.5, code=2)
 
 
