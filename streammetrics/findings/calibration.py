@@ -26,8 +26,8 @@ from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
 from streammetrics.text.decimals import percentage, said
 
-RATIO, BIAS = "calibration_ratio", "bias"
-MARGIN = 0.05  # of the ratio of expected and observed positives, up to which it does not matter
+RATIO, ECCE, BIAS = "calibration_ratio", "ecce", "bias"
+MARGIN = 0.05  # of the ratio of expected and observed positives, or share of these, up to which it does not matter
 LARGE = 0.2  # margin from which decisions are likely wrong
 OF_ERRORS = 0.1  # margin of the mean error, as a share of the mean absolute error of the model
 
@@ -47,6 +47,20 @@ def shares_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM102: groups in which the expected number of positives is further off than in all rows."""
     for rows, sentence in _groups(searched, RATIO, 1, error, _ratios, _ratio):
         yield found("SM102", "bad" if _distance(rows[0], 1) >= LARGE else "warn", sentence, rows[0], RATIO)
+
+
+def scores(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM105: positives are missing or in excess in a range of scores, although their number is right in all rows."""
+    if not searched.has(ECCE, "mean_score", "observed_rate"):
+        return
+    total = searched.total
+    told = [row[WHERE] for row in _ratios(searched, total, error)]
+    for row in decided(total, ECCE, error, pl.col("value") > 0):
+        mean, rate = (total.rows(name, **row[WHERE])["value"][0] for name in ("mean_score", "observed_rate"))
+        if row[WHERE] not in told and row[LOW] > MARGIN * max(mean, rate):
+            share = percentage(row["value"] / max(mean, rate))
+            sentence = f"Right on average, but not in each range of scores: {share} of the positives are elsewhere."
+            yield found("SM105", "warn", sentence, row, ECCE)
 
 
 def errors(searched: Searched, error: float) -> Iterator[Finding]:

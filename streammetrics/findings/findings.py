@@ -22,6 +22,7 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     ranking.majority,
     calibration.shares,
     calibration.shares_of_groups,
+    calibration.scores,
     calibration.errors,
     calibration.errors_of_groups,
     groups.worse,

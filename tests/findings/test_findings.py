@@ -59,6 +59,7 @@ FAULTS = {
     "SM102": lambda: binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P))),
     "SM103": lambda: regression(errors().with_columns(pl.col("z") + 1)),
     "SM104": lambda: regression(errors().with_columns(pl.col("z") + 2 * IN_B)),
+    "SM105": lambda: binary(scored().with_columns((P * 1.6 - P.mean() * 0.6).clip(0, 1))),
     "SM201": lambda: binary(scored().with_columns(p=1 - P)),
     "SM202": lambda: binary(scored().with_columns(pl.col("p").shuffle(1))),
     "SM203": lambda: binary(scored().with_columns(p=1 - P)),
