@@ -350,10 +350,10 @@ class Accumulator:
             metrics: Names of metrics, with options as in ``"fbeta(beta=2)"``, or `Metric` objects. Defaults to those of
                 the task.
             confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
-            always: Number of rows at which intervals are tightest, such as 100_000. The intervals then hold at every
-                look, however often you look, and are 1.5 to 2 times as wide. Choose the number before the first look
-                and keep it. Rows can be added to a group or rollup, but not removed, so a moving window is not allowed.
-                Requires ``confidence``.
+            always: Make intervals valid however often you look. They are tightest near this number of rows, such as
+                100_000, and 1.5 to 2 times as wide as others. Choose the number before the first look and keep it.
+                Rows can be added to a group or rollup, but not removed, so a moving window is not allowed. Requires
+                ``confidence``.
 
         Raises:
             SpecificationError: If ``confidence`` is not between 0 and 1, or if ``always`` is not a positive integer or

@@ -280,7 +280,7 @@ class Drift:
         names: tuple[str, str] = ("reference", "current"),
         interactive: bool = False,
     ) -> None:
-        """Write the drift as one HTML page, which needs no network.
+        """Write the drift as one self-contained HTML page.
 
         It begins with what stands out, and shows the measures of drift of all rows and of each group, the distributions
         of both sides, and the changes of all metrics. With a rolling reference, it shows the groups only. Arguments and

@@ -11,7 +11,7 @@ from streammetrics.expressions import each
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import LARGE, SMALL, each_near_one, near_one
 
-NOT_SMOOTH = "not a smooth function if classes are equally large"
+NOT_SMOOTH = "the most frequent class can change by chance"
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))

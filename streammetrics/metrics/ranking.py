@@ -163,7 +163,7 @@ def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     return (pos * _reached(neg, fpr)).sum() / pos.sum()
 
 
-@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",), interval="not a smooth function of the rows")
+@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",), interval="single rows can move its threshold far")
 def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """Largest precision over the thresholds whose recall is at least ``recall``.
 

@@ -283,7 +283,7 @@ class Report(Readings):
         source: str | None = None,
         fairness: str | None = None,
     ) -> None:
-        """Write the report as one HTML page, which needs no network.
+        """Write the report as one self-contained HTML page.
 
         It shows the evaluated data, metrics with bounds and confidence intervals, slices in which the model fails,
         curves, calibration, decisions at each threshold, segments, and all numbers.
@@ -522,7 +522,7 @@ class Comparison(Differences):
         names: tuple[str, str] | None = None,
         interactive: bool = False,
     ) -> None:
-        """Write the comparison as one HTML page, which needs no network.
+        """Write the comparison as one self-contained HTML page.
 
         It shows the differences of all metrics with bounds and confidence intervals, the groups that differ, and the
         curves of both sides in the same charts.
