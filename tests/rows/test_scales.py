@@ -14,7 +14,8 @@ TOTALS = {
     *("support", "positives", "negatives", "predicted_positives", "predicted_negatives", "ss_res", "ss_tot"),
     *("true_positives", "false_positives", "false_negatives", "true_negatives"),
 }
-OF_ROWS = ["adjusted_r2"]  # corrects for the number of rows, which is the sum of their weights
+# Those that are computed from the number of rows: corrected for it, or without a value for weights.
+OF_ROWS = ["adjusted_r2", "expected_ecce", "ecce_p_value"]
 rng = np.random.default_rng(0)
 N = 301
 WEIGHTS = {"equal": np.full(N, 0.625), "different": rng.integers(1, 9, N) / 8}
