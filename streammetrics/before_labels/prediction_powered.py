@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import isfinite, isnan, nan
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -27,6 +28,8 @@ from streammetrics.intervals.distributions import t_quantiles
 from streammetrics.intervals.limits import LEAST_ERROR
 from streammetrics.intervals.method import FEWEST
 from streammetrics.metrics import Metric
+
+Side: TypeAlias = tuple[Values, Values, Values]  # share of each bin, influence of a negative and of a positive
 
 STEP = 1e-5  # of the rows, by which counts change to find the influence of a row
 
@@ -76,13 +79,16 @@ def powered(
 
 def _correction(group: Group, metric: str, threshold: float | None, value: float) -> tuple[float, float]:
     """What all scores add to the metric of the labeled rows, and the standard error of the sum, 0 of too few rows."""
-    of_negative, of_positive = _influence(group, metric, threshold, value)
+    sides = _influence(group, metric, threshold, value)
     score = group.low / 2 + group.high / 2
-    expected = (1 - score) * of_negative + score * of_positive
-    influence, labeled = np.append(of_negative, of_positive), np.append(group.neg, group.pos)
+    expected = np.sum(
+        [share * ((1 - score) * negative + score * positive) for share, negative, positive in sides], axis=0
+    )
+    influence = np.concatenate([np.append(negative, positive) for _, negative, positive in sides])
+    labeled = np.concatenate([np.append(share * group.neg, share * group.pos) for share, _, _ in sides])
     n, others = labeled.sum(), group.rows.sum()
     every = np.cov(expected, aweights=group.neg + group.pos + group.rows, ddof=0)
-    cov = np.cov(influence, np.append(expected, expected), aweights=labeled, ddof=0)
+    cov = np.cov(influence, np.tile(expected, 2 * len(sides)), aweights=labeled, ddof=0)
     power = float(np.clip(cov[0, 1] / ((1 + n / others) * every), 0, 1)) if every > 0 else 0.0
     of_labels = (cov[0, 0] - 2 * power * cov[0, 1] + power**2 * cov[1, 1]) / n
     variance = of_labels + power**2 * every / others if labeled[influence != 0].sum() >= FEWEST else 0.0
@@ -90,22 +96,23 @@ def _correction(group: Group, metric: str, threshold: float | None, value: float
     return float(power * (means[0] - means[1])), float(variance**0.5)
 
 
-def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Values, Values]:
-    """The influence of a negative and of a positive in each bin on the metric of the labeled rows."""
+def _influence(group: Group, metric: str, threshold: float | None, value: float) -> list[Side]:
+    """The influence of each bin on the metric of the labeled rows. Bins that a threshold cuts have two sides."""
     n = group.neg.sum() + group.pos.sum()
     if threshold is not None:
         above = group.bins.above[threshold]
         tp = (group.pos * above).sum()
         counts = confusion(tp, group.pos.sum() - tp, group.neg + group.pos, above)
-        tp, fp, fn, tn = (_slope(DECISIONS[metric], counts, cell) for cell in ("tp", "fp", "fn", "tn"))
-        return above * fp + (1 - above) * tn, above * tp + (1 - above) * fn
+        by_cell = {cell: np.full_like(above, _slope(DECISIONS[metric], counts, cell)) for cell in counts}
+        return [(above, by_cell["fp"], by_cell["tp"]), (1 - above, by_cell["tn"], by_cell["fn"])]
+    whole = np.ones_like(group.rows)
     if metric == "prevalence":
-        return np.full_like(group.neg, -value), np.full_like(group.pos, 1 - value)
+        return [(whole, np.full_like(group.neg, -value), np.full_like(group.pos, 1 - value))]
     if metric == "roc_auc":
         below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in (group.neg, group.pos))
-        return (1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum()
+        return [(whole, (1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum())]
     of_negative, of_positive = group.bins.losses[metric]
-    return of_negative - value, of_positive - value
+    return [(whole, of_negative - value, of_positive - value)]
 
 
 def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:

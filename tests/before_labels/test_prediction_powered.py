@@ -140,6 +140,21 @@ def test_what_cannot_be_estimated():
     assert "random sample" in str(expected(scores, reference))
 
 
+def test_coverage_if_the_threshold_cuts_a_wide_bin():
+    random, draws = np.random.default_rng(0), 150
+
+    def sampled(rows):
+        p = random.random(rows * draws)
+        y = (random.random(p.size) < p).astype(int)
+        return pl.DataFrame({"y": y, "p": p, "draw": np.repeat(np.arange(draws), rows)})
+
+    options = {"by": "draw", "capacity": 16, "thresholds": [0.3]}
+    metrics = ["accuracy", "specificity"]
+    found = expected(unlabeled(sampled(2_000), **options), labeled(sampled(400), **options), metrics=metrics)
+    for metric, truth in (("accuracy", 0.71), ("specificity", 0.51)):
+        assert found.rows(metric).select(pl.lit(truth).is_between("ci_lower", "ci_upper").mean()).item() >= 0.9
+
+
 def metrics_of(neg, pos, score, at):
     above = (score >= at).astype(float)
     counts = confusion((pos * above).sum(), (pos * (1 - above)).sum(), neg + pos, above)
