@@ -43,8 +43,8 @@ class Group:
     high: Values
     hidden: NDArray[np.bool_]
     reaching: dict[float, float]
-    reference: int | None
     probabilities: bool = True
+    reference: int | None = None
 
     @cached_property
     def undefined(self) -> str | None:

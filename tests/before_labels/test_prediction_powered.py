@@ -179,7 +179,7 @@ def test_coverage(labels, draws, scale, shift):
         rows, others = (random.multinomial(n, np.full(bins, 1 / bins)).astype(float) for n in (labels, 20 * labels))
         pos = random.binomial(rows.astype(int), rate).astype(float)
         reaching = {0.5: others[score >= 0.5].sum()}
-        group = Group((), others, rows - pos, pos, score, score, np.zeros(bins, bool), reaching, 0)
+        group = Group((), others, rows - pos, pos, score, score, np.zeros(bins, bool), reaching, reference=0)
         shown = {one: np.full((1, 3), value) for one, value in metrics_of(rows - pos, pos, score, 0.5).items()}
         alone = replace(group, rows=others * 1e-12, reaching={0.5: reaching[0.5] * 1e-12})
         sides = [dict(powered(each, shown, [*truth], 0.975)) for each in (group, alone)]
