@@ -8,6 +8,7 @@ from functools import partial
 from streammetrics import charts
 from streammetrics.findings.findings import findings
 from streammetrics.html import pictures
+from streammetrics.html.calibration import cumulative_error
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores, most_confused
 from streammetrics.html.evaluated import evaluated
@@ -62,7 +63,9 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
     yield Section("time", "Over time", timed)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
-    yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
+    if calibrated := draw("calibration", pictures.calibration(total)):
+        calibrated = cumulative_error(total) + calibrated
+    yield Section("calibration", "Calibration", calibrated)
     counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
     if found := highest_scores(total):
         found = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), found)
