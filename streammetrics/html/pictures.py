@@ -54,6 +54,7 @@ def figure(
     name: str | None = None,
     width: int = WIDTHS[-1],
     twice: bool = False,
+    level: str = "h4",
 ) -> str:
     """Return a chart with its title and its caption, or with a name if they are above several charts.
 
@@ -65,7 +66,7 @@ def figure(
         small = as_svg(picture, f"{identity}n", NARROW)
         drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
     if name is not None:
-        return f"<figure><figcaption><h4>{markup(name)}</h4></figcaption>{drawn}</figure>"
+        return f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>{drawn}</figure>"
     caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""
     return f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}{caption}</figure>"
 
@@ -182,7 +183,8 @@ def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, int
     if not shown:
         return ""
     told = described(next(iter(shown.values())))
-    cards = (figure(picture, f"{identity}{i}", interactive, name) for i, (name, picture) in enumerate(shown.items()))
+    named, level = enumerate(shown.items()), "h4" if title else "h3"
+    cards = (figure(picture, f"{identity}{i}", interactive, name, level=level) for i, (name, picture) in named)
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
     head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'

@@ -327,7 +327,7 @@ def test_the_page_opens_at_the_worst_breach(stores, tmp_path):
     assert re.findall(r'<tr><th scope="row">(.*?)</th>', text)[0] == "shop app"
     assert re.search(r'class="error">breached 0\.\d+<small>since 2026-01-\d\d</small>', text)
     assert re.search("<strong>bad</strong> Breached: accurate: accuracy &gt;= 0.7, over 7d: shop app [(]0.", text)
-    assert re.findall("<h4>(.*?)</h4>", text)[0] == "shop app"
+    assert re.findall("<h3>(.*?)</h3>", text)[0] == "shop app"
 
 
 def test_rules_with_an_alarm_have_values_limits_and_breaches(stores, tmp_path):
@@ -356,7 +356,7 @@ def test_of_many_segments_those_that_need_attention_are_shown(tmp_path):
     store.save_html(tmp_path / "a.html", metrics=["accuracy"])
     text = (tmp_path / "a.html").read_text()
     section = text.partition("Accuracy</h2>")[2].partition("</section>")[0]
-    assert re.findall("<h4>(.*?)</h4>", section) == ["All rows", *(f"shop shop {i:02d}" for i in range(5))]
+    assert re.findall("<h3>(.*?)</h3>", section) == ["All rows", *(f"shop shop {i:02d}" for i in range(5))]
     assert "5 of 30 segments: those with the latest breaches" in section
     assert len(text) < 100_000
 

@@ -1,6 +1,7 @@
 """The page in a real browser: sorted, filtered, printed, without errors."""
 
 import math
+from datetime import date
 
 import pytest
 from page_data import HOSTILE, NAMES, clicks
@@ -168,6 +169,20 @@ def test_all_that_can_be_operated_has_a_name(opened):
     assert window.evaluate("document.activeElement.className") == "skip"
 
 
+def of_a_history(folder):
+    """Four days of two groups."""
+    days = [date(2026, 1, 1 + i % 4) for i in range(400)]
+    rows = {
+        "day": days,
+        "g": ["a", "a", "b", "b", "b"] * 80,
+        "y": [0, 1, 1, 0, 1] * 80,
+        "p": [0.1, 0.9, 0.2, 0.8] * 100,
+    }
+    store = sm.MetricStore(folder, window="day")
+    store.append(sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows), batch_id="all")
+    return store
+
+
 def of_a_drift():
     """The page of a drift, with a group column."""
     one, other = (sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()) for _ in range(2))
@@ -200,12 +215,15 @@ def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["evaluation", "drift"])
+@pytest.mark.parametrize("kind", ["evaluation", "drift", "history"])
 def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme, kind):
     """By the rules of axe-core: names, roles, landmarks, contrast, the order of headings."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     path = tmp_path / "page.html"
-    path.write_text(text if kind == "evaluation" else of_a_drift(), encoding="utf-8")
+    if kind == "history":
+        of_a_history(tmp_path / "history").save_html(path, rules=[sm.Rule("roc_auc >= 0.8", over="2d", by="g")])
+    else:
+        path.write_text(text if kind == "evaluation" else of_a_drift(), encoding="utf-8")
     context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe is a script that the page does not allow
     window = context.new_page()
     window.goto(path.as_uri())
