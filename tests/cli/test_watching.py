@@ -66,7 +66,7 @@ def on_terminal(command, size, pause=0.0, interrupt_after=None):
 
 
 def lines_of(printed):
-    return re.sub(r"\x1b\[\d*[FJ]", "", printed).splitlines()
+    return re.sub(r"\x1b\[\d*[FJm]", "", printed).splitlines()
 
 
 def screen(printed):
