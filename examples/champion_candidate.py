@@ -32,6 +32,6 @@ print(overall, by_country, sep="\n\n")
 
 if overall.hold and by_country.hold:
     print("\nThe candidate may replace the champion.")
-    sys.exit(0)
-verdicts = pl.concat([overall.frame, by_country.frame]).filter(~pl.col("passes"))["verdict"]
-sys.exit(3 if verdicts.is_in(["open", "too few rows"]).all() else 1)
+else:
+    verdicts = pl.concat([overall.frame, by_country.frame]).filter(~pl.col("passes"))["verdict"]
+    sys.exit(3 if verdicts.is_in(["open", "too few rows"]).all() else 1)

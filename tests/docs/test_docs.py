@@ -25,7 +25,7 @@ PRINTING = {  # pages, and how many outputs they show
     "late-labels": 3,
     "histories": 3,
     "integrations": 4,
-    "thresholds": 2,
+    "thresholds": 4,
     "faq": 3,
     "drift": 1,
     "rules": 2,

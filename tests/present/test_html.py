@@ -125,7 +125,8 @@ def test_values_have_the_digits_of_their_intervals():
 
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_values_of_a_column_have_the_same_decimals(confidence):
-    rows = {"y": rng.random(600) < 0.3, "p": rng.random(600), "g": np.arange(600) % 3}
+    seeded = np.random.default_rng(4)
+    rows = {"y": seeded.random(600) < 0.3, "p": seeded.random(600), "g": np.arange(600) % 3}
     text = groups(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(confidence=confidence))
     table = text.split("</table>")[0]
     cells = [re.findall(r"<t[dh][^>]*>([−\d.]+)<", row) for row in table.split("<tr>")[2:]]

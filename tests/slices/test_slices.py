@@ -188,7 +188,7 @@ def test_coarse_histograms_give_the_slices_of_fine_ones():
 @pytest.mark.thorough
 def test_slices_of_calibration_are_tested_against_their_own_scores():
     data = rows_of(failing=(pl.col("a") == 1) & (pl.col("b") == 2))
-    found = report_of(data).slices("ecce")
+    found = report_of(data).slices("ecce").sort("p_value")
     assert found["slice"][0] == "a = 1 and b = 2"
     own = report_of(data, ("a", "b")).get("ecce_p_value", a=1, b=2)
     assert found["p_value"][0] == pytest.approx(own.upper)
