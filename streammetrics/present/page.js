@@ -15,6 +15,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   let order = rows.map((_, i) => i);
   let view = order;
   let first = null;
+  let printed = false;
   table.setAttribute("aria-rowcount", rows.length + 1);
 
   function row(i) {
@@ -23,8 +24,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
     return made[i];
   }
 
-  function draw(whole = false) {
-    if (whole || view.length <= AT_ONCE) {
+  function draw() {
+    if (printed || view.length <= AT_ONCE) {
       first = null;
       body.replaceChildren(...view.map(row));
       return;
@@ -67,9 +68,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
     box.previousElementSibling.hidden = rows.length < FEW;
   }
   filter();
-  box.addEventListener("scroll", () => draw());
-  window.addEventListener("beforeprint", () => draw(true));
-  window.addEventListener("afterprint", redraw);
+  box.addEventListener("scroll", draw);
+  window.addEventListener("beforeprint", () => {
+    printed = true; // a scroll event can still come
+    draw();
+  });
+  window.addEventListener("afterprint", () => {
+    printed = false;
+    redraw();
+  });
 }
 
 // The specification is on paper too.
