@@ -18,8 +18,8 @@ from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.rows.roles import Roles
 from streammetrics.state.content import no_state
-from streammetrics.state.fingerprints import digest, fingerprint_of, fingerprints_of_models
-from streammetrics.state.header import specification, to_json
+from streammetrics.state.fingerprints import ROW, TRUTH, digest, fingerprint_of, fingerprints_of_models
+from streammetrics.state.header import checked, specification, to_json
 from streammetrics.state.saved import Saved, to_arrow
 from streammetrics.statistics import RowCounts
 from streammetrics.system.lazy import pa
@@ -31,6 +31,13 @@ from streammetrics.version import __version__
 FORMAT = 1
 LARGEST = 2_048  # bytes
 DIGITS = 12  # of numbers
+KINDS: dict[str, type] = (
+    dict.fromkeys(("specification", "metrics", "verdicts"), dict)
+    | dict.fromkeys(("rows", "dropped", "groups"), int)
+    | dict.fromkeys(("digest", "version"), str)
+    | {"confidence": float}
+)
+"""Types of fields in JSON."""
 UNSAID = {name: value for name, value in asdict(Roles()).items() if name != "expressions"}
 """Columns of a specification that a receipt omits, with their values."""
 
@@ -96,6 +103,11 @@ class Receipt:
         if set(found) - {"receipt"} != names:
             wrong = min(names.symmetric_difference(set(found) - {"receipt"}))
             raise StateError(f"{str(path)!r} is not a receipt: the field {wrong!r} is missing or unknown.")
+        prints = found["fingerprints"].values() if isinstance(found["fingerprints"], dict) else [None]
+        sound = {name: isinstance(found[name], kind) for name, kind in KINDS.items()}
+        sound["fingerprints"] = all(isinstance(each, dict) and {*each} == {TRUTH, ROW} for each in prints)
+        if invalid := [name for name, is_sound in sound.items() if not is_sound]:
+            raise StateError(f"{str(path)!r} is not a receipt: the field {invalid[0]!r} has an invalid type.")
         return cls(**{name: found[name] for name in names})
 
     def no_rows(self) -> pa.Table:
@@ -106,13 +118,18 @@ class Receipt:
         """
         if "sha256" in self.specification:
             raise StateError("The specification of this receipt is too long to be in it. Verify the saved state.")
-        columns = _plain(UNSAID) | self.specification["columns"]
-        statistics = [{"options": {}} | entry for entry in self.specification["statistics"]]
-        roles, kept, _ = specification({"columns": columns, "statistics": statistics})
+        roles, kept, _ = checked(
+            lambda: specification(
+                {
+                    "columns": _plain(UNSAID) | self.specification["columns"],
+                    "statistics": [{"options": {}} | entry for entry in self.specification["statistics"]],
+                }
+            )
+        )
         return to_arrow(Saved(roles, None, no_state(roles, kept), self.specification.get("named_groups")))
 
 
-def receipt_of(saved: Saved, total: Report, confidence: float, checked: Verdicts | None) -> Receipt:
+def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
     """Return the receipt of a state, of which a report has the metrics of all rows.
 
     Raises:
@@ -131,7 +148,7 @@ def receipt_of(saved: Saved, total: Report, confidence: float, checked: Verdicts
         digest=digest(saved.state),
         confidence=confidence,
         metrics=_numbers(total.frame),
-        verdicts={} if checked is None else _counted(checked),
+        verdicts={} if verdicts is None else _counted(verdicts),
     )
     if len(str(made).encode()) > LARGEST:
         made = replace(made, specification={"sha256": sha256(_text(made.specification).encode()).hexdigest()})
@@ -163,8 +180,8 @@ def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
     return {metric: of[""] if {*of} == {""} else of for metric, of in found.items()}
 
 
-def _counted(checked: Verdicts) -> dict[str, dict[str, int]]:
-    counts = checked.frame.group_by("rule", "verdict", maintain_order=True).len()
+def _counted(verdicts: Verdicts) -> dict[str, dict[str, int]]:
+    counts = verdicts.frame.group_by("rule", "verdict", maintain_order=True).len()
     found: dict[str, dict[str, int]] = {}
     for rule, verdict, count in counts.sort("rule", "verdict").iter_rows():
         found.setdefault(rule, {})[verdict] = count

@@ -114,6 +114,19 @@ def test_files_that_are_no_receipts(content, tmp_path):
         sm.Receipt.load(path)
 
 
+@pytest.mark.parametrize(
+    "field", ["specification", "rows", "fingerprints", "digest", "confidence", "metrics", "verdicts"]
+)
+def test_fields_of_other_types_are_refused(field, tmp_path):
+    found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])))
+    (tmp_path / "r.json").write_text(json.dumps(found | {field: [7]}))
+    with pytest.raises(sm.StateError, match=f"the field '{field}' has an invalid type"):
+        sm.Receipt.load(tmp_path / "r.json")
+    (tmp_path / "r.json").write_text(json.dumps(found | {"specification": {"columns": 7}}))
+    with pytest.raises(sm.StateError):
+        sm.verify(tmp_path / "r.json", DATA)
+
+
 def test_a_receipt_with_an_invalid_specification_is_refused(tmp_path):
     found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt()))
     found["specification"]["columns"]["by"] = 7
