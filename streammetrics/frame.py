@@ -18,6 +18,7 @@ UNPAIRED = "no interval of the difference"  # in the note of a verdict that is o
 ALONE = "breached alone"  # in the note of a verdict that is open because of the other groups
 WIDE = "no number of rows decides it, with these bounds"  # in the note of an open verdict
 AT_LIMIT = "no number of rows decides a value at the limit"  # the same
+BEFORE_LABELS = " before labels"  # in the text of a rule whose intervals contain the bounds
 BETWEEN = "no window starts in this period"  # in the note of a verdict on a period within a window
 INCOMPLETE = "newer windows are in an incomplete period"  # in the note of a verdict with an alarm
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")

@@ -18,7 +18,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import engines, errors, metrics, statistics, streams, testing
-from streammetrics.charts.plot import ComparisonPlot, Plot
+from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
@@ -70,7 +70,7 @@ def members(thing):
 def lines():
     """Every public name with its signature; of classes the members that no other public class tells of."""
     adapters = [import_module(f"streammetrics.engines.{name}") for name in ADAPTERS]
-    for plot in (Plot, ComparisonPlot):
+    for plot in (Plot, ComparisonPlot, VerdictsPlot):
         for name, chart in vars(plot).items():
             if name[0] != "_":
                 yield f"{plot.__module__}.{plot.__name__}.{name}{signature(chart)}"

@@ -48,6 +48,12 @@ def tumors() -> sm.Report:
     return task.update(rows).finalize(confidence=0.95)
 
 
+def replacement() -> sm.Verdicts:
+    """Whether naive Bayes may replace the logistic regression."""
+    may_lose = {"roc_auc": 0.04, "specificity": 0.05, "recall": 0.05, "accuracy": "2%"}
+    return tumors().compare("logistic", "naive Bayes").check(not_worse=may_lose, better="log_loss")
+
+
 @cache
 def digits() -> sm.Report:
     """A model that reads 1,797 digits."""
@@ -131,6 +137,7 @@ PICTURES: dict[str, Callable[[], charts.Picture]] = {
     "segments": lambda: charts.segments(diabetes(), "mae"),
     "over_time": lambda: charts.over_time(clicks(), "roc_auc"),
     "forest": lambda: charts.forest(tumors().compare("naive Bayes", "logistic")),
+    "limits": lambda: charts.limits(replacement().frame),
 }
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ Each function takes a report, or several as `Together`, and returns a `Picture`.
 from streammetrics.charts.error_curves import error_cdf, errors, rec
 from streammetrics.charts.forest import forest
 from streammetrics.charts.groups import caterpillar, segments
+from streammetrics.charts.limits import limits
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plane import actual_vs_predicted
-from streammetrics.charts.plot import ComparisonPlot, Plot
+from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
 from streammetrics.charts.svg import as_svg, described, for_page, scripts
@@ -26,6 +27,7 @@ __all__ = [
     "Picture",
     "Plot",
     "Together",
+    "VerdictsPlot",
     "actual_vs_predicted",
     "as_altair",
     "as_svg",
@@ -41,6 +43,7 @@ __all__ = [
     "forest",
     "gain",
     "lift",
+    "limits",
     "over_time",
     "pr",
     "quantile_calibration",

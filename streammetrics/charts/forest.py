@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
 import polars as pl
 
 from streammetrics.charts.estimates import groups_of
@@ -19,10 +23,6 @@ OPEN = "not significant"  # series
 MOST = 30  # metrics or groups
 FARTHEST = 8.0  # half widths of an interval, beyond which more is no more evidence
 LOW, HIGH = hidden("low"), hidden("high")
-ENDS = [
-    (pl.col("ci_lower") - (pl.col("difference") - pl.col("lower"))).alias(LOW),
-    (pl.col("ci_upper") + (pl.col("upper") - pl.col("difference"))).alias(HIGH),
-]
 
 
 def forest(found: Differences, /, metric: str | Metric | None = None) -> Picture:
@@ -46,14 +46,15 @@ def _of_metrics(total: Differences) -> Picture:
     if every.is_empty():
         raise ReportError("No metric of the comparison has a preferred direction.")
     sign = pl.col("metric").replace_strict({m.name: 1 if m.better == "high" else -1 for m in judged.values()})
-    frame = _known(every).unique((pl.col("difference") * sign).round_sig_figs(9), maintain_order=True)  # one of twins
+    known = with_ends(every, "difference")
+    frame = known.unique((pl.col("difference") * sign).round_sig_figs(9), maintain_order=True)  # one of twins
     keys, omitted = told_apart(every), every["metric"].unique(maintain_order=True)
     places = [named({**row, "metric": words(judged[row["metric"]])}, keys) for row in rows(frame)]
     unit = 2 * sign / (pl.col(HIGH) - pl.col(LOW))
     scaled = frame.with_columns((pl.col("difference", LOW, HIGH) * unit).clip(-FARTHEST, FARTHEST))
     frame = scaled.with_columns(pl.Series(PLACE, places, pl.String), _told(total, frame)).head(MOST)
     a, b = total.names
-    omitted = omitted.filter(~omitted.is_in(_known(every)["metric"].implode()))
+    omitted = omitted.filter(~omitted.is_in(known["metric"].implode()))
     cut = f"the first {MOST} of {len(places)}" if len(places) > MOST else ""
     without = f"Without an interval: {', '.join(omitted)}." if len(omitted) else ""
     far = "At an end of the axis: larger differences." if (scaled["difference"].abs() == FARTHEST).any() else ""
@@ -61,7 +62,7 @@ def _of_metrics(total: Differences) -> Picture:
         total,
         frame,
         f"{b} compared with {a}",
-        Axis(f"← {a} better · in half widths of each interval · {b} better →", *_reach(frame, FARTHEST)),
+        Axis(f"← {a} better · in half widths of each interval · {b} better →", *reach(frame, FARTHEST)),
         "",
         cut,
         " ".join(filter(None, (far, without))),
@@ -71,7 +72,7 @@ def _of_metrics(total: Differences) -> Picture:
 def _of_groups(found: Differences, metric: Metric) -> Picture:
     if not (by := found.b.by):
         raise ReportError("The comparison has no groups. Omit metric= to show the differences of all metrics.")
-    frame = _known(found.frame.filter(metric=metric.name))
+    frame = with_ends(found.frame.filter(metric=metric.name), "difference")
     if told_apart(frame) != [key for key in told_apart(frame) if key in by]:
         raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")
     frame = frame.with_columns(_told(found, frame))
@@ -83,20 +84,12 @@ def _of_groups(found: Differences, metric: Metric) -> Picture:
         found,
         places.of(shown).rename({"series": PLACE}),
         f"Difference in {in_a_sentence(metric)} by {places.legend or 'group'}",
-        Axis(f"{metric.name}: {b} minus {a}", *_reach(shown, float("inf"))),
+        Axis(f"{metric.name}: {b} minus {a}", *reach(shown)),
         places.legend or "group",
         f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else "",
         "Dotted lines: 0, and all groups together.",
         total.to_list()[:1],
     )
-
-
-def _known(frame: pl.DataFrame) -> pl.DataFrame:
-    """The differences with an interval, and its ends."""
-    if "ci_lower" not in frame.columns:
-        return frame.clear().with_columns(pl.lit(None, pl.Float64).alias(end) for end in (LOW, HIGH))
-    known = frame.with_columns(ENDS).drop_nulls([LOW, HIGH])
-    return known.filter(pl.all_horizontal(pl.col("difference", LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 
 def _told(found: Differences, frame: pl.DataFrame) -> pl.Series:
@@ -110,8 +103,8 @@ def _told(found: Differences, frame: pl.DataFrame) -> pl.Series:
     return pl.Series("text", texts, pl.String)
 
 
-def _reach(frame: pl.DataFrame, most: float) -> tuple[float, float]:
-    """The ends of an axis that shows 0."""
+def reach(frame: pl.DataFrame, most: float = math.inf) -> tuple[float, float]:
+    """Return the ends of an axis that shows the intervals, up to a distance, and 0."""
     low, high = extent(frame[LOW], frame[HIGH], pl.Series([0.0]))
     return max(low, -most), min(high, most)
 
@@ -124,23 +117,34 @@ def _drawn(
     what: str,
     cut: str,
     caption: str,
-    lines: list[float] | None = None,
+    lines: Sequence[float] = (),
 ) -> Picture:
     sides = [f"{name} better" for name in found.names]
     better = pl.col("better").replace_strict(dict(zip(found.names, sides, strict=True)), default=OPEN)
-    frame = frame.with_columns(better.alias("series"))
-    names = frame[PLACE].unique(maintain_order=True)
-    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH), y2=PLACE)
+    frame = frame.with_columns(better.alias("series"), x="difference")
     level = f"{(found.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
-    at = [line((value, value), (0.0, 1.0)) for value in (0.0, *(lines or []))]
-    return Picture(
-        title,
-        x,
-        Axis(what, scale="names", names=tuple(names)),
-        [*at, Layer("interval", ends), Layer("dot", frame.select("series", x="difference", y=PLACE, text="text"))],
-        (*sides, OPEN),
-        "",
-        "; ".join(filter(None, (cut, level))),
-        caption,
-        grey=OPEN,
-    )
+    said = Picture(title, x, Axis(what), [], (*sides, OPEN), "", "; ".join(filter(None, (cut, level))), caption, OPEN)
+    return of_intervals(said, frame, lines)
+
+
+def with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    """Return the rows with an interval, and its ends `LOW` and `HIGH`, widened by the certified bounds."""
+    if "ci_lower" not in frame.columns:
+        return frame.clear().with_columns(pl.lit(None, pl.Float64).alias(end) for end in (LOW, HIGH))
+    known = frame.with_columns(
+        (pl.col("ci_lower") - (pl.col(value) - pl.col("lower"))).alias(LOW),
+        (pl.col("ci_upper") + (pl.col("upper") - pl.col(value))).alias(HIGH),
+    ).drop_nulls([LOW, HIGH])
+    return known.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
+
+
+def of_intervals(said: Picture, frame: pl.DataFrame, lines: Sequence[float] = ()) -> Picture:
+    """Return a chart with the dot and the interval of each row, and vertical lines at 0 and other places.
+
+    ``frame`` has the columns ``x``, ``series``, ``text``, and those of `PLACE`, `LOW`, and `HIGH`.
+    """
+    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH), y2=PLACE)
+    at = [line((value, value), (0.0, 1.0)) for value in (0.0, *lines)]
+    layers = [*at, Layer("interval", ends), Layer("dot", frame.select("series", "x", y=PLACE, text="text"))]
+    names = tuple(frame[PLACE].unique(maintain_order=True))
+    return replace(said, y=replace(said.y, scale="names", names=names), layers=layers)

@@ -9,6 +9,7 @@ import polars as pl
 
 from streammetrics.charts import error_curves, groups, matrix, plane, ranking, reliability, windows
 from streammetrics.charts.forest import forest
+from streammetrics.charts.limits import limits
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.thresholds import USUAL, thresholds
@@ -165,3 +166,20 @@ class ComparisonPlot(Plot):
             metric: Metric to show in each group. Defaults to all metrics of all rows, in units of their intervals.
         """
         return as_altair(forest(self._differences, metric))
+
+
+class VerdictsPlot:
+    """The chart of the verdicts of a check. Requires the ``plot`` extra.
+
+    >>> import streammetrics as sm
+    >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0] * 50, "p": [0.8, 0.3] * 50}).finalize()
+    >>> report.check("brier_score <= 0.1").plot.limits().title.text  # doctest: +SKIP
+    'Distance from each limit'
+    """
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def limits(self) -> Chart:
+        """Distance of each value from its limit, with its interval: one right of the line holds."""
+        return as_altair(limits(self._frame))

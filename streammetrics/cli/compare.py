@@ -96,11 +96,11 @@ def compare_command(
     one, *other = (report_of(state, **read) for state in (a, b) if state is not None)
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     found = found if b is None else replace(found, names=names(a, b))
+    kept: Any = {"open": open or "fail", "min_rows": min_rows, "segments": segments, "confidence": confidence}
+    verdicts = found.check(not_worse=not_worse, better=better, **kept) if wanted else None
     if html is not None:
-        found.save_html(html)
-    if wanted:
-        kept: Any = {"open": open or "fail", "min_rows": min_rows, "segments": segments}
-        verdicts = found.check(not_worse=not_worse, better=better, confidence=confidence, **kept)
+        found.save_html(html, check=verdicts)
+    if verdicts is not None:
         write_verdicts(verdicts, form, output, "streammetrics compare {} {}".format(*found.names))
         failing = verdicts.frame.filter(~verdicts.frame["passes"])["verdict"]
         only_open = open is None and failing.is_in(OPEN).all()

@@ -17,6 +17,7 @@ from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
+from streammetrics.frame import BEFORE_LABELS
 from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.metric import metrics_of_name
@@ -206,7 +207,7 @@ class Rule:
     def __str__(self) -> str:
         text = str(self.required)
         if self.before_labels:
-            text += " before labels" + (f", odds {self.odds:g}" if self.odds != 1 else "")
+            text += BEFORE_LABELS + (f", odds {self.odds:g}" if self.odds != 1 else "")
         if self.against is not None:
             change = "" if self.measure or self.before_labels else "change of "
             text = f"{change}{text} against {self.against} before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +20,7 @@ from streammetrics.present.differences import differences_table
 from streammetrics.present.estimates import only_threshold
 from streammetrics.present.html import filtered
 from streammetrics.present.page import Section, lead, page_of
+from streammetrics.present.table import Table
 from streammetrics.reading.differences import Differences
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
@@ -31,11 +32,16 @@ UNJUDGED = "Not judged, because neither higher nor lower values are better"
 
 
 def comparison_page(
-    comparison: Differences, names: tuple[str, str], title: str = "Comparison", interactive: bool = False
+    comparison: Differences,
+    names: tuple[str, str],
+    title: str = "Comparison",
+    interactive: bool = False,
+    verdicts: tuple[pl.DataFrame, Sequence[Table]] | None = None,
 ) -> str:
     """Return the page: what stands out, differences of metrics and of groups, and the curves of both sides.
 
-    For the arguments, see `Comparison.save_html`.
+    It begins with the frame and the tables of ``verdicts``, if there are any. For the other arguments, see
+    `Comparison.save_html`.
 
     Raises:
         SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
@@ -46,12 +52,23 @@ def comparison_page(
     comparison, names = with_short_names(comparison, names)
     sizes = (size(own) for own in (comparison.a, comparison.b))
     sections = [
+        *_requirements(verdicts, interactive),
         Section("findings", "What stands out", found),
         differences(comparison, "Differences", interactive),
         groups(comparison),
         *_curves(comparison, interactive),
     ]
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
+
+
+def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interactive: bool) -> Iterator[Section]:
+    """Verdicts as a chart and as tables."""
+    if verdicts is not None:
+        frame, tables = verdicts
+        drawn = pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
+        notes = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
+        listed = "".join(filtered(replace(table, notes=[]), "requirements") for table in tables if table.rows)
+        yield Section("requirements", "Requirements", notes + drawn + listed)
 
 
 def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:

@@ -17,7 +17,7 @@ WIDE = 12  # columns that fit a printed page, as in page.css
 LARGEST = 1e300
 UNSTYLED = '<br><small style="white-space: nowrap">'
 NUMERIC, UNDEFINED = ' class="n"', "–"
-INTERVAL = re.compile(r"[-\d.,∞?]+ to [-\d.,∞?]+")
+INTERVAL = re.compile(r"[-\d.,∞?]+ to [-\d.,∞?]+%?")
 PROSE = 34  # characters from which a text can be wrapped
 
 

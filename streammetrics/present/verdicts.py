@@ -15,16 +15,14 @@ from streammetrics.frame import (
     FEW_OF_A_CLASS,
     INCOMPLETE,
     KEPT,
-    LIMITS,
     ON_THESE_ROWS,
     UNPAIRED,
-    VALUE,
     WIDE,
 )
 from streammetrics.present.estimates import ESTIMATE, estimate
 from streammetrics.present.table import Cell, Column, Level, Outcome, Table, columns
 from streammetrics.text import rows, shown_of
-from streammetrics.text.decimals import bounds, interval, said
+from streammetrics.text.decimals import bounds, in_units, interval, said
 
 OPEN = ("open", "too few rows")  # undecided verdicts
 REMARKS = {  # below verdicts, by the note of one of them
@@ -100,16 +98,9 @@ def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
     return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
 
 
-def _in_units(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The numbers of a verdict and their unit: percent if the margin of its rule is one."""
-    if not row["rule"].endswith("%"):
-        return row, ""
-    return {**row, **{name: row[name] and 100 * row[name] for name in (*VALUE, *LIMITS)}}, "%"
-
-
 def _numbers(row: Mapping[str, Any]) -> list[Cell]:
     """The value, bound, and interval."""
-    scaled, unit = _in_units(row)
+    scaled, unit = in_units(row)
     cells = estimate(scaled)
     return [replace(cell, text=f"{cell.text}{unit}") if cell.text[-1:].isdigit() else cell for cell in cells]
 
@@ -188,7 +179,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     """Return the group, the verdict, and the numbers in words."""
     told = [verdict(row)]
     if row["value"] is not None:
-        scaled, unit = _in_units(row)
+        scaled, unit = in_units(row)
         told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *ranges(scaled))]
     if UNPAIRED in (row["note"] or ""):
         told.append(row["note"].rpartition(f"{UNPAIRED}: ")[2])

@@ -521,17 +521,19 @@ class Comparison(Differences):
         title: str = "Comparison",
         names: tuple[str, str] | None = None,
         interactive: bool = False,
+        check: Verdicts | None = None,
     ) -> None:
         """Write the comparison as one self-contained HTML page.
 
         It shows the differences of all metrics with bounds and confidence intervals, the groups that differ, and the
-        curves of both sides in the same charts.
+        curves of both sides in the same charts. With ``check``, it begins with the verdicts of a gate.
 
         Args:
             path: File to write.
             title: Title of the page.
             names: Names of both sides, such as ``("January", "May")``. Defaults to the names of the models, or a and b.
             interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
+            check: Verdicts of `check`, with which the page then begins.
 
         Raises:
             SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
@@ -547,7 +549,9 @@ class Comparison(Differences):
         """
         from streammetrics.html import comparison_page  # when it is needed
 
-        write_file(path, comparison_page(self, self.names if names is None else names, title, interactive).encode())
+        names = self.names if names is None else names
+        verdicts = None if check is None else (check.frame, check._tables)
+        write_file(path, comparison_page(self, names, title, interactive, verdicts).encode())
 
     def _repr_html_(self) -> str:
         from streammetrics.html import in_notebook  # when it is needed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -22,6 +23,9 @@ from streammetrics.reading.looks import ROWS
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
 
+if TYPE_CHECKING:
+    from streammetrics.charts import VerdictsPlot
+
 PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
 SCHEMA = pl.Schema(
     dict.fromkeys(("rule", "name", "severity", "windows", "where"), pl.String())
@@ -29,10 +33,10 @@ SCHEMA = pl.Schema(
     | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
     | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
     | dict.fromkeys(("note", "description"), pl.String())
-    | {"rows_needed": pl.Int64()}
+    | {"rows_needed": pl.Int64(), "limit": pl.Float64(), "comparison": pl.String()}
 )
 OF_RULES = ("name", "severity", "windows", "reference", "since", "e_value", "description")  # of a history only
-VERDICT, NEEDED = hidden("verdict"), hidden("rows needed")
+VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
 MOST_ROWS = 1e15
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
@@ -44,7 +48,8 @@ class Verdicts:
 
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
     ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``passes``, ``note``,
-    and ``rows_needed``: how many rows of this mix would decide an open verdict, if the value stays. Rules of a history
+    ``rows_needed`` (how many rows of this mix would decide an open verdict, if the value stays), and ``limit`` and
+    ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history
     have no ``rows_needed``, and add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the
     metric in the reference period if ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), and
     ``description``.
@@ -72,6 +77,13 @@ class Verdicts:
         ``"open"`` and ``"too few rows"`` also pass, unless the check or the rule has ``open="fail"``.
         """
         return bool(self.frame["passes"].all())
+
+    @property
+    def plot(self) -> VerdictsPlot:
+        """The chart of the verdicts, ``verdicts.plot.limits()``. Requires the ``plot`` extra."""
+        from streammetrics.charts import VerdictsPlot  # when it is needed
+
+        return VerdictsPlot(self.frame)
 
     def __bool__(self) -> bool:
         raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
@@ -171,7 +183,12 @@ def judged(
         .otherwise(pl.lit("open"))
     )
     alone = NO_INTERVAL & ~undecided & value.is_not_null() & sampled
-    return found.with_columns(verdict.alias(VERDICT), note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))))
+    return found.with_columns(
+        verdict.alias(VERDICT),
+        pl.lit(required.limit).alias(LIMIT),
+        pl.lit(required.comparison).alias(COMPARISON),
+        note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))),
+    )
 
 
 def verdicts(
@@ -182,6 +199,7 @@ def verdicts(
     columns |= {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
     columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
     columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
+    columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
     schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
 

@@ -9,6 +9,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from statistics import median_low
 from typing import Any, TypeAlias
 
+from streammetrics.frame import LIMITS, VALUE
+
 Row: TypeAlias = Mapping[str, Any]  # a value, and its bounds and interval, if it has any
 
 MODEST = 6  # digits of an exact value
@@ -258,6 +260,18 @@ def _endpoint(end: float, width: float, decimals: int) -> str:
     if round(end, decimals) or abs(end) < NEARLY_0 * width:
         return f"{end:z,.{decimals}f}"
     return f"{end:.{-math.floor(math.log10(abs(end)))}f}"  # it is not 0
+
+
+def in_units(row: Row) -> tuple[Row, str]:
+    """Return the numbers of a verdict, and their unit: percent if the margin of its rule is in percent.
+
+    >>> in_units({"rule": "log_loss not worse by 0.5%", "value": 0.002, "lower": None})
+    ({'rule': 'log_loss not worse by 0.5%', 'value': 0.2, 'lower': None}, '%')
+    """
+    if not row["rule"].endswith("%"):
+        return row, ""
+    numbers = (name for name in (*VALUE, *LIMITS) if name in row)
+    return {**row, **{name: row[name] and 100 * row[name] for name in numbers}}, "%"
 
 
 def amount(count: float) -> str:

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from streammetrics.charts.plot import ComparisonPlot, Plot
+from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.cli import main
 from streammetrics.demo import write_predictions
 
@@ -70,7 +70,7 @@ def played(page):
 
 def test_the_page_of_charts_has_every_chart():
     table = (ROOT / "docs/charts.md").read_text("utf-8").partition("| Method | Chart |")[2].partition("\n\n")[0]
-    charts = {name for kind in (Plot, ComparisonPlot) for name in vars(kind) if name[0] != "_"}
+    charts = {name for kind in (Plot, ComparisonPlot, VerdictsPlot) for name in vars(kind) if name[0] != "_"}
     assert set(re.findall(r"`(\w+)\(", table)) == charts
 
 

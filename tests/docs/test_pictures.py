@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import streammetrics as sm
-from streammetrics.charts.plot import ComparisonPlot, Plot
+from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.html import page
 
 DOCS = Path(__file__).parents[2] / "docs"
-KINDS = [name for kind in (Plot, ComparisonPlot) for name in vars(kind) if name[0] != "_"]
+KINDS = [name for kind in (Plot, ComparisonPlot, VerdictsPlot) for name in vars(kind) if name[0] != "_"]
 DRAWN = runpy.run_path(str(DOCS / "pictures" / "bounds_and_intervals.py"))
 
 
@@ -48,7 +48,7 @@ def test_their_numbers_are_those_of_the_page():
 
 def test_the_gallery_has_every_chart():
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
-    assert re.findall(r"^`(?:report|comparison)\.plot\.(\w+)\(", page, re.MULTILINE) == KINDS
+    assert re.findall(r"^`(?:report|comparison|verdicts)\.plot\.(\w+)\(", page, re.MULTILINE) == KINDS
     assert re.findall(r"\(pictures/gallery/(\w+)\.svg\)", page) == KINDS
     pictures = sorted((DOCS / "pictures/gallery").iterdir())
     assert [path.stem for path in pictures] == sorted(KINDS)
