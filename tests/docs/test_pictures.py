@@ -31,6 +31,17 @@ def test_the_picture_of_bounds_shows_the_numbers_of_its_page(monkeypatch):
             assert number in drawn
 
 
+def test_the_picture_of_rows_shows_the_numbers_of_its_page(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "pictures")
+    made = runpy.run_path(str(DOCS / "pictures" / "decisions.py"))
+    assert (DOCS / "pictures" / "rows.svg").read_text(encoding="utf-8") == made["rows"]()
+    printed = re.search(
+        r"log_loss better +BR +(\S+) +exact +\S+ to (\S+) +open: about (\S+) rows would decide",
+        (DOCS / "decisions.md").read_text(encoding="utf-8"),
+    )
+    assert [float(n.replace(",", "")) for n in printed.groups()] == [made[n] for n in ("VALUE", "UPPER", "NEEDED")]
+
+
 def test_their_numbers_are_those_of_the_page():
     """Which a test of the page holds to be those that it prints."""
     page = (DOCS / "bounds-and-intervals.md").read_text(encoding="utf-8")
