@@ -18,6 +18,7 @@ from streammetrics.reading.available import find
 from streammetrics.receipts import Receipt, receipt_of
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import read
+from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
 from streammetrics.state import storage
 from streammetrics.state import tables as states
@@ -57,6 +58,7 @@ class Accumulator:
         sample_weight: Column of the row weights, finite and not negative.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256.
         by: Group columns: names or Polars expressions. Null values form a separate group.
         positive: Positive label. All others are negative.
         negative: Negative label. Any third label then raises an error.
@@ -95,6 +97,7 @@ class Accumulator:
         labels: Sequence[Any] | None = None,
         sample_weight: Column | None = None,
         unit: Column | None = None,
+        folds: int = FOLDS,
         by: Column | Sequence[Column] = (),
         positive: Any = None,
         negative: Any = None,
@@ -127,6 +130,7 @@ class Accumulator:
             probability=any(s.needs_probabilities() for s in statistics),
             inputs={name: names.of(column) for name, column in sorted(inputs.items())},
             row_id=_row_id(statistics, names, unit),
+            folds=folds,
             expressions=names.expressions,
         )
         statistics = complete(statistics, roles)
@@ -292,7 +296,7 @@ class Accumulator:
         """
         return self._of(self._saved(), self._content.limit)
 
-    def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
+    def rollup(self, *columns: Column | Sequence[Column], folds: int | None = None) -> Accumulator:
         """Return an accumulator with fewer or coarser groups, as if the rows had been grouped by these columns only.
 
         Histograms keep the capacity of a group, so the result can be merged with others. `Report.rollup` has narrower
@@ -301,8 +305,14 @@ class Accumulator:
         A column is a name, or an expression over group columns: ``pl.col("day").dt.truncate("1w").alias("week")``.
         Models stay separate. Pass columns as arguments or as a list. Without columns, all rows are one group.
 
+        Args:
+            columns: Group columns of the result.
+            folds: Number of folds of units of the result, for example to merge it with others. Must divide the number
+                of this accumulator, which is the default.
+
         Raises:
-            SpecificationError: If a column is not a group column, or an expression uses other columns.
+            SpecificationError: If a column is not a group column, an expression uses other columns, or ``folds`` does
+                not divide the number of folds.
 
         >>> import streammetrics as sm
         >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
@@ -310,7 +320,7 @@ class Accumulator:
         >>> acc.rollup().finalize()["roc_auc"].value
         1.0
         """
-        roles, made = coarser(self.roles, [column for given in columns for column in several(given)])
+        roles, made = coarser(self.roles, [column for given in columns for column in several(given)], folds)
         complete(self.statistics, roles)
         return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
 
@@ -371,9 +381,9 @@ class Accumulator:
                 raise SpecificationError("always= cannot be combined with unit=.")
         total, folds = self.state, None
         if self.roles.unit is not None:
-            total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
+            total, folds = self._rolled_up(total, replace(self.roles, unit=None, folds=FOLDS)), total
         unit, weight, total = self.roles.unit, self.roles.sample_weight, states.in_order(total, self.roles.models)
-        return Report(total, found, confidence, folds, unit, always, weight)
+        return Report(total, found, confidence, folds, unit, always, weight, self.roles.folds)
 
     def receipt(
         self,

@@ -15,6 +15,7 @@ from streammetrics.arguments import of_percent
 from streammetrics.core.lattice import Domain
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
+from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
 from streammetrics.state.limit import MAX_GROUPS
 from streammetrics.statistics import (
@@ -90,6 +91,7 @@ def binary(
     y_pred: Column | Mapping[str, Column] | None = None,
     sample_weight: Column | None = None,
     unit: Column | None = None,
+    folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
     positive: Any = None,
     negative: Any = None,
@@ -114,6 +116,8 @@ def binary(
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
+            200 (see `rows_needed`).
         by: Group columns: names or Polars expressions.
         positive: Positive label. All others are negative.
         negative: Negative label. Any third label then raises an error.
@@ -165,6 +169,7 @@ def binary(
         y_score=y_score,
         sample_weight=sample_weight,
         unit=unit,
+        folds=folds,
         by=by,
         positive=positive,
         negative=negative,
@@ -184,6 +189,7 @@ def multiclass(
     order: Sequence[Any] = (),
     sample_weight: Column | None = None,
     unit: Column | None = None,
+    folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     renormalize: bool = False,
@@ -213,6 +219,8 @@ def multiclass(
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
+            200 (see `rows_needed`).
         by: Group columns: names or Polars expressions.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
         renormalize: Divide the probabilities of a row by their sum, instead of rejecting rows whose sum is not 1.
@@ -267,6 +275,7 @@ def multiclass(
         labels=labels,
         sample_weight=sample_weight,
         unit=unit,
+        folds=folds,
         by=by,
         nulls=nulls,
         renormalize=renormalize,
@@ -284,6 +293,7 @@ def multilabel(
     labels: Sequence[Any] | None = None,
     sample_weight: Column | None = None,
     unit: Column | None = None,
+    folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     threshold: float = 0.5,
@@ -305,6 +315,8 @@ def multilabel(
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
+            200 (see `rows_needed`).
         by: Group columns: names or Polars expressions.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
         threshold: Score at or above which a label is predicted, without ``y_pred``.
@@ -346,6 +358,7 @@ def multilabel(
         labels=labels,
         sample_weight=sample_weight,
         unit=unit,
+        folds=folds,
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
@@ -360,6 +373,7 @@ def regression(
     y_pred: Column | Mapping[str, Column],
     sample_weight: Column | None = None,
     unit: Column | None = None,
+    folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     families: Sequence[str] = (),
@@ -381,6 +395,8 @@ def regression(
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
+            200 (see `rows_needed`).
         by: Group columns: names or Polars expressions.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
         families: Additional losses, each of which computes a logarithm or a power per row: ``"log"`` (for MSLE),
@@ -421,6 +437,7 @@ def regression(
         y_pred=y_pred,
         sample_weight=sample_weight,
         unit=unit,
+        folds=folds,
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
@@ -435,6 +452,7 @@ def predictions(
     y_pred: Column | Mapping[str, Column] | None = None,
     sample_weight: Column | None = None,
     unit: Column | None = None,
+    folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
     positive: Any = None,
     negative: Any = None,
@@ -458,6 +476,8 @@ def predictions(
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
+        folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
+            200 (see `rows_needed`).
         by: Group columns: names or Polars expressions, such as a segment and a time window.
         positive: Positive label of ``y_pred``. All others are negative.
         negative: Negative label. Any third label then raises an error.
@@ -501,6 +521,7 @@ def predictions(
         y_score=y_score,
         sample_weight=sample_weight,
         unit=unit,
+        folds=folds,
         by=by,
         positive=positive,
         negative=negative,

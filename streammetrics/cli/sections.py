@@ -9,7 +9,7 @@ import click
 MANY = 20  # options, from which they are in sections
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
-    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "by", "row_id"),
+    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "folds", "by", "row_id"),
     "Task": (
         "task",
         "positive",
@@ -34,7 +34,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what options take
     "MODEL": ("model",),
     "LABEL": ("label", "labels", "order", "positive", "negative"),
     "LEVEL": ("confidence",),
-    "NUMBER": ("threshold", "thresholds", "atoms", "max_groups", "workers", "bins", "depth"),
+    "NUMBER": ("threshold", "thresholds", "atoms", "max_groups", "workers", "bins", "depth", "folds"),
     "ROWS": ("rows", "min_rows", "always"),
     "BINS": ("capacity",),
     "CHARACTERS": ("width",),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals.distributions import t_quantile, upper_level
+from streammetrics.intervals.distributions import t_quantiles, upper_level
 from streammetrics.intervals.limits import EVERYWHERE, Interval, Range, limits
-from streammetrics.rows.folds import FOLDS
+from streammetrics.rows.folds import FEWEST_FOLDS, MOST_FOLDS
 
-FEWEST_FOLDS = 5  # minimum number of folds for meaningful limits
 CLEAR_OF_FOLDS = 5  # minimum value of a maximum, in standard errors
 
 
@@ -51,4 +51,5 @@ def jackknife_interval(
 
 
 def _t_quantiles(level: float) -> dict[int, float]:
-    return {degrees: t_quantile(level, degrees) for degrees in range(1, FOLDS)}
+    degrees = range(1, MOST_FOLDS)
+    return dict(zip(degrees, t_quantiles(level, np.array(degrees, dtype=float)).tolist(), strict=True))

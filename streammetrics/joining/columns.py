@@ -15,6 +15,7 @@ from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.floats import as_written
+from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
 
@@ -112,6 +113,7 @@ def _within(roles: Roles, columns: Sequence[str]) -> Roles:
         y_score=roles.y_score if all(map(there.issuperset, roles.y_score.values())) else {},
         sample_weight=roles.sample_weight if roles.sample_weight in there else None,
         unit=roles.unit if roles.unit in there else None,
+        folds=roles.folds if roles.unit in there else FOLDS,
         by=tuple(name for name in roles.by if name in there),
         inputs={role: name for role, name in roles.inputs.items() if name in there},
     )

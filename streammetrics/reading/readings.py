@@ -19,6 +19,7 @@ from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.guarantees import require_guarantees
+from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.state.tables import State, for_reports, of_today, roll_up
 from streammetrics.statistics import (
@@ -40,7 +41,16 @@ S = TypeVar("S")
 R = TypeVar("R", bound="Readings")
 
 ORDERS = ("tied", "best", "worst")  # of the rows within a bin
-PARTS = ("state", "metrics", "confidence", "folds", "unit", "always", "sample_weight")  # arguments of `Readings`
+PARTS = (
+    "state",
+    "metrics",
+    "confidence",
+    "folds",
+    "unit",
+    "always",
+    "sample_weight",
+    "number_of_folds",
+)  # arguments of `Readings`
 
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
@@ -60,12 +70,14 @@ class Readings:
         unit: str | None = None,
         always: int | None = None,
         sample_weight: str | None = None,
+        number_of_folds: int = FOLDS,
     ) -> None:
         self._state = state
         self.always = always
         self.folds = folds
         self.unit = unit
         self.sample_weight = sample_weight
+        self.number_of_folds = number_of_folds
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
         self._elsewhere: tuple[Any, Self | None] = (None, None)  # the last requested threshold
@@ -77,7 +89,7 @@ class Readings:
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         states = {name: content[name] and of_today(State(*content[name])) for name in ("_state", "folds")}
-        vars(self).update({"_sampled": None} | content | states)
+        vars(self).update({"_sampled": None, "number_of_folds": FOLDS} | content | states)
 
     def with_confidence(self, confidence: float | None) -> Self:
         """Return the same report with another confidence level, or without intervals for None.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import gcd
 from typing import Self
 
 import polars as pl
@@ -19,9 +20,9 @@ from streammetrics.reading.changes import ENDS, change_of_distance
 from streammetrics.reading.models import SameRows
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.frames import common_types, typed
-from streammetrics.rows.roles import LABEL
+from streammetrics.rows.roles import LABEL, coarser_folds
 from streammetrics.state.fingerprints import TRUTH, fingerprints, identifies_rows
-from streammetrics.state.tables import State
+from streammetrics.state.tables import State, for_reports, roll_up, with_keys
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 
@@ -149,7 +150,10 @@ class Sides:
         """The rows of both sides by the same folds of units, if they have some."""
         a, b = self.a, self.b
         alike = a.unit == b.unit and a.by == b.by
-        return (a.folds, b.folds) if a.folds is not None and b.folds is not None and alike else None
+        if a.folds is None or b.folds is None or not alike:
+            return None
+        common = gcd(a.number_of_folds, b.number_of_folds)
+        return _coarser(a.folds, a.number_of_folds // common), _coarser(b.folds, b.number_of_folds // common)
 
     @cached_property
     def _rows(self) -> pl.DataFrame:
@@ -165,6 +169,11 @@ class Sides:
     @property
     def _of_different_rows(self) -> pl.DataFrame:
         return self._rows.filter(pl.col("a").ne_missing(pl.col("b")) | ~pl.col("same").fill_null(True))
+
+
+def _coarser(folds: State, times: int) -> State:
+    """The state by fewer folds, of which each has so many."""
+    return folds if times == 1 else roll_up(for_reports(with_keys(folds, coarser_folds(times))), folds.by)
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:

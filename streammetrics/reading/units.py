@@ -20,10 +20,11 @@ from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
 from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, roll_up, select
+from streammetrics.state.tables import State, roll_up, select, with_keys
 from streammetrics.statistics import GROUP
 
 AT_ONCE = 1 << 20  # table rows that are processed at once
+MERGED = -1  # instead of the numbers of folds that stay
 TOTAL, ALONE, NUMBER = hidden("total"), hidden("alone"), hidden("number")
 
 
@@ -141,18 +142,26 @@ def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """The estimates of each group without each of its folds, with the omitted fold in the column ``fold``."""
     by = [c for c in folds.by if c != FOLD]
-    numbers = folds.keys[FOLD].unique().sort().cast(pl.Int64)
-    own, at_once = folds.keys.cast({FOLD: pl.Int64}), max(1, AT_ONCE // max(1, folds.cells))
+    numbers, own = folds.keys[FOLD].unique().sort().cast(pl.Int64), folds.keys.cast({FOLD: pl.Int64})
     parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
-    for start in range(0, len(numbers), at_once):
-        some = numbers[start : start + at_once]
-        rest = roll_up(_copies_without(folds, some), [*by, FOLD])
+    for rest in _rests(folds, by, numbers):
         if by or rest.groups.height:
             found = estimate(rest, metrics)
         else:  # no rows without the only fold
-            found = estimate(roll_up(rest, []), metrics).with_columns(pl.lit(some[0], pl.Int64).alias(FOLD))
+            found = estimate(roll_up(rest, []), metrics).with_columns(pl.lit(numbers[0], pl.Int64).alias(FOLD))
         parts.append(found.join(own, on=[*by, FOLD], how="semi", nulls_equal=True).select(parts[0].columns))
     return pl.concat(parts, how="vertical_relaxed")
+
+
+def _rests(folds: State, by: Sequence[str], numbers: pl.Series) -> Iterator[State]:
+    """The groups without each of these folds. To omit one of one half, the folds of the other half are merged first."""
+    if len(numbers) <= max(1, AT_ONCE // max(1, folds.cells)):
+        yield roll_up(_copies_without(folds, numbers), [*by, FOLD])
+        return
+    middle = len(numbers) // 2
+    for half in (numbers[:middle], numbers[middle:]):
+        others = pl.when(pl.col(FOLD).is_in(half.implode())).then(FOLD).otherwise(MERGED)
+        yield from _rests(roll_up(with_keys(folds, {FOLD: others}), [*by, FOLD]), by, half)
 
 
 def _copies_without(folds: State, numbers: pl.Series) -> State:

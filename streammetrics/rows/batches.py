@@ -151,7 +151,7 @@ def _read(reader: Reader) -> Batch:
         columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights", HEAVIEST)
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
-        keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))
+        keys.append(fold(reader.unit(roles.unit), roles.folds).cast(pl.Int64).alias(FOLD))
     return Batch(roles, frame.height, keys, columns, _label(columns, roles))
 
 

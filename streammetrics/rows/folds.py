@@ -16,7 +16,8 @@ from streammetrics.errors import ColumnError
 Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
-FOLDS = 20
+FOLDS = 20  # of an accumulator, unless it says otherwise
+FEWEST_FOLDS = 5  # with which the jackknife has meaningful limits
 MOST_FOLDS = 256
 BLOCK = 65_536  # rows hashed at a time, to stay in the cache
 WORD = 8  # bytes
@@ -26,6 +27,8 @@ MICROSECONDS_OF_A_DAY = 86_400_000_000
 
 def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     """Return the fold of each value, from 0 to ``folds - 1``, as UInt8. There can be 2 to 256 folds.
+
+    The fold of 200 divided by 10 and rounded down is the fold of 20, and so on.
 
     All numbers are unsigned 64-bit integers; sums and products are modulo 2**64. ``mix(x)`` is the first output of
     SplitMix64 with the seed x (Steele, Lea & Flood 2014)::

@@ -12,8 +12,10 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
+from streammetrics.arguments import whole
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.floats import as_written
+from streammetrics.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
 from streammetrics.text import did_you_mean, few
 
@@ -61,6 +63,7 @@ class Roles:
     renormalize: bool = False
     inputs: dict[str, str] = field(default_factory=dict)
     row_id: tuple[str, ...] = ()
+    folds: int = FOLDS
     expressions: dict[str, pl.Expr] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +78,9 @@ class Roles:
             raise SpecificationError("Pass negative= only together with positive=.")
         if self.negative is not None and self.negative == self.positive:
             raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
+        object.__setattr__(self, "folds", whole("folds=", self.folds, FEWEST_FOLDS, MOST_FOLDS))
+        if self.folds != FOLDS and self.unit is None:
+            raise SpecificationError("folds= requires unit=.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError("y_pred= and y_score= must name the same models.")
         if clash := RESERVED.intersection(self.by):
@@ -253,8 +259,8 @@ def _in_short(column: Any) -> str:
     return repr(column)
 
 
-def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, pl.Expr]]:
-    """The same roles with fewer or coarser group columns, and the expressions that compute these."""
+def coarser(roles: Roles, columns: Iterable[Column], folds: int | None = None) -> tuple[Roles, dict[str, pl.Expr]]:
+    """The same roles with fewer or coarser group columns or folds, and the expressions that compute these."""
     names = Names()
     by = tuple(names.of(column) for column in columns)
     made, before = names.expressions, roles.expressions
@@ -265,7 +271,15 @@ def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, p
             raise SpecificationError(f"Unknown group column {column!r}.{similar} Group columns: {known}.")
     of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
     kept = {n: e for n, e in before.items() if n not in made}
-    return replace(roles, by=by, expressions=kept | of_batches), made
+    found = replace(roles, by=by, expressions=kept | of_batches, folds=roles.folds if folds is None else folds)
+    if roles.folds % found.folds:
+        raise SpecificationError(f"folds= must divide the {roles.folds} folds of the accumulator, got {folds}.")
+    return found, made | coarser_folds(roles.folds // found.folds)
+
+
+def coarser_folds(times: int) -> dict[str, pl.Expr]:
+    """Return the expression of the fold of fewer folds, of which each has so many."""
+    return {} if times == 1 else {FOLD: pl.col(FOLD) // times}
 
 
 def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from streammetrics.errors import SpecificationError, StateError
+from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Roles
 from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
 from streammetrics.statistics.statistic import class_name
@@ -21,7 +22,7 @@ from streammetrics.version import __version__
 
 FORMAT = 2  # in format 1, decimals were floats
 KEY = b"streammetrics"
-UNSAID = ("expressions", "inputs", "row_id")  # fields that no state, or only some states, have
+UNSAID: dict[str, Any] = {"inputs": {}, "row_id": (), "folds": FOLDS}  # values of fields that only other states have
 PLAIN = (str, int, float, bool, type(None))  # JSON types
 T = TypeVar("T")
 
@@ -31,7 +32,9 @@ def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str
     header = {
         "format": FORMAT,
         "version": __version__,
-        "columns": {k: v for k, v in asdict(roles).items() if k not in UNSAID or (v and k != "expressions")},
+        "columns": {
+            k: v for k, v in asdict(roles).items() if k != "expressions" and (k not in UNSAID or v != UNSAID[k])
+        },
         "statistics": [_entry(s) for s in statistics],
         "metrics": metrics,
     } | ({} if named is None else {"named_groups": named})
@@ -109,7 +112,7 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
-    columns = {"inputs": {}, "row_id": []} | columns
+    columns = UNSAID | columns
     mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
@@ -121,6 +124,7 @@ def _roles(columns: dict[str, Any]) -> Roles:
         and isinstance(columns["labels"], list)
         and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
         and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
+        and type(columns["folds"]) is int
     )
     if not sound:
         raise StateError("The state's field 'columns' is invalid.")
@@ -159,4 +163,4 @@ def _specified(make: Callable[[], T]) -> T:
 
 
 def _all_text(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(v, str) for v in values)
+    return isinstance(values, list | tuple) and all(isinstance(v, str) for v in values)

@@ -16,7 +16,6 @@ import polars as pl
 from streammetrics.errors import ColumnError, StateError
 from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.exact_sums import DECIMAL, LARGEST
-from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import missing
@@ -80,15 +79,15 @@ def from_arrow(table: pa.Table) -> Saved:
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
     """The group columns, in the types of batches."""
     keys = [_group_column(frame[c]) for c in roles.group_columns]
-    if roles.unit is not None and not _are_folds(frame[FOLD]):
-        raise StateError(f"The state's folds are not numbers from 0 to {FOLDS - 1}.")
+    if roles.unit is not None and not _are_folds(frame[FOLD], roles.folds):
+        raise StateError(f"The state's folds are not numbers from 0 to {roles.folds - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
         raise StateError("The state's groups have a model that its field 'columns' lacks.")
     return keys
 
 
-def _are_folds(column: pl.Series) -> bool:
-    return column.dtype.is_integer() and bool(column.is_between(0, FOLDS - 1).fill_null(False).all())
+def _are_folds(column: pl.Series, number: int) -> bool:
+    return column.dtype.is_integer() and bool(column.is_between(0, number - 1).fill_null(False).all())
 
 
 def _group_column(column: pl.Series) -> pl.Series:

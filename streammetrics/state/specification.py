@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from math import gcd
 from typing import Any
 
 from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.rows.folds import FEWEST_FOLDS, FOLDS
 from streammetrics.rows.roles import SINGLE, Kind, Roles
 from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
@@ -58,6 +60,14 @@ def difference(name: str, roles: Roles, other: Roles) -> str:
         a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
         shared = ", ".join(repr(column) for column in roles.by if column in other.by)
         return f"The first {a}, and the second {b}. Evaluate both with the same by=, or roll up: acc.rollup({shared})."
+    if name == "folds":
+        common = gcd(roles.folds, other.folds)
+        columns = "".join(f"{column!r}, " for column in roles.by)
+        way = f", or roll up: acc.rollup({columns}folds={common})" if common >= FEWEST_FOLDS else ""
+        return (
+            f"The first has {roles.folds} folds of units, and the second has {other.folds}. "
+            f"Evaluate both with the same folds={way}."
+        )
     a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
     return f"The accumulators differ in {name}: {a!r} and {b!r}."
 
@@ -65,7 +75,8 @@ def difference(name: str, roles: Roles, other: Roles) -> str:
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
     """Return the statistics and the columns in one line."""
     shown = _columns(roles)
-    shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
+    shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit}
+    shown |= {"folds": roles.folds if roles.folds != FOLDS else None, "by": list(roles.by)}
     parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
     return ", ".join([*parts, *(f"{name}={value!r}" for name, value in shown.items() if value)])
 

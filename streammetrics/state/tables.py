@@ -173,8 +173,10 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
     """Return the state with additional group columns, computed from existing ones."""
     if not made:
         return state
-    if state.groups.is_empty() and pl.Null in state.keys.dtypes:  # types are unknown before the first row
-        made = dict.fromkeys(made, pl.lit(None))
+    unknown = (
+        {name for name, kind in state.keys.schema.items() if kind == pl.Null} if state.groups.is_empty() else set()
+    )
+    made = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in made.items()}
     try:
         keys = state.keys.with_columns(**made)
         keys = keys.with_columns(group_column(keys[name]) for name in made)

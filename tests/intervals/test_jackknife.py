@@ -19,13 +19,14 @@ def degrees_of(values):
     return int(min(k - 1, (3.16 - 2.77 / np.sqrt(k)) * squares.sum() ** 2 / (squares**2).sum()))
 
 
-@pytest.mark.parametrize("k", [5, 6, 19, 20])
+@pytest.mark.parametrize("k", [5, 6, 19, 20, 40, 256])
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
 def test_of_a_mean_it_is_student_s_interval_of_the_means_of_the_folds(k, confidence):
     means = np.random.default_rng(k).normal(3, 1, k)
     left_out = (means.sum() - means) / (k - 1)
     expected = stats.t.interval(confidence, degrees_of(means), means.mean(), stats.sem(means))
-    assert interval(left_out, means.mean(), confidence=confidence) == pytest.approx(expected, rel=1e-10)
+    precise = 1e-10 if k < 30 else 1e-7
+    assert interval(left_out, means.mean(), confidence=confidence) == pytest.approx(expected, rel=precise)
 
 
 def test_few_folds_with_most_of_the_variance_give_few_degrees_of_freedom():
@@ -56,7 +57,7 @@ def test_limits_stay_in_range():
         [0.5, np.inf, 0.6, 0.4, 0.55],
         [0.5, np.nan, 0.6, 0.4, 0.55],
         [0.5] * 6,
-        np.arange(21.0),  # more folds than there can be
+        np.arange(257.0),  # more folds than there can be
     ],
     ids=str,
 )

@@ -1,0 +1,145 @@
+"""How many folds an accumulator keeps of units, and what intervals of many folds are."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from commands import run
+from polars.testing import assert_frame_equal
+from scipy import stats
+
+import streammetrics as sm
+from streammetrics.reading import units
+from streammetrics.rows.folds import fold
+
+LIMITS = ["ci_lower", "ci_upper"]
+
+
+def rows(count=3_000, of=400, seed=0):
+    rng = np.random.default_rng(seed)
+    u, y = rng.integers(0, of, count), rng.random(count) < 0.3
+    x = 1.2 * y + rng.normal(size=count) + 0.5 * rng.normal(size=of)[u]
+    return {"y": y, "p": 1 / (1 + np.exp(-x)), "e": x, "u": u, "g": np.where(u % 2, "a", "b")}
+
+
+def binary(**options):
+    return sm.binary(y_true="y", y_score="p", **{"unit": "u"} | options)
+
+
+def header(acc):
+    return json.loads(acc.to_arrow().schema.metadata[b"streammetrics"])["columns"]
+
+
+@pytest.mark.parametrize("folds", [5, 10, 40, 100])
+def test_folds_of_a_divisor_are_those_of_fewer_folds(folds):
+    many = fold(pl.Series(range(2_000)), 200)
+    assert (many // (200 // folds)).equals(fold(pl.Series(range(2_000)), folds))
+    rolled_up = binary(folds=200, by="g").update(rows()).rollup("g", folds=folds)
+    assert rolled_up.to_bytes() == binary(folds=folds, by="g").update(rows()).to_bytes()
+    assert binary(folds=200, by="g").rollup("g", folds=folds).to_bytes() == binary(folds=folds, by="g").to_bytes()
+
+
+def test_only_states_with_another_number_say_it():
+    usual, more = binary().update(rows()), binary(folds=50).update(rows())
+    assert "folds" not in header(usual)
+    assert header(more)["folds"] == 50
+    assert "folds=50" in repr(more)
+    assert "folds" not in repr(usual)
+    for acc in (usual, more):
+        loaded = sm.Accumulator.from_bytes(acc.to_bytes())
+        assert loaded.roles == acc.roles
+        assert loaded.to_bytes() == pickle.loads(pickle.dumps(acc)).to_bytes() == acc.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: binary(unit=None, folds=50), "folds= requires unit=."),
+        (lambda: binary(folds=4), "folds= must be an integer of at least 5, got 4."),
+        (lambda: binary(folds=257), "folds= must be at most 256, got 257."),
+        (lambda: binary(folds=50.0), "folds= must be an integer of at least 5, got 50.0."),
+        (lambda: binary(folds=True), "folds= must be an integer of at least 5, got True."),
+        (lambda: binary(folds=200).rollup(folds=30), "folds= must divide the 200 folds of the accumulator, got 30."),
+        (lambda: binary().rollup(folds=40), "folds= must divide the 20 folds of the accumulator, got 40."),
+        (lambda: binary(unit=None).rollup(folds=10), "folds= requires unit=."),
+        (
+            lambda: binary(folds=50, by="g") + binary(by="g"),
+            "The first has 50 folds of units, and the second has 20. Evaluate both with the same folds=, "
+            "or roll up: acc.rollup('g', folds=10).",
+        ),
+        (
+            lambda: binary(folds=21) + binary(),
+            "The first has 21 folds of units, and the second has 20. Evaluate both with the same folds=.",
+        ),
+    ],
+)
+def test_invalid_numbers(make, said):
+    with pytest.raises(sm.errors.StreamMetricsError) as error:
+        make()
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize(("folds", "said"), [("7", "is invalid"), (True, "is invalid"), (4, "folds= must be")])
+def test_harmed_numbers_are_refused(folds, said):
+    table = binary(folds=50).update(rows()).to_arrow()
+    content = json.loads(table.schema.metadata[b"streammetrics"])
+    content["columns"]["folds"] = folds
+    with pytest.raises(sm.StateError, match=said):
+        sm.Accumulator.from_arrow(table.replace_schema_metadata({b"streammetrics": json.dumps(content).encode()}))
+
+
+def test_comparisons_use_the_folds_that_both_have():
+    one, other = (
+        sm.regression(y_true="y", y_pred=c, unit="u", folds=f).update(rows()) for c, f in (("p", 60), ("e", 40))
+    )
+    found = sm.compare(one, other, metrics=["mae"]).frame
+    alike = sm.compare(*(acc.rollup(folds=20) for acc in (one, other)), metrics=["mae"]).frame
+    assert_frame_equal(found, alike, rel_tol=1e-9)
+    assert found["ci_lower"].item() is not None
+
+
+def left_out(values, numbers):
+    """Student's t interval at 90% of the mean from its values without each of the numbers."""
+    without = np.array([values[numbers != k].mean() for k in np.unique(numbers)])
+    k, squares = len(without), (without - without.mean()) ** 2
+    degrees = (3.16 - 2.77 / math.sqrt(k)) * squares.sum() ** 2 / (squares**2).sum()
+    step = stats.t.ppf(0.95, min(k - 1, int(degrees))) * math.sqrt((k - 1) / k * squares.sum())
+    return values.mean() - step, values.mean() + step
+
+
+@pytest.mark.parametrize("count", [5, 12, 60])
+def test_with_fewer_units_than_folds_it_is_the_jackknife_over_units(count):
+    """Most of the folds are empty, and no two units share one."""
+    numbers = pl.Series(range(4_000))
+    units_apart = numbers.filter(fold(numbers, 256).is_first_distinct()).head(count).to_numpy()
+    rng = np.random.default_rng(count)
+    u = rng.permutation(np.repeat(units_apart, rng.integers(1, 9, count)))
+    data = {"y": rng.normal(size=len(u)) + np.sqrt(u), "p": np.sqrt(u), "u": u}
+    found = sm.regression(y_true="y", y_pred="p", unit="u", folds=256).update(data).finalize("bias", confidence=0.9)
+    assert (found["bias"].ci_lower, found["bias"].ci_upper) == pytest.approx(
+        left_out(data["p"] - data["y"], u), rel=1e-9
+    )
+
+
+def test_halves_that_are_merged_first_change_nothing(monkeypatch):
+    """Of histograms and counts; sums of floats differ by rounding."""
+    reports = [binary(folds=f, by="g").update(rows()).finalize(confidence=0.95) for f in (5, 20, 123)]
+    at_once = [r.frame for r in reports]
+    monkeypatch.setattr(units, "AT_ONCE", 5_000)
+    for report, frame in zip(reports, at_once, strict=True):
+        apart = report.with_confidence(0.9).with_confidence(0.95).frame
+        assert apart.drop(LIMITS).equals(frame.drop(LIMITS))
+        for limit in LIMITS:
+            assert apart[limit].is_null().equals(frame[limit].is_null())
+            np.testing.assert_allclose(apart[limit].drop_nulls(), frame[limit].drop_nulls(), rtol=1e-9)
+
+
+def test_the_command_keeps_as_many_folds(tmp_path):
+    pl.DataFrame(rows()).write_parquet(tmp_path / "rows.parquet")
+    evaluate = ["evaluate", tmp_path / "rows.parquet", "--y-true", "y", "--y-score", "p"]
+    run(*evaluate, "--unit", "u", "--folds", "200", "--save", tmp_path / "rows.state")
+    assert header(sm.Accumulator.load(tmp_path / "rows.state"))["folds"] == 200
+    assert "--folds requires --unit" in run(*evaluate, "--folds", "200", code=2)
