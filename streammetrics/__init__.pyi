@@ -8,8 +8,8 @@ from streammetrics import streams as streams
 from streammetrics import testing as testing
 from streammetrics.accumulator import Accumulator as Accumulator
 from streammetrics.accumulator import merge as merge
+from streammetrics.before_labels.expect import expect as expect
 from streammetrics.before_labels.expectation import Expectation as Expectation
-from streammetrics.before_labels.expectation import expect as expect
 from streammetrics.differences.drift import Drift as Drift
 from streammetrics.differences.drift import drift as drift
 from streammetrics.differences.drift import drift_over as drift_over

@@ -1,26 +1,21 @@
-"""Estimates of each group: values, bounds, intervals, and the odds factor needed to contain observed metrics."""
+"""Estimates of each group by any method: which metrics it has, and a value with its bounds, interval, and note."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import exp, inf, isnan, log
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from streammetrics.before_labels.bounds import Positives, bounds
-from streammetrics.before_labels.filled import DECISIONS, METRICS, Wanted, is_readable
+from streammetrics.before_labels.filled import DECISIONS, Wanted, is_readable
 from streammetrics.before_labels.groups import Group
-from streammetrics.before_labels.noise import standard_errors
 from streammetrics.errors import MetricError
-from streammetrics.intervals.limits import moved
+from streammetrics.frame import LIMITS
+from streammetrics.intervals.limits import LEAST_ERROR, moved
 from streammetrics.metrics import Metric
-from streammetrics.rounding import SUM_ROUNDING
 
 Numbers: TypeAlias = dict[str, Any]
-
-MOST_ODDS = 1e6  # the largest factor that the search tries
-HALVINGS = 25  # steps of the bisection on the logarithm
+Row: TypeAlias = tuple[Group, Wanted, Numbers]
 
 
 def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> list[Wanted]:
@@ -33,52 +28,26 @@ def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> l
     return plain + [(m, at) for at in sorted(group.reaching) for m in found if m in DECISIONS]
 
 
-def estimates(
-    group: Group, values: Mapping[Wanted, float], odds: float, quantile: float | None
-) -> Iterator[tuple[Wanted, Numbers]]:
-    """Yield the value, bounds, and note of each metric, with a normal ``quantile`` also interval endpoints."""
-    if group.undefined:
-        yield from ((one, {"note": f"undefined: {group.undefined}"}) for one in values)
-        return
-    errors = standard_errors(group, [*values]) if quantile else {}
-    positives = Positives.of(group, odds)
-    for one, value in values.items():
-        if isnan(value):
-            yield one, {"note": "undefined: no predicted positives"}
-            continue
-        metric, error = METRICS[one[0]], (quantile or 0) * errors.get(one, 0)
-        low, high = bounds(positives, *one)
-        low, high = min(low, value), max(high, value)
-        found: Numbers = {"value": value, "lower": low, "upper": high, "note": group.note}
-        if error > 0:
-            found |= {"ci_lower": limit(metric, low, -error), "ci_upper": limit(metric, high, error)}
-        elif quantile:
-            found["note"] = "; ".join(filter(None, [group.note, "no interval: too few rows"]))
-        yield one, found
+def estimated(
+    metric: Metric, value: float, bounds: tuple[float, float], reach: float | None, note: str | None, why: str
+) -> Numbers:
+    """Return the numbers of an estimate, with an interval that reaches beyond the bounds on the scale of the metric.
+
+    Without a ``reach``, no interval was asked for. If it is 0 or unknown, the note says ``why`` there is none.
+    """
+    found: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], "note": note}
+    if reach is None:
+        return found
+    if not reach > LEAST_ERROR:
+        return found | {"note": "; ".join(filter(None, [note, f"no interval: {why}"]))}
+    ends = (_limit(metric, end, side * reach) for end, side in zip(bounds, (-1, 1), strict=True))
+    return found | dict(zip(LIMITS, ends, strict=True))
 
 
-def limit(metric: Metric, bound: float, step: float) -> float:
+def _limit(metric: Metric, bound: float, step: float) -> float:
     """Move a bound by a step on the transformed scale of the metric. A bound at the end of its range does not move."""
     low, high = metric.range
     if not low < bound < high:
         return bound
     with np.errstate(divide="ignore", over="ignore"):  # a large step reaches the end of the range
         return float(moved(np.array(bound), np.array(step), low, high))
-
-
-def needed_odds(group: Group, one: Wanted, value: float) -> float:
-    """Return the smallest odds whose bounds contain the observed value of a metric."""
-
-    def suffices(odds: float) -> bool:
-        low, high = bounds(Positives.of(group, odds), *one)
-        return low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
-
-    if suffices(1.0):
-        return 1.0
-    if not suffices(MOST_ODDS):
-        return inf
-    too_small, enough = 0.0, log(MOST_ODDS)
-    for _ in range(HALVINGS):
-        middle = (too_small + enough) / 2
-        too_small, enough = (too_small, middle) if suffices(exp(middle)) else (middle, enough)
-    return exp(enough)

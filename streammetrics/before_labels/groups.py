@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.before_labels.filled import Bins, losses, share_above
-from streammetrics.before_labels.rates import Values, fitted
+from streammetrics.before_labels.rates import Integers, Values, fitted
 from streammetrics.errors import ReportError
 from streammetrics.reading.distributions import Distribution, distributions, paired, side_by_side
 from streammetrics.rows.roles import LABEL, MODEL
@@ -23,16 +23,19 @@ from streammetrics.text.decimals import percentage
 
 FOREIGN = 0.01  # minimum share of scores outside the range of the reference for a note
 AT_ONCE = 64  # groups
-BY_BIN = ("rows", "neg", "pos", "low", "high", "hidden")
+COUNTS = ("rows", "neg", "pos")
+BY_BIN = (*COUNTS, "low", "high", "hidden")
+W2 = "_w2"  # end of the names of sums of squared weights
 
 
 @dataclass(frozen=True)
 class Group:
     """Rows of a group in bins by ascending score, with the negatives and positives of its reference.
 
-    ``low`` and ``high`` are the smallest and the largest score of each bin, and ``reaching`` is the number of rows that
-    reach each threshold. ``hidden`` marks the bins that can contain rows with different scores. ``reference`` is the
-    number of the group in the reference.
+    ``low`` and ``high`` are the smallest and the largest score of each bin, ``start`` is its lowest key on the lattice,
+    and ``reaching`` is the number of rows that reach each threshold. ``hidden`` marks the bins that can contain rows
+    with different scores. ``squares`` has the sums of squared weights of ``rows``, ``neg``, and ``pos``, and
+    ``number`` and ``reference`` are the numbers of the group in the scores and in the reference.
     """
 
     keys: tuple[Any, ...]
@@ -42,9 +45,12 @@ class Group:
     low: Values
     high: Values
     hidden: NDArray[np.bool_]
+    start: Integers
+    squares: Mapping[str, Values]
     reaching: dict[float, float]
+    number: int
+    reference: int | None
     probabilities: bool = True
-    reference: int | None = None
 
     @cached_property
     def undefined(self) -> str | None:
@@ -53,6 +59,21 @@ class Group:
             return "no rows"
         missing = [name for name, side in (("positives", self.pos), ("negatives", self.neg)) if not side.sum()]
         return f"no {'rows' if len(missing) > 1 else missing[0]} in the reference" if missing else None
+
+    @property
+    def labeled(self) -> Values:
+        """The rows of the reference."""
+        return self.neg + self.pos
+
+    @property
+    def by_class(self) -> Values:
+        """The negatives and positives of the reference: shape (2, bins)."""
+        return np.stack([self.neg, self.pos])
+
+    @property
+    def squares_by_class(self) -> Values:
+        """The sums of squared weights of the negatives and positives: shape (2, bins)."""
+        return np.stack([self.squares["neg"], self.squares["pos"]])
 
     @cached_property
     def rates(self) -> Values:
@@ -80,10 +101,11 @@ def groups(reference: State, scores: State) -> Iterator[list[Group]]:
     ours, theirs = scores_of(reference), scores_of(scores)
     _require_groups(ours, theirs)
     labels = reference.table(histogram)
-    neg, pos = (replace(ours, bins=labels.select(GROUP, "shift", "bin", count=name)) for name in ("neg", "pos"))
+    sides = _sides("rows", theirs, theirs.bins, "count")
+    for name in ("neg", "pos"):
+        sides |= _sides(name, ours, labels, name)
     pairs = paired(ours, theirs).filter(pl.col("current").is_not_null())
-    sides = {"rows": theirs, "neg": neg, "pos": pos}
-    pairs = pairs.with_columns(rows="current", neg="reference", pos="reference")
+    pairs = pairs.with_columns(pl.col("current" if s.startswith("rows") else "reference").alias(s) for s in sides)
     least, probabilities = 0 if scores.weighted else 1, theirs.lattice.domain == "probability"
     thresholds, reaching = _reaching(scores)
     for some in pairs.iter_slices(AT_ONCE):
@@ -94,14 +116,27 @@ def groups(reference: State, scores: State) -> Iterator[list[Group]]:
         bins = table.partition_by(GROUP, as_dict=True)
         yield [
             Group(
-                keys=tuple(pair[c] for c in theirs.keys),
-                **{name: bins.get((pair["pair"],), table.clear())[name].to_numpy() for name in BY_BIN},
+                keys=theirs.groups.drop(GROUP).row(pair["current"]),
+                **{name: own[name].to_numpy() for name in BY_BIN},
+                start=own["bin"].to_numpy() << own["shift"].to_numpy().astype(np.int64),
+                squares={n: own[n + W2 if n + W2 in sides else n].to_numpy() for n in COUNTS},
                 reaching={at: reaching.get((pair["current"], at), 0.0) for at in thresholds},
+                number=pair["current"],
                 reference=pair["reference"],
                 probabilities=probabilities,
             )
             for pair in some.iter_rows(named=True)
+            for own in [bins.get((pair["pair"],), table.clear())]
         ]
+
+
+def _sides(name: str, of: Distribution, bins: pl.DataFrame, count: str) -> dict[str, Distribution]:
+    """A count of rows by bin, and the same with squared weights if rows are weighted."""
+    return {
+        name + end: replace(of, bins=bins.select(GROUP, "shift", "bin", count=count + end))
+        for end in ("", W2)
+        if count + end in bins.columns
+    }
 
 
 def require_sample(reference: State, scores: State) -> None:

@@ -11,25 +11,24 @@ Angelopoulos, Duchi & Zrnic (2023), PPI++: Efficient prediction-powered inferenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import isfinite, isnan, nan
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from math import gcd, isfinite, isnan
 
 import numpy as np
 import polars as pl
 
-from streammetrics.before_labels.estimates import Numbers, limit
-from streammetrics.before_labels.filled import DECISIONS, Wanted, confusion
+from streammetrics.before_labels.estimates import Numbers, Row, available, estimated
+from streammetrics.before_labels.filled import DECISIONS, Wanted, bounded, confusion
 from streammetrics.before_labels.filled import METRICS as CALIBRATED
-from streammetrics.before_labels.groups import Group
+from streammetrics.before_labels.groups import Group, groups, labels_of, scores_of
 from streammetrics.before_labels.rates import Values
-from streammetrics.frame import LIMITS
+from streammetrics.before_labels.sampling import Terms, Tuned, cells_by_group, effective, of_rows, of_units, unknown
 from streammetrics.intervals.distributions import t_quantiles
-from streammetrics.intervals.limits import LEAST_ERROR
 from streammetrics.intervals.method import FEWEST
 from streammetrics.metrics import Metric
-
-Side: TypeAlias = tuple[Values, Values, Values]  # share of each bin, influence of a negative and of a positive
+from streammetrics.report.report import Report
+from streammetrics.rows.folds import FEWEST_FOLDS
+from streammetrics.statistics import GROUP
 
 STEP = 1e-5  # of the rows, by which counts change to find the influence of a row
 
@@ -46,73 +45,99 @@ METRICS = {"prevalence": PREVALENCE} | {
 
 
 def powered(
-    group: Group, shown: Mapping[Wanted, Values], wanted: list[Wanted], level: float | None
-) -> Iterator[tuple[Wanted, Numbers]]:
-    """Yield the value and note of each metric, with an upper ``level`` also interval endpoints.
-
-    ``shown`` has the metrics of the labeled rows and their bounds: an array of shape (groups of the reference, 3).
-    """
-    smaller = min(group.neg.sum(), group.pos.sum())
-    quantile = float(t_quantiles(level, np.array([smaller - 1]))[0]) if level and smaller >= FEWEST else nan
-    for one in wanted:
-        if group.undefined:
-            yield one, {"note": f"undefined: {group.undefined}"}
-            continue
-        if one not in shown:
-            yield one, {"note": "undefined: the reference does not have this metric at this threshold"}
-            continue
-        assert group.reference is not None
-        value, *bounds = shown[one][group.reference].tolist()
-        if isnan(value):
-            yield one, {"note": "undefined: no predicted positives in the reference"}
-            continue
-        correction, error = _correction(group, *one, value)
-        value, low, high = np.clip(np.array([value, *bounds]) + correction, *METRICS[one[0]].range).tolist()
-        found: Numbers = {"value": value, "lower": low, "upper": high}
-        if level and not quantile * error > LEAST_ERROR:
-            found["note"] = "no interval: too few rows with labels"
-        elif level:
-            ends = (limit(METRICS[one[0]], end, side * quantile * error) for end, side in ((low, -1), (high, 1)))
-            found |= dict(zip(LIMITS, ends, strict=True))
-        yield one, found
+    scores: Report, reference: Report, metrics: Mapping[str, Metric], level: float | None, *, strict: bool
+) -> Iterator[Row]:
+    """Yield the estimates of each group, with an upper ``level`` also their intervals."""
+    shown = bounded(reference.state, [*metrics.values()])
+    tuned, why = _sampled(scores, reference)
+    for block in groups(reference.state, scores.state):
+        wanted = available(metrics, block[0], strict=strict)
+        for group in block:
+            for one in wanted:
+                yield group, one, _powered(group, one, shown.get(one), tuned, level, why)
 
 
-def _correction(group: Group, metric: str, threshold: float | None, value: float) -> tuple[float, float]:
-    """What all scores add to the metric of the labeled rows, and the standard error of the sum, 0 of too few rows."""
-    sides = _influence(group, metric, threshold, value)
-    score = group.low / 2 + group.high / 2
-    expected = np.sum(
-        [share * ((1 - score) * negative + score * positive) for share, negative, positive in sides], axis=0
+def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned], str]:
+    """How estimates are tuned, and why some have no interval."""
+    if scores.unit is None and reference.unit is None:
+        return of_rows, "too few rows with labels"
+    common = gcd(scores.number_of_folds, reference.number_of_folds)
+    if scores.unit != reference.unit or scores.folds is None or reference.folds is None or common < FEWEST_FOLDS:
+        return unknown, "pass the same unit= and folds= for both sides"
+    labels = reference.folds.table(labels_of(reference.folds, "")).select(GROUP, "shift", "bin", "neg", "pos")
+    labeled = cells_by_group(reference.state, reference.folds, labels, reference.number_of_folds // common)
+    rows = scores_of(scores.folds).bins.select(GROUP, "shift", "bin", "count")
+    others = cells_by_group(scores.state, scores.folds, rows, scores.number_of_folds // common)
+
+    def tuned(terms: Terms) -> Tuned:
+        group = terms.group
+        assert group.reference is not None  # else no metric is defined
+        return of_units(terms, labeled[group.reference], others[group.number])
+
+    return tuned, "too few units or rows with labels"
+
+
+def _powered(
+    group: Group,
+    one: Wanted,
+    shown: Values | None,
+    tuned: Callable[[Terms], Tuned],
+    level: float | None,
+    why: str,
+) -> Numbers:
+    """The numbers of an estimate, given the metrics of the labeled rows and their bounds: shape (groups, 3)."""
+    if group.undefined:
+        return {"note": f"undefined: {group.undefined}"}
+    if shown is None:
+        return {"note": "undefined: the reference does not have this metric at this threshold"}
+    value, *ends = shown[group.reference].tolist()
+    if isnan(value):
+        return {"note": "undefined: no predicted positives in the reference"}
+    metric = METRICS[one[0]]
+    terms, relevant = _terms(group, *one, value)
+    found = tuned(terms)
+    correction = found.power * (terms.means[1] - terms.means[0])
+    value, low, high = np.clip(np.array([value, *ends]) + correction, *metric.range).tolist()
+    reach = level and _quantile(group, relevant, found.degrees, level) * found.variance**0.5
+    return estimated(metric, value, (low, high), reach, None, why)
+
+
+def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> float:
+    """The quantile of Student's t, or 0 if too few rows of a class have labels, or too few are ``relevant``."""
+    smaller = min(map(effective, group.by_class, group.squares_by_class))
+    if min(smaller, effective(relevant * group.by_class, relevant * group.squares_by_class)) < FEWEST:
+        return 0.0
+    return float(t_quantiles(level, np.array([min(smaller - 1, degrees)], dtype=float))[0])
+
+
+def _terms(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Terms, Values]:
+    """What rows add to an estimate, and the share of the negatives and positives of each bin that add to the metric."""
+    shares, influence = _influence(group, metric, threshold, value)
+    own, squares, relevant = (
+        (shares[:, None] * amount).sum(axis=0) for amount in (influence, influence**2, influence != 0)
     )
-    influence = np.concatenate([np.append(negative, positive) for _, negative, positive in sides])
-    labeled = np.concatenate([np.append(share * group.neg, share * group.pos) for share, _, _ in sides])
-    n, others = labeled.sum(), group.rows.sum()
-    every = np.cov(expected, aweights=group.neg + group.pos + group.rows, ddof=0)
-    cov = np.cov(influence, np.tile(expected, 2 * len(sides)), aweights=labeled, ddof=0)
-    power = float(np.clip(cov[0, 1] / ((1 + n / others) * every), 0, 1)) if every > 0 else 0.0
-    of_labels = (cov[0, 0] - 2 * power * cov[0, 1] + power**2 * cov[1, 1]) / n
-    variance = of_labels + power**2 * every / others if labeled[influence != 0].sum() >= FEWEST else 0.0
-    means = [np.average(expected, weights=rows) for rows in (group.rows, group.neg + group.pos)]
-    return float(power * (means[0] - means[1])), float(variance**0.5)
+    score, n = group.low / 2 + group.high / 2, group.labeled.sum()
+    return Terms(group, own / n, squares / n**2, (1 - score) * own[0] + score * own[1]), relevant
 
 
-def _influence(group: Group, metric: str, threshold: float | None, value: float) -> list[Side]:
-    """The influence of each bin on the metric of the labeled rows. Bins that a threshold cuts have two sides."""
-    n = group.neg.sum() + group.pos.sum()
+def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Values, Values]:
+    """The influence of a negative and a positive of each bin on the metric of the labeled rows.
+
+    Bins that a threshold cuts have two sides: an array of shape (sides, 2, bins), and the share of each side.
+    """
+    n, whole = group.labeled.sum(), np.ones((1, group.rows.size))
     if threshold is not None:
         above = group.bins.above[threshold]
         tp = (group.pos * above).sum()
-        counts = confusion(tp, group.pos.sum() - tp, group.neg + group.pos, above)
-        by_cell = {cell: np.full_like(above, _slope(DECISIONS[metric], counts, cell)) for cell in counts}
-        return [(above, by_cell["fp"], by_cell["tp"]), (1 - above, by_cell["tn"], by_cell["fn"])]
-    whole = np.ones_like(group.rows)
+        counts = confusion(tp, group.pos.sum() - tp, group.labeled, above)
+        by_cell = [[_slope(DECISIONS[metric], counts, cell) for cell in side] for side in (("fp", "tp"), ("tn", "fn"))]
+        return np.stack([above, 1 - above]), np.array(by_cell)[..., None] * whole
     if metric == "prevalence":
-        return [(whole, np.full_like(group.neg, -value), np.full_like(group.pos, 1 - value))]
+        return whole, np.array([[-value], [1 - value]])[None] * whole
     if metric == "roc_auc":
-        below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in (group.neg, group.pos))
-        return [(whole, (1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum())]
-    of_negative, of_positive = group.bins.losses[metric]
-    return [(whole, of_negative - value, of_positive - value)]
+        below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in group.by_class)
+        return whole, np.array([[(1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum()]])
+    return whole, np.array([group.bins.losses[metric] - value])
 
 
 def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.before_labels.expectation import expect
+from streammetrics.before_labels.expect import expect
 from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare

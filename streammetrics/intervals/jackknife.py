@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import polars as pl
 from polars import Expr
@@ -9,6 +11,8 @@ from polars import Expr
 from streammetrics.intervals.distributions import t_quantiles, upper_level
 from streammetrics.intervals.limits import EVERYWHERE, Interval, Range, limits
 from streammetrics.rows.folds import FEWEST_FOLDS, MOST_FOLDS
+
+Number = TypeVar("Number", Expr, float)
 
 CLEAR_OF_FOLDS = 5  # minimum value of a maximum, in standard errors
 
@@ -40,7 +44,7 @@ def jackknife_interval(
     """
     level = upper_level(confidence)
     k, squares = left_out.len(), (left_out - left_out.mean()) ** 2
-    degrees = (3.16 - 2.77 / k.sqrt()) * squares.sum() ** 2 / (squares**2).sum()
+    degrees = degrees_of_freedom(k, squares.sum(), (squares**2).sum())
     known = pl.min_horizontal(degrees.floor(), k - 1).cast(pl.Int64, strict=False)
     t = known.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
     variance = (k - 1) / k * squares.sum()
@@ -48,6 +52,12 @@ def jackknife_interval(
     if maximum:
         sound &= value > CLEAR_OF_FOLDS * variance.sqrt()
     return limits(value, pl.when(sound).then(variance.sqrt()), t, range)
+
+
+def degrees_of_freedom(folds: Number, squares: Number, fourths: Number) -> Number:
+    """Return those of a variance (see `jackknife_interval`), from the sums of deviations to the powers 2 and 4."""
+    found: Number = (3.16 - 2.77 / folds**0.5) * squares**2 / fourths
+    return found
 
 
 def _t_quantiles(level: float) -> dict[int, float]:

@@ -90,6 +90,7 @@ class ScoreHistogram(Binned):
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """The distributions of scores and labels."""
-        scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
+        sums = {f"count{w}": pl.col(f"neg{w}") + pl.col(f"pos{w}") for w in ("", "_w2") if f"neg{w}" in table.columns}
+        scores = table.select(GROUP, "shift", "bin", **sums)
         labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
         return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}

@@ -177,7 +177,8 @@ class Statistic(ABC):
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """Distributions in a table, of ``y_score``, ``y_pred``, ``y_true``, or ``error``.
 
-        Each is a lattice and the columns group, shift, bin, and count. Labels are 0 or 1.
+        Each is a lattice and the columns group, shift, bin, and count. Labels are 0 or 1. Scores of weighted rows also
+        have ``count_w2``, the sum of squared weights.
         """
         return {}
 

@@ -29,7 +29,20 @@ def a_group(random, bins):
 
 
 def a_group_of(rows, rates, low, high, hidden, reaching):
-    group = Group((), rows, rows, rows, low, high, hidden, {0.5: float(reaching)})
+    group = Group(
+        keys=(),
+        rows=rows,
+        neg=rows,
+        pos=rows,
+        low=low,
+        high=high,
+        hidden=hidden,
+        start=np.arange(len(rows)),
+        squares={},
+        reaching={0.5: float(reaching)},
+        number=0,
+        reference=0,
+    )
     group.__dict__["rates"] = rates  # instead of those fitted to the reference
     return group
 

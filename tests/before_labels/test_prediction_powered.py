@@ -1,16 +1,17 @@
 """Prediction-powered estimates, beside their definition over rows, and their coverage."""
 
-from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
+from sample_simulation import CLUSTERED, INDEPENDENT, measured
+from scipy import stats
 
 import streammetrics as sm
-from streammetrics.before_labels.filled import DECISIONS, confusion, losses
-from streammetrics.before_labels.groups import Group
-from streammetrics.before_labels.prediction_powered import powered
+from streammetrics.before_labels.filled import DECISIONS, losses
+from streammetrics.rows.folds import fold
 
 Z = NormalDist().inv_cdf(0.975)
 ALL = ("prevalence", "roc_auc", "log_loss", "brier_score", *DECISIONS)
@@ -89,16 +90,114 @@ def test_thresholds():
     assert "at this threshold" in found.get("recall", threshold=0.3).note
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"), [({"unit": "u"}, "the rows of a unit"), ({"sample_weight": "u"}, "weights do not give")]
-)
-def test_units_and_weights_have_values_without_intervals(options, reason):
-    rows, more = (drawn(seed, n).with_columns(u=pl.int_range(n) % 50 + 1) for seed, n in ((0, 500), (1, 5_000)))
-    found = expected(unlabeled(more, **options), labeled(rows, **options))
-    for row in found.frame.iter_rows(named=True):
-        assert row["value"] is not None
+def with_units(seed, rows, weighted=True):
+    """Rows of 200 units, with random weights."""
+    random = np.random.default_rng(seed)
+    weights = random.exponential(size=rows) + 0.1 if weighted else np.ones(rows)
+    return drawn(seed, rows).with_columns(u=random.integers(0, 200, rows), w=weights)
+
+
+def of_each_row(rows, others):
+    """The accuracy, the difference of mean predictions, and what each row adds to both: of labels, and of others."""
+    y, p, w = rows.select("y", "p", "w").to_numpy().T
+    q, v = others.select("p", "w").to_numpy().T
+    right = (p >= 0.5) == y
+    value, n, rest = np.average(right, weights=w), w.sum(), v.sum()
+    # the expected influence of a row, of which constants do not matter
+    predicted, more = np.maximum(p, 1 - p), np.maximum(q, 1 - q)
+    means = np.average(predicted, weights=w), np.average(more, weights=v)
+    added = w * (right - value) / n, w * (predicted - means[0]) / n, v * (means[1] - more) / rest
+    return value, means[1] - means[0], *added
+
+
+def summed(units, added):
+    return np.bincount(fold(units).to_numpy(), added, 20)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_units_can_have_rows_on_both_sides(weighted):
+    rows, others = with_units(0, 500, weighted), with_units(1, 5_000, weighted)
+    value, change, own, shared, more = of_each_row(rows, others)
+    own, shared = summed(rows["u"], own), summed(rows["u"], shared) + summed(others["u"], more)
+    power = own @ shared / (shared @ shared)
+    assert 0 < power < 1
+    rest = (own - power * shared) ** 2
+    variance = 20 / 18 * (1 + change**2 / (20 * shared @ shared)) * rest.sum()
+    degrees = (3.16 - 2.77 / 20**0.5) * rest.sum() ** 2 / (rest**2).sum()
+    options = {"unit": "u"} | ({"sample_weight": "w"} if weighted else {})
+    found = expected(unlabeled(others, **options), labeled(rows, **options))["accuracy"]
+    assert found.value == pytest.approx(value + power * change, abs=1e-12)
+    assert logits(found) == pytest.approx(2 * stats.t.ppf(0.975, int(min(18, degrees))) * variance**0.5, rel=1e-6)
+
+
+def test_weights_are_squared():
+    rows, others = with_units(0, 500), with_units(1, 5_000)
+    value, change, own, shared, more = of_each_row(rows, others)
+    found = expected(unlabeled(others, sample_weight="w"), labeled(rows, sample_weight="w"))["accuracy"]
+    power = (found.value - value) / change
+    variance = ((own - power * shared) ** 2).sum() + (power * more) @ (power * more)
+    assert power == pytest.approx(own @ shared / (shared @ shared + more @ more), rel=0.3)
+    assert logits(found) == pytest.approx(2 * Z * variance**0.5, rel=0.02)
+
+
+def logits(found):
+    """The width of an interval in standard errors: on the logit scale, times its slope."""
+    low, high = (np.log(end / (1 - end)) for end in (found.ci_lower, found.ci_upper))
+    return (high - low) * found.value * (1 - found.value)
+
+
+def test_weights_of_one_and_their_multiples_change_nothing():
+    rows, others = (drawn(seed, n).with_columns(w=pl.lit(3.0)) for seed, n in ((0, 500), (1, 5_000)))
+    found = [expected(unlabeled(others, **o), labeled(rows, **o)).frame for o in ({}, {"sample_weight": "w"})]
+    for one, other in zip(*(frame.iter_rows(named=True) for frame in found), strict=True):
+        assert [*other.values()][:2] == [*one.values()][:2]
+        assert [*other.values()][2:-1] == pytest.approx([*one.values()][2:-1], rel=1e-9)
+
+
+def test_units_must_be_those_of_both_sides():
+    rows, others = with_units(0, 500), with_units(1, 5_000).with_columns(v="u")
+    reference = labeled(rows, unit="u")
+    for scores in (unlabeled(others), unlabeled(others, unit="v")):
+        for row in expected(scores, reference).frame.iter_rows(named=True):
+            assert row["value"] is not None
+            assert row["ci_lower"] is None
+            assert row["note"] == "no interval: pass the same unit= and folds= for both sides"
+
+
+def test_folds_are_those_that_both_sides_have():
+    rows, others = with_units(0, 500), with_units(1, 5_000)
+    reference = labeled(rows, unit="u", folds=10)
+    both = [expected(unlabeled(others, unit="u", folds=folds), reference).frame for folds in (20, 10)]
+    assert_frame_equal(*both)
+    apart = expected(unlabeled(others, unit="u", folds=21), labeled(rows, unit="u"))
+    assert "the same unit= and folds=" in apart["recall"].note
+
+
+def test_few_units_with_labels_have_no_interval():
+    rows, others = with_units(0, 500).with_columns(u=pl.int_range(pl.len()) % 4), with_units(1, 5_000)
+    for row in expected(unlabeled(others, unit="u"), labeled(rows, unit="u")).frame.iter_rows(named=True):
         assert row["ci_lower"] is None
-        assert reason in row["note"]
+        assert row["note"] == "no interval: too few units or rows with labels"
+
+
+def test_rolled_up_and_merged_units_are_those_of_all_rows():
+    rows, others = (with_units(seed, n).with_columns(g=pl.col("u") % 3) for seed, n in ((0, 500), (1, 5_000)))
+    whole = expected(unlabeled(others, unit="u"), labeled(rows, unit="u")).frame
+    parts = [make(side, unit="u", by="g") for make, side in ((unlabeled, others), (labeled, rows))]
+    assert expected(*(part.finalize().rollup() for part in parts)).frame.equals(whole)
+    halves = [unlabeled(half, unit="u") for half in (others[:2_000], others[2_000:])]
+    assert expected(sm.merge(halves), labeled(rows, unit="u")).frame.equals(whole)
+
+
+@pytest.mark.parametrize("name", ["neg", "pos", "neg_w2", "of", "start"])
+def test_groups_can_have_any_name(name):
+    key = (pl.col("u") % 3).alias(name)
+    rows, others = with_units(0, 900).with_columns(key), with_units(1, 9_000).with_columns(key)
+    found = expected(unlabeled(others, unit="u", by=name), labeled(rows, unit="u", by=name))
+    for value in range(3):
+        some = [side.filter(pl.col(name) == value) for side in (others, rows)]
+        alone = expected(unlabeled(some[0], unit="u"), labeled(some[1], unit="u"))
+        assert found.get("recall", **{name: value}) == alone["recall"]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 15, 39])
@@ -155,37 +254,25 @@ def test_coverage_if_the_threshold_cuts_a_wide_bin():
         assert found.rows(metric).select(pl.lit(truth).is_between("ci_lower", "ci_upper").mean()).item() >= 0.9
 
 
-def metrics_of(neg, pos, score, at):
-    above = (score >= at).astype(float)
-    counts = confusion((pos * above).sum(), (pos * (1 - above)).sum(), neg + pos, above)
-    found = {(name, at): float(m.formula(*(counts[c] for c in m.columns))) for name, m in DECISIONS.items()}
-    for name, loss in losses(score).items():
-        found[name, None] = ((neg * loss[0]).sum() + (pos * loss[1]).sum()) / (neg + pos).sum()
-    found["prevalence", None] = pos.sum() / (neg + pos).sum()
-    found["roc_auc", None] = ((np.cumsum(neg) - neg / 2) * pos).sum() / neg.sum() / pos.sum()
-    return found
+def off(kind, labels, draws):
+    """The metrics whose intervals contain the truth in too few or too many of the samples."""
+    error = 3.5 * (0.95 * 0.05 / draws) ** 0.5
+    found = measured(kind, labels, draws)
+    assert len(found) >= 9
+    return {name: covered for name, (covered, _) in found.items() if not 0.935 - error <= covered <= 0.965 + error}
 
 
-@pytest.mark.parametrize(("labels", "draws"), [(200, 150), pytest.param(1_000, 2_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (2.5, 1.5)])
-def test_coverage(labels, draws, scale, shift):
-    """Intervals of calibrated and of badly calibrated scores, and their width beside that of the labels alone."""
-    random, bins = np.random.default_rng(0), 400
-    margin = 1.5 * np.array([NormalDist().inv_cdf((i + 0.5) / bins) for i in range(bins)])
-    rate, score = 1 / (1 + np.exp(-margin)), 1 / (1 + np.exp(-scale * margin - shift))
-    truth = metrics_of(1 - rate, rate, score, 0.5)
-    hits, widths = dict.fromkeys(truth, 0), {one: np.zeros(2) for one in truth}
-    for _ in range(draws):
-        rows, others = (random.multinomial(n, np.full(bins, 1 / bins)).astype(float) for n in (labels, 20 * labels))
-        pos = random.binomial(rows.astype(int), rate).astype(float)
-        reaching = {0.5: others[score >= 0.5].sum()}
-        group = Group((), others, rows - pos, pos, score, score, np.zeros(bins, bool), reaching, reference=0)
-        shown = {one: np.full((1, 3), value) for one, value in metrics_of(rows - pos, pos, score, 0.5).items()}
-        alone = replace(group, rows=others * 1e-12, reaching={0.5: reaching[0.5] * 1e-12})
-        sides = [dict(powered(each, shown, [*truth], 0.975)) for each in (group, alone)]
-        for one, value in truth.items():
-            hits[one] += sides[0][one]["ci_lower"] <= value <= sides[0][one]["ci_upper"]
-            widths[one] += [side[one]["ci_upper"] - side[one]["ci_lower"] for side in sides]
-    assert min(hits.values()) >= draws * (0.93 if draws > 1_000 else 0.88)
-    assert all(both <= 1.01 * alone for both, alone in widths.values())
-    assert widths["recall", 0.5][0] < 0.9 * widths["recall", 0.5][1]
+@pytest.mark.parametrize("kind", [CLUSTERED[2], *INDEPENDENT[:2], *CLUSTERED[3:]], ids=lambda kind: kind.name)
+def test_coverage(kind):
+    assert off(kind, 400, 100) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [*INDEPENDENT, *CLUSTERED], ids=lambda kind: kind.name)
+def test_coverage_in_many_samples(kind):
+    assert off(kind, 1_000, 1_000) == {}
+
+
+@pytest.mark.long
+def test_intervals_are_narrower_than_those_of_the_labels():
+    assert measured(INDEPENDENT[0], 1_000, 100)["recall"][1] < 0.8
