@@ -59,6 +59,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough
 def test_a_fork_after_use_is_told():
     found = output(USED + IN_A_FORK)
     assert len(found) == 16
@@ -82,6 +83,7 @@ else:
     assert "'spawn'" in output(code)[0]
 
 
+@pytest.mark.thorough
 def test_a_fork_after_use_is_told_by_histories(tmp_path):
     pytest.importorskip("deltalake", reason="deltalake is not installed")
     code = f"""
@@ -105,6 +107,7 @@ doors = [
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
 
 
+@pytest.mark.thorough
 def test_a_fork_before_use_works():
     code = """
 with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -113,6 +116,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     assert output(code) == ["2 2 2 2"]
 
 
+@pytest.mark.thorough
 def test_locks_are_free_in_a_forked_process():
     code = """
 acc = sm.binary(y_true="y", y_score="p")

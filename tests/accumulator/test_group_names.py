@@ -92,6 +92,7 @@ def test_names_in_use_change_nothing_or_are_rejected(what, tmp_path):
     assert_frame_equal(found, expected.rename(renamed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["place of the group", "rows of the group", "positives of the group"])
 @pytest.mark.usefixtures("undrawn")
 def test_charts_of_the_largest_groups(name):

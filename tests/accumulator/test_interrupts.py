@@ -47,6 +47,7 @@ def interrupted(command, ready, **options):
     return process.returncode, "".join(lines) + out, err, time.monotonic() - start
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("pause", [0.02, 3600], ids=["a slow source", "a stuck source"])
 def test_an_interrupt_ends_a_pass_over_an_iterable(workers, pause):
@@ -58,6 +59,7 @@ def test_an_interrupt_ends_a_pass_over_an_iterable(workers, pause):
     assert seconds < 20
 
 
+@pytest.mark.thorough
 def test_an_interrupted_command_exits_with_130(tmp_path):
     pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]}).write_csv(tmp_path / "a.csv")
     code = f"""

@@ -68,6 +68,7 @@ def test_bounds_hold_for_labels_whose_odds_differ_by_less(shift):
     assert sum(outside) >= 3
 
 
+@pytest.mark.thorough
 def test_needed_odds_tell_the_shift():
     reference, rows = drawn(5, 60_000), drawn(6, 60_000, shift=0.5)
     found = sm.expect(unlabeled(rows), labeled(reference)).needed_odds(labeled(rows))

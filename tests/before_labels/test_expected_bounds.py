@@ -126,6 +126,7 @@ def test_no_assignment_is_beyond_the_bounds(bins, odds):
                 assert np.isnan(found[metric]) or low - 1e-9 <= found[metric] <= high + 1e-9, metric
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("odds", [3.0, 1.2, 10.0])
 def test_bounds_of_bins_that_are_scores_are_attained(odds):
     """Where nothing is hidden, corners and a fine grid between them come as near as the grid allows."""

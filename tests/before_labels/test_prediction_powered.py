@@ -262,6 +262,7 @@ def off(kind, labels, draws):
     return {name: covered for name, (covered, _) in found.items() if not 0.935 - error <= covered <= 0.965 + error}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [CLUSTERED[2], *INDEPENDENT[:2], *CLUSTERED[3:]], ids=lambda kind: kind.name)
 def test_coverage(kind):
     assert off(kind, 400, 100) == {}

@@ -346,6 +346,7 @@ def reports():
     yield "several", several.update({"y": [1, 0], "p": [0.0, 1.0]})
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("name", "acc"), list(reports()), ids=[name for name, _ in reports()])
 def test_whatever_the_rows_a_chart_is_drawn_or_the_reason_told(name, acc):

@@ -89,6 +89,7 @@ def test_verdicts_of_reports_and_those_without_an_interval():
     assert charts.limits(report.check("roc_auc >= 0.5", confidence=None).frame).empty
 
 
+@pytest.mark.thorough
 def test_expected_values_are_not_widened_by_their_bounds_again(tmp_path):
     pytest.importorskip("deltalake")
     days = DATA.with_columns(day=pl.date(2026, 1, 1) + pl.duration(days=DATA["day"]))
@@ -106,6 +107,7 @@ def test_expected_values_are_not_widened_by_their_bounds_again(tmp_path):
     assert (drawn.filter(series="breached")["high"] <= 1e-9).all()
 
 
+@pytest.mark.thorough
 def test_the_chart_and_the_page_of_a_gate(tmp_path):
     pytest.importorskip("altair")
     found = compared(by="day")[1]

@@ -105,6 +105,7 @@ def test_names_that_are_given_several_times(folder):
     assert metrics == "Error: Cannot read 'recall,precision' as a metric. Pass each metric separately.\n"
 
 
+@pytest.mark.thorough
 def test_groups_that_differ_are_told_with_the_option(folder):
     one, other = folder / "monday.state", folder / "state"
     told = (

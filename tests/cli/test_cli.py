@@ -42,6 +42,7 @@ def test_labels_thresholds_nulls_and_weights(tmp_path):
     assert "third" not in found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["table", "json", "parquet"])
 def test_a_reader_that_goes_away_is_no_error(form, folder):
     command = [sys.executable, "-c", "from streammetrics.cli import main; main()"]
@@ -53,6 +54,7 @@ def test_a_reader_that_goes_away_is_no_error(form, folder):
     assert found.stderr == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["table", "github"])
 @pytest.mark.parametrize("grouped", [[], ["--total"]], ids=["groups", "one"])
 def test_piped_tables_are_as_wide_as_asked(grouped, form, folder):
@@ -89,6 +91,7 @@ def test_predictions_without_labels(folder):
     assert "binary requires --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
 
 
+@pytest.mark.thorough
 def test_expect(folder, tmp_path):
     one, other = (sm.Accumulator.load(folder / f"{day}.state") for day in ("monday", "tuesday"))
     state = [folder / "tuesday.state", "--reference", folder / "monday.state", "--by", "country"]

@@ -131,6 +131,7 @@ def test_all_missing_columns_are_told_together(typed):
     assert "Error: Columns 'flagg', 'score', 'txt' not found. Did you mean 'flag', 'text'? Available columns:" in found
 
 
+@pytest.mark.thorough
 def test_columns_are_names_or_expressions(typed):
     flag = [typed, "--y-true", "flag"]
     assert values(*flag, "--y-score", "1 - q", metric="roc_auc") == [1.0]

@@ -60,6 +60,7 @@ def test_two_states_without_intervals_are_open_with_the_fix(both):
     assert "holds" in run("compare", *states, *METRICS, "--independent")
 
 
+@pytest.mark.thorough
 def test_a_gate_has_the_formats_of_a_check(both, tmp_path):
     (row, *_) = json.loads(gate(both, *METRICS, "--total", "--format", "json"))
     assert (row["rule"], row["verdict"], row["passes"]) == ("roc_auc not worse by 0.01", "holds", True)

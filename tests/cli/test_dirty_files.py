@@ -259,6 +259,7 @@ def test_scores_in_place_of_labels(folder):
     assert evaluate(*predicted, file="swapped.csv", code=2).endswith("such as scores. Pass scores as --y-score.")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", [4_000, 120_000])
 @pytest.mark.parametrize("task", [EVALUATE, ("--y-true", "model_score", "--y-score", "churned")])
 def test_text_among_numbers_can_stand_for_null(row, task, folder):

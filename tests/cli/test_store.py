@@ -124,6 +124,7 @@ def test_check_exits_with_its_verdict_in_every_format(form, history):
     assert frame["value"].to_list() == verdicts.frame["value"].to_list()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("history")
 def test_verdicts_are_coloured_where_colours_are_wanted(tmp_path):
     (tmp_path / "both.toml").write_text(HOLDING + BREACHED)

@@ -21,6 +21,7 @@ def test_thresholds_of_tasks(folder):
     assert "--task multiclass does not accept --threshold." in multiclass
 
 
+@pytest.mark.thorough
 def test_each_command_can_read_one_of_several_models(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--by", "day", "--by", "country"]
     two, history = tmp_path / "two.state", tmp_path / "history"
@@ -41,6 +42,7 @@ def test_each_command_can_read_one_of_several_models(folder, tmp_path):
     assert "Pass either --models or --model, not both." in run(*both, code=2)
 
 
+@pytest.mark.thorough
 def test_metrics_are_read_at_any_threshold(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
     run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
@@ -63,6 +65,7 @@ def test_metrics_are_read_at_any_threshold(folder, tmp_path):
     assert [row["threshold"] for row in json.loads(compared)] == [0.12, None]
 
 
+@pytest.mark.thorough
 def test_a_comparison_says_which_threshold_to_evaluate_for_intervals(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
     run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
@@ -101,6 +104,7 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     assert "A threshold requires a binary task, got the labels 'a', 'b'." in several
 
 
+@pytest.mark.thorough
 def test_reports_say_which_scores_are_positive(folder):
     assert run("show", folder / "state", "--total").splitlines()[-1] == "Scores of at least 0.5 count as positive."
     assert "count as positive" in run("show", folder / "state").splitlines()[-1]

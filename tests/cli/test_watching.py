@@ -78,6 +78,7 @@ def screen(printed):
     return lines
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [(50, 100), (12, 40)])
 def test_a_terminal_shows_the_last_look_alone(size, files, tmp_path):
     printed, code = on_terminal([*files, "--watch", "--save", str(tmp_path / "all.state")], size)
@@ -99,6 +100,7 @@ def test_groups_fit_a_narrow_terminal(files):
     assert not [line for line in lines_of(click.unstyle(printed)) if len(line) > 40]
 
 
+@pytest.mark.thorough
 def test_an_interrupt_saves_the_rows_so_far(files, tmp_path):
     saved = tmp_path / "some.state"
     printed, code = on_terminal([*files, "--watch", "--save", str(saved)], (24, 80), pause=0.5, interrupt_after=1)
@@ -143,6 +145,7 @@ def test_the_extra_is_named(files, monkeypatch):
     assert "--watch requires the 'progress' extra" in result.stderr
 
 
+@pytest.mark.thorough
 def test_a_terminal_is_told_what_was_done(files, tmp_path):
     saved = tmp_path / "all.state"
     printed, code = on_terminal([*files, "--save", str(saved)], (50, 400))

@@ -23,6 +23,7 @@ def run(code, **variables):
     return subprocess.run([sys.executable, *code], capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", core.FORMS)
 def test_a_variable_forces_one_form(form):
     if form != core.DEFINITION and find_spec(f"streammetrics.core._{form}") is None:
@@ -36,6 +37,7 @@ def test_another_value_is_an_error():
     assert "STREAMMETRICS_CORE must be one of avx2, baseline, definition, got 'fast'." in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_chosen_definition_and_compiled_loops_give_no_warning():
     assert run(["-c", COUNT], STREAMMETRICS_CORE="definition").stderr == ""
     if BUILT:

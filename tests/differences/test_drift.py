@@ -71,6 +71,7 @@ def test_against_scipy_and_by_hand():
     assert value(found, "psi")["value"] == pytest.approx(((other - one) * np.log(other / one)).sum())
 
 
+@pytest.mark.thorough
 @given(
     seed=st.integers(0, 2**32),
     capacities=st.tuples(st.sampled_from([8, 16, 100]), st.sampled_from([8, 50, 4_000])),

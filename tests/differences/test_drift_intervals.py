@@ -99,6 +99,7 @@ def test_where_there_are_none(options, why):
     assert found.select(LIMITS).null_count().row(0) == (4, 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "m"), [(20_000, 500), (500, 500)])
 def test_false_alarms_are_no_more_often_than_promised(n, m):
     """PSI at the limit in every window: within 100 windows, at a rate of one in 100, at most 1 - 1/e of histories."""

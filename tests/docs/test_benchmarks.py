@@ -89,6 +89,7 @@ def test_a_cliff_in_the_grid_is_an_error(grid, monkeypatch):
     assert CliRunner().invoke(grid.main, [*axes[:2], *axes[3:], "--beside=python"]).exit_code == 0
 
 
+@pytest.mark.thorough
 def test_a_cell_of_the_grid_is_measured(grid):
     nanoseconds, memory = grid.measured(sys.executable, 3, 64, 10_000)
     assert nanoseconds > 1

@@ -102,6 +102,7 @@ def test_figures_of_speed_are_the_measured_ones(monkeypatch):
     assert described.replace(" times", "").replace("and ", "") == listed
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_each_section_of_a_report_is_explained():
     """After a change of the page: ``python docs/pictures/page.py`` photographs it again."""

@@ -45,6 +45,7 @@ def test_what_a_code_names_is_found(code):
     assert 10 < len(str(finding)) < 220
 
 
+@pytest.mark.thorough
 def test_sides_without_drift_are_stable():
     [first, *others] = moved(groups=8).findings()
     assert (first.code, first.severity, first.metric) == ("SM711", "info", "psi")

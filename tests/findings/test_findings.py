@@ -152,6 +152,7 @@ def test_groups_are_judged_by_their_own_model():
     assert {"g": "1", "model": "near"} in found
 
 
+@pytest.mark.thorough
 def test_skewed_errors_of_small_groups_are_no_findings():
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -280,6 +281,7 @@ def test_a_report_searches_once(monkeypatch):
     assert report.findings() == first
 
 
+@pytest.mark.thorough
 def test_the_command_says_them_in_every_format(tmp_path):
     state, summary = tmp_path / "a.state", tmp_path / "summary.md"
     sm.binary(y_true="y", y_score="p", by="g").update(scored().with_columns(P * 0.6)).save(state)
@@ -297,6 +299,7 @@ def test_the_command_says_them_in_every_format(tmp_path):
     assert "SM101" not in run("show", state, "--metric", "roc_auc")
 
 
+@pytest.mark.thorough
 def test_compare_and_drift_write_only_findings_if_requested(tmp_path):
     one, other = tmp_path / "one.state", tmp_path / "other.state"
     task = sm.binary(y_true="y", y_score="p", by="g")

@@ -83,6 +83,7 @@ def test_the_verdict_of_sides_without_intervals_or_labels():
     assert sm.compare(*scores, independent=True, metrics="rows").findings() == []
 
 
+@pytest.mark.thorough
 def test_groups_of_several_columns_models_and_nulls():
     frame = scored(noise=(1.5, 0.3), worse=4, groups=6).with_columns(
         h=pl.int_range(pl.len()) % 2, g=pl.when(pl.col("g") != "1").then("g")

@@ -164,6 +164,7 @@ def mlflow(tmp_path):
         mlflow.set_tracking_uri(before)
 
 
+@pytest.mark.thorough
 def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tmp_path):
     by = ["land", pl.duration(days=1).alias("length")]
     acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by=by, thresholds=[0.5, 0.75]).update(BATCH)
@@ -224,6 +225,7 @@ def evaluated(mlflow, tmp_path):
     return run
 
 
+@pytest.mark.thorough
 def test_mlflow_evaluates_scores(evaluated):
     config = {"task": "binary", "by": "land", "confidence": 0.9, "thresholds": [0.5, 0.75]}
     frame = pl.DataFrame(BATCH).to_pandas()

@@ -330,6 +330,7 @@ def test_the_page_opens_at_the_worst_breach(stores, tmp_path):
     assert re.findall("<h3>(.*?)</h3>", text)[0] == "shop app"
 
 
+@pytest.mark.thorough
 def test_rules_with_an_alarm_have_values_limits_and_breaches(stores, tmp_path):
     found = content(stores[0], rules=RULES[:1])
     [rule] = found.ruled

@@ -278,6 +278,7 @@ def test_kept_keys_and_models_are_named(store, tmp_path):
     ]
 
 
+@pytest.mark.thorough
 def test_a_rule_of_one_model_is_about_its_rows_only(store, tmp_path):
     two = history(tmp_path, sm.binary(y_true="y", y_score={"old": "q", "new": "p"}, by=["day", "country"]))
     for require, fields, text in (
@@ -298,6 +299,7 @@ def test_a_rule_of_one_model_is_about_its_rows_only(store, tmp_path):
         sm.check(store, sm.Rule("rows >= 1", model="new"))
 
 
+@pytest.mark.thorough
 def test_a_model_without_rows_in_the_newest_windows_is_undefined(tmp_path):
     columns = {"y_true": "y", "by": ["day", "country"]}
     store = history(tmp_path, sm.binary(y_score={"old": "q", "new": "p"}, **columns), between(DAYS, 5))
@@ -415,6 +417,7 @@ def test_windows_that_are_null_are_left_out(tmp_path):
         checked(none, sm.Rule("rows >= 1"))
 
 
+@pytest.mark.thorough
 def test_lengths_beyond_the_calendar_reach_back_to_the_first_window(store):
     for length in ("99999999d", "2030y"):
         found = checked(store, sm.Rule("rows >= 1", over=length), sm.Rule("rows <= 1", against=length))

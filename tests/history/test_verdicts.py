@@ -229,6 +229,7 @@ def test_an_interval_of_a_mean_that_holds_at_every_look(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_coarse_bins_widen_the_interval_of_a_verdict():
     """Without that, a verdict at 95 % is wrong in half of all samples: here positives lie low in their bins."""
     exact = adverse(200_000, 0, capacity=1 << 20).finalize(["roc_auc"])["roc_auc"].value

@@ -116,6 +116,7 @@ def test_slices_tell_what_all_scores_tell():
         assert limits(table, metric, cells=cells) == pytest.approx((lower, upper), abs=0.02 * (upper - lower))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", [average_precision, pr_auc, partial_auc], ids=str)
 @pytest.mark.parametrize("separation", [5, 6])
 def test_slices_tell_where_almost_separate_classes_overlap(metric, separation):

@@ -120,6 +120,7 @@ def test_spread_of_normal_rows_is_as_precise_as_published():
         assert log_error(spread(interval, value, NORMAL_ROWS)) == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_spread_of_skewed_rows_agrees_with_drawing_them_again():
     random = np.random.default_rng(3)
     rows = np.sort(random.lognormal(0, 1, 2_000))

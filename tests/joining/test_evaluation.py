@@ -41,6 +41,7 @@ def rows_of_models(store):
     return {(d, model): rows for d, model, rows in frame.select("day", "model", "value").iter_rows()}
 
 
+@pytest.mark.thorough
 def test_a_model_can_be_added_while_scores_wait(tmp_path):
     old, new = made(tmp_path, models("a")), made(tmp_path, models("a", "b"))
     old.add_scores(scored(range(10), "a"))
@@ -71,6 +72,7 @@ def test_a_model_that_was_added_before_the_first_label(tmp_path):
     assert rows_of_models(new.store) == {(FIRST, "a"): 3, (FIRST, "b"): 1}
 
 
+@pytest.mark.thorough
 def test_a_model_can_be_dropped_while_scores_wait(tmp_path):
     old, new = made(tmp_path, models("a", "b")), made(tmp_path, models("a"))
     old.add_scores(scored(range(4), "a", "b"))

@@ -147,6 +147,7 @@ def test_rows_may_wait_for_ever(tmp_path):
     assert joiner.add_labels(labels([1])).matched == 1
 
 
+@pytest.mark.thorough
 def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(waiting, "SCATTERED", 2)
     joiner = made(tmp_path)
@@ -160,6 +161,7 @@ def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
     assert joiner.coverage().select("scores", "labeled").row(0) == (8, 8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", ["scores", "labels"])
 def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monkeypatch):
     monkeypatch.setattr(waiting, "SCATTERED", 2)
@@ -171,6 +173,7 @@ def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monk
     assert joiner.store.query(every="1d").to_bytes() == joined(range(4)).to_bytes()
 
 
+@pytest.mark.thorough
 def test_days_without_expired_rows_rewrite_nothing(tmp_path):
     joiner = made(tmp_path, expires="9d")
     for number in range(3):

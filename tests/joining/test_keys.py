@@ -117,6 +117,7 @@ def test_floats_of_other_widths_are_the_same_key(types, tmp_path):
     assert joiner.add_labels(labels(range(3)) | {"id": pl.Series(ids, dtype=types[1])}).matched == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("values", [["a", "b"], [True, False], [1, 2]])
 def test_segments_without_values_have_the_type_of_others(values, tmp_path):
     acc = sm.binary(y_true="clicked", y_score="p", by=["day", "segment"])

@@ -134,6 +134,7 @@ def test_without_enough_variance_there_is_no_p_value():
     assert evaluated([], [])["ecce"].value is None
 
 
+@pytest.mark.thorough
 def test_groups_labels_and_merged_states():
     label, score = rows(2, 900)
     data = pl.DataFrame({"y": label.astype(int), "p": score, "g": ["a", "b", None] * 300})

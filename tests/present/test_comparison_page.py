@@ -95,6 +95,7 @@ def test_sides_with_other_numbers_of_rows_are_noted():
     assert "The two evaluations have different numbers of rows in 3 of 3 groups." in found.note
 
 
+@pytest.mark.thorough
 def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
     found = sm.drift(scored(by="g"), scored(shift=1, by="g"), confidence=0.9)
     found.save_html(tmp_path / "drift.html", interactive=True)
@@ -182,6 +183,7 @@ def test_sides_need_names(tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.thorough
 def test_pages_of_the_command_line(tmp_path):
     for name in ("one", "two"):
         scored(y_score={"new": "p", "old": "q"}).save(tmp_path / f"{name}.state")

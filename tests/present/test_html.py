@@ -70,6 +70,7 @@ def test_the_page_needs_nothing_else(text):
     assert not re.search(r"https?://|@import|url\((?!#)", text)
 
 
+@pytest.mark.thorough
 def test_a_page_of_200_groups_is_small_and_lists_them_as_its_chart():
     random = np.random.default_rng(3)
     p, groups = random.beta(1, 20, 100_000), np.arange(100_000) % 200
@@ -155,6 +156,7 @@ def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bound
     assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weight", [None, "sum_insured"])
 def test_a_weighted_page_says_so_wherever_it_shows_sums_of_weights(weight):
     seeded = np.random.default_rng(0)
@@ -178,6 +180,7 @@ def test_a_weighted_page_says_so_wherever_it_shows_sums_of_weights(weight):
     assert ("Positives are sums of the weights" in page(classes)) == (weight is not None)
 
 
+@pytest.mark.thorough
 def test_models_are_drawn_where_they_are_compared():
     rows = {"y": [1.0, 2, 4], "a": [1.0, 2, 3], "b": [2.0, 2, 4], "g": ["x", "x", "z"]}
     models = {"y_true": "y", "y_pred": {"a": "a", "b": "b"}}
@@ -355,6 +358,7 @@ def test_costs_with_the_same_threshold_are_one_row():
     assert "Higher costs with the same threshold are omitted." in text
 
 
+@pytest.mark.thorough
 def test_a_page_of_predicted_labels_has_no_thresholds():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 300)
     rows = {"y": ["abc"[i] for i in p.argmax(axis=1)], "a": p[:, 0], "b": p[:, 1], "c": p[:, 2]}
@@ -534,6 +538,7 @@ def test_values_and_intervals_are_apart_in_notebooks():
     assert "Printed" in page(acc.finalize())
 
 
+@pytest.mark.thorough
 def test_commands_write_pages(tmp_path):
     pytest.importorskip("vl_convert", reason="vl_convert is not installed")
     clicks(10).write_parquet(tmp_path / "a.parquet")

@@ -59,6 +59,7 @@ def texts(acc):
         yield str(sm.drift(acc, acc))
 
 
+@pytest.mark.thorough
 def test_group_names_and_values(acting):
     for text in texts(acting):
         assert clean(text), text
@@ -200,6 +201,7 @@ def test_only_values_that_a_table_shows_are_explained():
     assert "Undefined" not in many
 
 
+@pytest.mark.thorough
 def test_tables_without_notes_say_why_values_are_undefined(tmp_path):
     rows = {"y": [1, 0, 1, 1], "p": [0.9, 0.4, 0.6, 0.2], "g": ["a", "a", "b", "b"]}
     acc = sm.binary(y_true="y", y_score="p", by="g").update(rows)

@@ -74,6 +74,7 @@ def test_another_specification_is_the_first_difference():
     assert "(statistics options thresholds), 0.5 in the receipt and 0.4 now" in str(found)
 
 
+@pytest.mark.thorough
 def test_a_page_shows_the_fingerprint(tmp_path):
     acc = TASKS["models"](fingerprint="id").update(DATA)
     acc.finalize().save_html(tmp_path / "page.html")

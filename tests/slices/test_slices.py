@@ -200,6 +200,7 @@ def test_slices_of_calibration_are_tested_against_their_own_scores():
         report_of(data.with_row_index("u"), unit="u").slices("ecce")
 
 
+@pytest.mark.thorough
 def test_models_thresholds_labels_and_groups_are_keys():
     data = rows_of(failing=pl.col("a") == 1).with_columns(q=1 - pl.col("p"))
     acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=list(COLUMNS), thresholds=(0.2, 0.5)).update(data)
@@ -232,6 +233,7 @@ def test_models_thresholds_labels_and_groups_are_keys():
         labels.slices("log_loss", label="x")
 
 
+@pytest.mark.thorough
 def test_rows_of_a_unit_are_compared_by_folds():
     """Each user has one error or none, so that repeated rows prove nothing."""
     rng = np.random.default_rng(1)

@@ -271,6 +271,7 @@ def test_fields_are_counted_as_the_standard_library_does(monkeypatch):
         assert marks.marks_of(path, ord(",")).ragged == expected, file.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_column_without_any_value_in_some_files_has_the_type_of_the_others(separator):
     texts = ["1,0.9,1\n0,0.2,2\n", "1,0.8,\n0,0.1,\n", ",0.8,1\n,0.1,2\n", "1,,1\n0,,2\n", "1,1,1.5\n", "1,0.5,x\n"]

@@ -79,6 +79,7 @@ def test_ndjson_that_is_not_json(content, expected, folder):
     assert message("a.ndjson") == f"Cannot read a.ndjson: {expected}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("value", "shown", "dtype"), [('"0.3"', "'0.3'", "Float64"), ("true", "True", "Float64"), ('"no"', "'no'", "Int64")]
 )

@@ -128,6 +128,7 @@ def test_parquet_files_of_other_libraries_are_read_together():
     assert sm.evaluate("*.parquet", task(by="g")).get("rows", g="a").value == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "ndjson"])
 def test_columns_that_are_not_in_use_can_be_missing_or_of_any_type(suffix):
     pair = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})

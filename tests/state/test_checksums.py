@@ -121,6 +121,7 @@ def test_many_files_of_which_some_have_no_checksum_are_one_state(acc, tmp_path):
         assert sm.Accumulator.load(tmp_path / "old", tmp_path / "new").seen == 8
 
 
+@pytest.mark.thorough
 def test_a_forged_file_does_not_end_the_process(acc, tmp_path):
     """Arrow ends the process if it reads the sizes of a column whose levels differ from those of the schema."""
     acc.save(tmp_path / "a.state")

@@ -480,6 +480,7 @@ def test_sets_of_labels_keep_to_their_rows():
             sm.Accumulator.from_arrow(with_cell(table, "label_sets", **harm))
 
 
+@pytest.mark.thorough
 def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path):
     acc = sm.Accumulator(sm.RowCounts(), y_true="y", by="g").update({"y": [1], "g": [3]})
     table, rows = acc.to_arrow(), 20_000_000

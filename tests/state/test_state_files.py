@@ -83,6 +83,7 @@ def test_among_many_files_the_one_at_fault_is_named(tmp_path):
         sm.Accumulator.load()
 
 
+@pytest.mark.thorough
 def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
     acc = TASKS["grouped"]().update(DATA)
     folder = tmp_path / "day=1" / "part"

@@ -69,6 +69,7 @@ def merged(states, random):
     return states[0]
 
 
+@pytest.mark.thorough
 @task
 @pytest.mark.parametrize("by", [{}, {"by": "g"}], ids=["whole", "by group"])
 def test_any_sharding_order_and_tree_gives_the_same_bytes(make, by):
@@ -210,6 +211,7 @@ def ipc(table):
     return sink.getvalue().to_pybytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::streammetrics.errors.StateWarning")
 def test_histories_of_earlier_versions_keep_their_floats_and_go_on(tmp_path):
     for store, kind in histories(tmp_path):

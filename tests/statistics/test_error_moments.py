@@ -239,6 +239,7 @@ def test_r2_of_merged_parts_at_a_large_offset():
         assert float(whole.finalize()["r2"]) == pytest.approx(float(1 - lost), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_parts_far_apart():
     """Ranges of a drifting value, the heaviest part last, one outlier as a part of its own."""
     actual = np.concatenate([[1e9], np.linspace(-5, 5, 3_000), np.linspace(1e3, 1e3 + 1, 6_000)])

@@ -25,6 +25,7 @@ MODELS = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
 Z = normal_quantile(0.975)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_models_are_listed_and_compared_in_the_order_in_which_they_were_given():
     rows = scores(400).rename({"a": "new", "b": "old"}).with_columns(c=pl.int_range(pl.len()) % 2)
@@ -414,6 +415,7 @@ def test_limits_of_proportions_are_those_of_the_score_test(more, less, rows):
     assert score_test(more, less, rows, upper[0]) == pytest.approx(-Z, rel=1e-4)
 
 
+@pytest.mark.thorough
 def test_few_discordant_rows_are_judged_by_the_exact_test():
     for discordant in (1, 5, 6, 12, 29):
         for more in range(discordant + 1):

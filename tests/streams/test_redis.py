@@ -277,6 +277,7 @@ def test_a_consumer_that_is_asked_to_stop_adds_what_it_has_read(server, client, 
     assert store.query().seen == 100
 
 
+@pytest.mark.thorough
 def test_the_example_of_the_documentation(client, tmp_path, monkeypatch):
     def run(self):
         self.seconds = 1

@@ -139,6 +139,7 @@ while True:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(kills, acc, tmp_path):
     path = tmp_path / "a.state"
@@ -155,6 +156,7 @@ def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(kills, acc,
     assert all(name.startswith(".") for name in left)  # which no folder of states is read with
 
 
+@pytest.mark.thorough
 def test_files_of_killed_saves_are_deleted_an_hour_later(acc, tmp_path):
     code = f"""
 import os, signal

@@ -228,6 +228,7 @@ def test_checks_have_a_name_each():
         assert all(isinstance(one, Check) and str(one) == one.name for one in checks(thing))
 
 
+@pytest.mark.thorough
 def test_no_test_runner_is_needed():
     code = "import sys, streammetrics.testing as t; t.check(t.Accumulator(y_true='y')); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
