@@ -12,6 +12,7 @@ from streammetrics.present.html import scrolled
 from streammetrics.present.slices import slices_table
 from streammetrics.reading.readings import Readings
 from streammetrics.slices import explained
+from streammetrics.slices.calibration import CALIBRATION
 from streammetrics.slices.slices import MIN_ROWS, slices
 from streammetrics.text.markup import markup
 
@@ -32,7 +33,8 @@ def failures(report: Readings, models: list[str]) -> str:
         return ""
     few = len(columns) == 1 and groups[columns[0]].n_unique() < MANY
     keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
-    shown = [metric.name for metric in report.metrics if metric.better and not is_undropped(report, metric)]
+    ranked = [m for m in report.metrics if m.better and m.name != CALIBRATION]  # whose slices are not compared
+    shown = [metric.name for metric in ranked if not is_undropped(report, metric)]
     for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
         try:
             found = [(key, slices(report, metric, **key)) for key in keys]

@@ -63,12 +63,15 @@ class RangeOfSums(Closed):
     the errors about 0 (Anderson 1955). The interval is therefore conservative.
     """
 
+    of_weights = True
+    of_folds = True
     without_folds = "the jackknife is not valid for a maximum near 0"
 
     def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
         """The limits, within the range of the metric. Null if the squared errors sum to few rows."""
         middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
-        squares = (pl.col("pos") * (1 - middle) ** 2 + pl.col("neg") * middle**2).sum()
+        neg, pos = (pl.col(f"{c}_w2" if weighted else c) for c in ("neg", "pos"))
+        squares = (pos * (1 - middle) ** 2 + neg * middle**2).sum()
         half = range_not_exceeded(confidence) * squares.sqrt() / rows
         value = pl.when(squares >= FEWEST).then(metric.expression())
         return named((value - half).clip(0), (value + half).clip(None, 1))

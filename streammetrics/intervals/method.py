@@ -90,6 +90,7 @@ class Method:
     reason = ""  # why the metric never has an interval
     without_units = ""  # why it has one only if rows belong to units
     without_folds = ""  # why the jackknife over units is not valid
+    of_folds = False  # whether folds of units give an interval without it
     fewest: int | None = None  # minimum number of rows of each class; None for that of the influence
     maximum = False  # whether the metric is a maximum over thresholds, whose bias is subtracted
     share = ""  # option with the share of the negatives on which the metric depends

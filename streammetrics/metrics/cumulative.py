@@ -7,6 +7,8 @@ place the rows of a bin at its middle. Bounds hold for all scores and all orders
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import polars as pl
 from polars import Expr
 
@@ -45,43 +47,53 @@ def ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr) -> Bounded:
 
 
 @metric(range=(0, 1), interval="it follows from the scores alone")
-def expected_ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, weighted: Expr | bool = False) -> Bounded:
+def expected_ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr | float = 1.0) -> Bounded:
     """Expected value of `ecce` if the scores are calibrated.
 
-    ``sqrt(8 / pi)`` times its standard error ``sqrt(sum(s (1 - s))) / n`` over the scores s of n independent rows. An
-    `ecce` of this size is no evidence against the scores. Null if there are no rows, or if they have weights.
+    ``sqrt(8 / pi)`` times its standard error over independent rows with scores s: ``sqrt(sum(s (1 - s))) / n``, or
+    ``sqrt(sum(w**2 s (1 - s))) / sum(w)`` with weights w. With ``unit``, it is computed as for `ecce_p_value`. An
+    `ecce` of this size is no evidence against the scores. Null if there are no rows. ``row_weight`` is the mean weight
+    of the rows of a bin: ``sum(w**2) / sum(w)``.
 
     >>> round(expected_ecce([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]), 6)
     0.244301
     """
-    errors = _errors(neg + pos, score_low, score_high, weighted)
-    return Bounded(*(brownian.MEAN_RANGE * error for error in errors))
+    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
+    return Bounded(*(pl.when(found.known).then(brownian.MEAN_RANGE * error) for error in found.errors))
 
 
 @metric(range=(0, 1), better="high", interval="a p-value")
-def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, weighted: Expr | bool = False) -> Bounded:
+def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr | float = 1.0) -> Bounded:
     """Probability of an `ecce` at least as large as this one if the scores are calibrated.
 
     Below 0.05, labels contradict the scores at the 5% level. It follows from the range of a Brownian motion (Feller
-    1951). Labels must be independent given the scores, so it is not valid if rows belong to units. Null if rows have
-    weights, and if the sum of s (1 - s) over the scores is below 10, as for fewer than 10 expected positives.
+    1951), with the standard error of `expected_ecce`. If rows of a unit are correlated, pass ``unit``: it is then the
+    share of random signs of the folds of units whose cumulative differences have such a range. Null if the sum of
+    s (1 - s) over the scores is below 10, as for fewer than 10 expected positives; the effective number of rows counts
+    if they have weights, and it must be about 100 with ``unit``.
 
     >>> round(ecce_p_value([320, 90], [80, 310], [0.25, 0.75], [0.25, 0.75]), 6)
     0.401167
     >>> ecce_p_value([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]) is None
     True
     """
-    sizes: Bounded = ecce.formula(neg, pos, score_low, score_high)
-    errors, rows = _errors(neg + pos, score_low, score_high, weighted), neg.sum() + pos.sum()
-    pairs = ((sizes.value, errors.value), (sizes.upper, errors.lower), (sizes.lower, errors.upper))
-    enough = (errors.value * rows) ** 2 >= FEWEST
-    return Bounded(*(pl.when(enough).then(each(brownian.exceeding, size=size / error)) for size, error in pairs))
+    size: Bounded = ecce.formula(neg, pos, score_low, score_high)
+    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
+    pairs = zip((size.value, size.upper, size.lower), found.errors, strict=True)
+    return Bounded(*(pl.when(found.enough).then(each(brownian.exceeding, size=s / error)) for s, error in pairs))
 
 
 @expected_ecce.note
+def _unknown(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
+    known, some = _Chance.of(neg + pos, score_low, score_high, row_weight).known, neg.sum() + pos.sum() > 0
+    return pl.when(some & ~known).then(pl.lit("undefined: the squares of the weights are unknown"))
+
+
 @ecce_p_value.note
-def _of_weights(weighted: Expr) -> Expr:
-    return pl.when(weighted.first()).then(pl.lit("undefined: rows have weights"))
+def _few(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
+    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
+    few = pl.when(found.known & ~found.enough).then(pl.lit("undefined: too few expected positives or negatives"))
+    return pl.coalesce(_unknown(neg, pos, score_low, score_high, row_weight), few)
 
 
 def _range(neg: Expr, pos: Expr, of_rise: Expr, of_fall: Expr, inside: Expr) -> Expr:
@@ -98,11 +110,20 @@ def _rise(gain: Expr, loss: Expr, inside: Expr) -> Expr:
     return pl.max_horizontal((end - pl.min_horizontal(start.cum_min().shift(1, fill_value=0), before)).max(), 0)
 
 
-def _errors(rows: Expr, low: Expr, high: Expr, weighted: Expr | bool) -> Bounded:
-    """Standard error of the sum of all differences between labels and calibrated scores, as a share of the rows."""
-    middle = (low + high) / 2
-    ends = [score * (1 - score) for score in (low, high)]
-    largest = pl.when((low < 0.5) & (high > 0.5)).then(0.25).otherwise(pl.max_horizontal(ends))
-    variances = (middle * (1 - middle), pl.min_horizontal(ends), largest)
-    total, has_weights = rows.sum(), pl.lit(weighted).first() if isinstance(weighted, bool) else weighted.first()
-    return Bounded(*(pl.when(~has_weights.cast(pl.Boolean)).then((rows * v).sum().sqrt() / total) for v in variances))
+class _Chance(NamedTuple):
+    """What is known of the sum of all differences between labels and calibrated scores."""
+
+    known: Expr  # whether there are rows, and squares of their weights
+    enough: Expr  # whether the sum is about normal
+    errors: Bounded  # its standard error, as a share of the rows
+
+    @classmethod
+    def of(cls, rows: Expr, low: Expr, high: Expr, row_weight: Expr | float) -> _Chance:
+        middle, squares = (low + high) / 2, rows * row_weight
+        ends = [score * (1 - score) for score in (low, high)]
+        largest = pl.when((low < 0.5) & (high > 0.5)).then(0.25).otherwise(pl.max_horizontal(ends))
+        usual = squares.sum() / rows.sum()
+        variances = [(squares * v).sum() for v in (middle * (1 - middle), pl.min_horizontal(ends), largest)]
+        known = usual.is_finite() & (usual > 0)
+        enough = known & (variances[0] / usual**2 >= FEWEST)
+        return cls(known, enough, Bounded(*(variance.sqrt() / rows.sum() for variance in variances)))

@@ -63,7 +63,8 @@ def with_intervals(
 
 def _reason_with_units(metric: Metric) -> str | None:
     """Why no estimate of a metric has an interval, None if this depends on the rows."""
-    return metric.interval.reason or metric.interval.without_folds or None
+    own = metric.interval
+    return own.reason or (own.without_folds if metric.average is not None or not own.of_folds else "") or None
 
 
 def _reason(metric: Metric, statistic: Statistic, sample: Sample, state: State) -> str | None:

@@ -17,6 +17,7 @@ from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
+from streammetrics.reading.calibration import of_correlated_rows
 from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.guarantees import require_guarantees
 from streammetrics.rows.folds import FOLDS
@@ -115,6 +116,8 @@ class Readings:
 
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         frame = estimate(self.state, metrics)
+        if self.folds is not None:
+            frame = of_correlated_rows(frame, self.state, self.folds, metrics)
         if self.confidence is None:
             return frame
         from streammetrics.reading.confidence import with_intervals  # when it is needed: it takes a while to import

@@ -16,6 +16,7 @@ from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import FEWEST
 from streammetrics.intervals.paired_influence import range_of_difference
 from streammetrics.metrics import Metric
+from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
@@ -32,6 +33,8 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     """Keys, metric and limits, from the values without each fold."""
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
+    state = _whole(folds)
+    ranges = [m for m in metrics if m.interval.of_folds and m.average is None]
     metrics = [m for m in metrics if m.interval.jackknifed]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
@@ -41,8 +44,8 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
         for maximum in (False, True)
         for range, own in _by_range(left_out, [m for m in metrics if m.interval.maximum == maximum])
     ]
-    found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
-    state = _whole(folds)
+    limits += [limits_of_ranges(state, folds, ranges, confidence)] if ranges else []
+    found = pl.concat([no_limits(frame, keys), *limits], how="diagonal_relaxed")
     return _widened(found, _alone(state, _of_few(state, metrics, FEW_PLACEMENTS), metrics, confidence))
 
 

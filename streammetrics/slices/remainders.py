@@ -105,8 +105,6 @@ class Remainders:
             return None
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
-        if self.folds is None and report.state.weighted:
-            raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
         if sampled is None and value is not None and low < value < high:
             raise MetricError(
                 f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."
@@ -127,7 +125,8 @@ class Remainders:
 
     def estimates(self, metric: Metric, slices: Tables, count: int) -> pl.DataFrame:
         """Estimates of another metric of the same table, one of each slice."""
-        frame = Readings(self.cut.state(slices.of[0], count), [metric]).frame
+        state, *folds = (cut.state(table, count) for cut, table in zip(self._cuts, slices.of, strict=True))
+        frame = Readings(state, [metric], folds=folds[0] if folds else None).frame
         numbers = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
         return numbers.join(matching(frame, frame.columns, self.keys), on=SLICE, how="left", maintain_order="left")
 

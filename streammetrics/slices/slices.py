@@ -125,6 +125,8 @@ def with_columns_of_slices(
     rows = _rows(state)
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
+    if folds is None and state.weighted and found.name != CALIBRATION:
+        raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
     if lacking(state.missing, remainders.cut.statistic).len():
         raise MetricError(f"Metric {found.name!r} is not available for all of these rows. Query windows that have it.")
     overall = remainders.overall()

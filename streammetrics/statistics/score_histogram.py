@@ -13,7 +13,8 @@ from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.view import GROUP, View, exact, with_weighted
+from streammetrics.statistics.statistic import is_weighted
+from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text.decimals import percentage
 
 HEAVY = 1e-3
@@ -58,12 +59,14 @@ class ScoreHistogram(Binned):
         views = super().views()
         if self.domain != "probability":
             return views
-        columns = views[0].columns - {*self.keys} | {"score_low", "score_high", "weighted"}
+        columns = views[0].columns - {*self.keys} | {"score_low", "score_high", "row_weight"}
         return (*views, View(columns, (), True, self._with_edges))
 
     def _with_edges(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        ends = self.edges(table).rename({"low": "score_low", "high": "score_high"})
-        return exact(with_weighted(ends.drop("shift", "bin"), "pos"))
+        ends = self.edges(table).rename({"low": "score_low", "high": "score_high"}).drop("shift", "bin")
+        rows, squares = (pl.sum_horizontal(columns) for columns in (self.counts, self.twins.values()))
+        weight = squares / rows if is_weighted(self, table) else pl.lit(1.0)
+        return exact(ends.with_columns(row_weight=pl.when(rows > 0).then(weight).otherwise(0.0)))
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The table with the rows of coarse bins tied, positives first, and negatives first."""

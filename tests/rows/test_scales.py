@@ -14,7 +14,7 @@ TOTALS = {
     *("support", "positives", "negatives", "predicted_positives", "predicted_negatives", "ss_res", "ss_tot"),
     *("true_positives", "false_positives", "false_negatives", "true_negatives"),
 }
-# Those that are computed from the number of rows: corrected for it, or without a value for weights.
+# Those that are corrected for the number of rows, or computed from squares of weights, which can exceed floats.
 OF_ROWS = ["adjusted_r2", "expected_ecce", "ecce_p_value"]
 rng = np.random.default_rng(0)
 N = 301

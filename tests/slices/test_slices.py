@@ -196,8 +196,8 @@ def test_slices_of_calibration_are_tested_against_their_own_scores():
     everywhere = report_of(rows_of(2_000, failing=pl.lit(True))).slices("ecce", depth=1)
     assert everywhere.height == 3 + 5 + 4
     assert report_of(rows_of(5_000)).slices("ecce").is_empty()
-    with pytest.raises(sm.MetricError, match="'ecce' has no confidence intervals in this report"):
-        report_of(data.with_row_index("u"), unit="u").slices("ecce")
+    units = report_of(data.with_row_index("u"), unit="u").slices("ecce").sort("p_value")
+    assert units["slice"][0] == "a = 1 and b = 2"
 
 
 @pytest.mark.thorough
@@ -263,6 +263,7 @@ def test_what_cannot_be_searched_is_refused():
     weighted = report_of(rows_of(2_000).with_columns(w=1.5), sample_weight="w")
     with pytest.raises(sm.MetricError, match=r"weighted rows require units\. Evaluate with unit="):
         weighted.slices("log_loss")
+    assert weighted.slices("ecce").equals(report.slices("ecce"))
     with pytest.raises(sm.ReportError, match="no group columns to slice by"):
         report_of(rows_of(2_000), ()).slices("log_loss")
     for options in ({"depth": 0}, {"min_rows": 0}, {"fdr": 0}, {"fdr": 1.0}):

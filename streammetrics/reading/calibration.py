@@ -1,0 +1,91 @@
+"""Calibration of correlated rows: what `ecce` would be by chance, from the errors of folds of their units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from streammetrics.frame import LIMITS, METRIC, RIGHT, VALUE
+from streammetrics.intervals.sign_flips import FoldSums
+from streammetrics.metrics import Metric, ecce, ecce_p_value, expected_ecce
+from streammetrics.reading.estimates import by_view, with_label
+from streammetrics.rows.folds import FEWEST_FOLDS
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, find_groups
+from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics.view import first_case
+
+Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
+
+FEWEST = 100  # independent rows that the errors are worth, below which the sums of folds are too skewed
+FEW = "undefined: too few units, or expected positives or negatives"
+READ: dict[object, Read] = {expected_ecce.formula: FoldSums.expected, ecce_p_value.formula: FoldSums.p_values}
+
+
+def of_correlated_rows(frame: pl.DataFrame, state: State, folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Return estimates in which metrics that depend on the correlation of rows are computed from folds of units."""
+    own = [m for m in metrics if m.formula in READ]
+    if not own:
+        return frame
+    values = _read(state, folds, {m: READ[m.formula] for m in own if m.average is None}, VALUE)
+    keys = [c for c in values.columns if c not in VALUE]
+    joined = frame.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left", suffix=RIGHT)
+    replaced = pl.col("value").is_not_null() & pl.col(METRIC).is_in([m.name for m in own])
+    found = [pl.when(replaced).then(f"{c}{RIGHT}").otherwise(c).alias(c) for c in VALUE]
+    few = pl.when(replaced & pl.col(f"value{RIGHT}").is_null()).then(pl.lit(FEW))
+    return joined.with_columns(*found, note=pl.coalesce(few, "note")).select(frame.columns)
+
+
+def limits_of_ranges(state: State, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Return keys, metric, and limits of metrics that are the range of the sums of errors."""
+    return _read(state, folds, dict.fromkeys(metrics, lambda sums: sums.limits(confidence)), LIMITS)
+
+
+def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Sequence[str]) -> pl.DataFrame:
+    """Numbers of each group, or of each label of it, whose errors are not too skewed: keys, metric, and columns."""
+    statistic, view, _ = next(found for found in by_view(state, [ecce]) if found[2])
+    whole, parts = (first_case(view, s.table(statistic)) for s in (state, folds))
+    found = [
+        {GROUP: group, METRIC: metric.name, **dict(zip(columns, read(sums), strict=True))}
+        for group, bins, own in _by_group(whole, parts, state, folds, statistic)
+        if (sums := _sums(bins, own)) is not None
+        for metric, read in reads.items()
+    ]
+    types = {GROUP: pl.UInt32(), METRIC: pl.String(), **dict.fromkeys(columns, pl.Float64())}
+    frame = with_label(pl.DataFrame(found, types), state.labels_of(statistic))
+    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _by_group(
+    whole: pl.DataFrame, parts: pl.DataFrame, state: State, folds: State, statistic: Statistic
+) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
+    """The number of each group, or label of it, its bins, and its bins by fold."""
+    labels, number = max(len(state.labels_of(statistic)), 1), parts[GROUP].to_numpy()
+    owner = np.zeros(folds.groups.height, np.int64)
+    if state.by:
+        owner = find_groups(folds.keys.select(state.by), state.groups).to_numpy()
+    group = pl.Series(GROUP, owner[number // labels] * labels + number % labels)
+    of_groups = parts.with_columns(group, folds.keys[FOLD].gather(number // labels)).partition_by(GROUP, as_dict=True)
+    for key, bins in whole.partition_by(GROUP, as_dict=True, maintain_order=True).items():
+        yield key[0], bins, of_groups[key]
+
+
+def _sums(bins: pl.DataFrame, parts: pl.DataFrame) -> FoldSums | None:
+    """The errors of a group in units of its mean weight; None if it has few folds, or if the errors are too skewed."""
+    low, high, neg, pos, weight = bins.select("score_low", "score_high", "neg", "pos", "row_weight").to_numpy().T
+    numbers, fold = np.unique(parts[FOLD].to_numpy(), return_inverse=True)
+    usual = ((neg + pos) * weight).sum() / (neg + pos).sum()
+    if len(numbers) < FEWEST_FOLDS or not 0 < usual < np.inf:
+        return None
+    own_low, *classes = parts.select("score_low", "neg", "pos").to_numpy().T
+    cell, shape = fold * len(bins) + np.searchsorted(high, own_low), (len(numbers), len(bins))
+    neg, pos = (np.bincount(cell, c / usual, shape[0] * shape[1]).reshape(shape).astype(float) for c in classes)
+    sums = FoldSums.of(neg, pos, low, high)
+    middle, rows = (low + high) / 2, (neg + pos).sum(axis=0)
+    variances = rows * (weight / usual) * middle * (1 - middle)
+    independent, third = variances.sum(), (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()
+    enough = independent**4 >= FEWEST * third**2 * max(sums.variance, independent)
+    return sums if enough else None

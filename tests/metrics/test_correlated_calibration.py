@@ -1,0 +1,141 @@
+"""ECCE of correlated rows: its p-value by signs of the folds, bounds, groups, labels, few units, and its error rate."""
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import streammetrics as sm
+from streammetrics.intervals.sign_flips import FoldSums
+from streammetrics.rows.folds import fold
+
+ALL = ["ecce", "expected_ecce", "ecce_p_value"]
+FEW = "undefined: too few units, or expected positives or negatives"
+
+
+def correlated(seed, number=2_000, size=10, shape=(2, 2), effect=0.5):
+    """Calibrated scores, and labels with an effect of the unit. Rows of a unit have the same score."""
+    random, u = np.random.default_rng(seed), np.arange(number) // size
+    score, of_unit = random.beta(*shape, len(u))[u], random.normal(size=len(u))[u]
+    label = norm.cdf(effect**0.5 * of_unit + (1 - effect) ** 0.5 * random.normal(size=number)) < score
+    return {"y": label.astype(int), "p": score, "u": u}
+
+
+def evaluated(data, confidence=None, **options):
+    return sm.binary(y_true="y", y_score="p", unit="u", **options).update(data).finalize(ALL, confidence=confidence)
+
+
+def test_p_value_is_the_share_of_signs():
+    data = correlated(0, 300)
+    report = evaluated(data)
+    folds, order = fold(pl.Series(data["u"])).to_numpy(), np.argsort(data["p"], kind="stable")
+    last = np.append(np.diff(data["p"][order]) > 0, True)
+    steps = np.where(folds[order] == np.arange(20)[:, None], (data["y"] - data["p"])[order], 0).cumsum(axis=1)[:, last]
+    signs = np.random.default_rng(1).choice([-1, 1], (20_000, 20))
+    sums = np.insert(signs @ steps, 0, 0, axis=1)
+    ranges = sums.max(axis=1) - sums.min(axis=1)
+    size = report["ecce"].value * len(order)
+    assert report["ecce_p_value"].value == pytest.approx((ranges >= size).mean(), abs=0.05)
+    assert report["expected_ecce"].value == pytest.approx(ranges.mean() / len(order), rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_hold_for_all_orders_and_scores_in_a_bin(seed):
+    """Ranges with each sign of three folds differ from those of the bins by at most what is hidden."""
+    random = np.random.default_rng(seed)
+    ends = np.array([(0.0, 0.125), (0.25, 0.4375), (0.5625, 1.0)])
+    rows = [(b, f, y) for b in range(3) for f in range(3) for y in random.integers(0, 2, random.integers(0, 3))]
+    neg, pos = (np.zeros((3, 3)), np.zeros((3, 3)))
+    for b, f, y in rows:
+        (neg, pos)[y][f, b] += 1
+    sums = FoldSums.of(neg, pos, *ends.T)
+    assert sums.variance >= 0
+    for _ in range(30):
+        score = np.array(
+            [random.uniform(*ends[b]) if random.random() < 0.5 else random.choice(ends[b]) for b, _, _ in rows]
+        )
+        order = np.lexsort((random.random(len(rows)), score))
+        found = {}
+        for signs in product([-1, 1], repeat=3):
+            error = np.array([signs[f] * (y - s) for (_, f, y), s in zip(rows, score, strict=True)])[order]
+            exact = np.insert(error.cumsum(), 0, 0)
+            binned = np.insert(np.array(signs) @ sums.sums, 0, 0)
+            found[signs] = np.ptp(exact), np.ptp(binned)
+        size, of_bins = found[1, 1, 1]
+        for one, other in found.values():
+            assert abs((one - size) - (other - of_bins)) <= sums.hidden + 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_of_coarse_bins_contain_the_exact_values(weighted):
+    data = correlated(3, 4_000, size=2)
+    options = {"sample_weight": "w"} if weighted else {}
+    data["w"] = np.random.default_rng(0).choice([1.0, 3.0], 4_000)
+    exact, coarse = evaluated(data, **options), evaluated(data, capacity=200, **options)
+    for name in ALL:
+        assert coarse[name].lower < exact[name].value < coarse[name].upper, name
+        assert exact[name].lower == exact[name].upper
+
+
+def test_groups_labels_models_and_merged_states():
+    data = pl.DataFrame(correlated(4, 6_000)).with_columns(g=pl.col("u") % 3, q=1 - pl.col("p"), z=1 - pl.col("y"))
+    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by="g", unit="u")
+    merged = sm.merge([acc.empty().update(data[i::3]) for i in range(3)])
+    report = merged.finalize(ALL, confidence=0.9)
+    for g in range(3):
+        alone = evaluated(data.filter(g=g), 0.9)
+        for name in ALL:
+            assert report.get(name, g=g, model="a").value == pytest.approx(alone[name].value)
+        assert report.get("ecce", g=g, model="a").ci_upper == pytest.approx(alone["ecce"].ci_upper)
+        assert report.get("ecce_p_value", g=g, model="b").value < 0.01
+    assert report.rollup().get("ecce_p_value", model="a").value == evaluated(data)["ecce_p_value"].value
+    labels = sm.multilabel(y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, unit="u").update(data)
+    found = labels.finalize([*ALL, "ecce_p_value(average=macro)"])
+    for label in "yz":
+        assert found.get("ecce_p_value", label=label).value == pytest.approx(evaluated(data)["ecce_p_value"].value)
+    assert found.rows("ecce_p_value(average=macro)")["note"].item() == FEW
+
+
+def test_few_units_or_rare_positives():
+    for data in (correlated(5, 40), correlated(5, 2_000, shape=(1, 99)), correlated(5, 30, size=10)):
+        report = evaluated(data, 0.95)
+        assert report["ecce_p_value"].note == FEW or "expected positives" in report["ecce_p_value"].note
+        assert report["ecce"].ci_lower is None
+    assert evaluated(correlated(6), 0.95)["ecce"].ci_lower == 0
+
+
+def test_errors_are_found_however_small_the_p_value():
+    data = correlated(7, 20_000)
+    data["p"] = data["p"] ** 1.5
+    report = evaluated(data, 0.999)
+    assert report["ecce_p_value"].value == 1 / 8_192
+    assert report["ecce"].ci_lower > 0
+
+
+def rates(kind, shape, size, samples, seed):
+    """Shares of p-values below 0.05, and of intervals that contain 0, of calibrated scores of units of 10 rows."""
+    effect = 0.0 if kind == "independent" else 0.5
+    parts = [correlated(seed + i, size, shape=shape, effect=effect) for i in range(samples)]
+    data = {name: np.concatenate([part[name] for part in parts]) for name in ("y", "p", "u")}
+    report = evaluated(data | {"g": np.repeat(np.arange(samples), size)}, 0.95, by="g")
+    p = report.frame.filter(metric="ecce_p_value")["value"]
+    lower = report.frame.filter(metric="ecce")["ci_lower"]
+    return (p.drop_nulls() < 0.05).mean(), (lower.drop_nulls() == 0).mean()
+
+
+def test_p_values_and_intervals_of_calibrated_scores():
+    small, covered = rates("effect", (2, 2), 400, 300, 100)
+    assert small <= 0.09  # with probability 0.998
+    assert covered >= 0.91
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["independent", "effect"])
+@pytest.mark.parametrize(("shape", "size"), [((2, 2), 2_000), ((0.1, 0.3), 2_000), ((1, 99), 40_000)], ids=str)
+def test_few_p_values_of_calibrated_scores_are_small(kind, shape, size):
+    found = [rates(kind, shape, size, 100, 1_000 * i) for i in range(5)]
+    small, covered = np.mean(found, axis=0)
+    assert small <= 0.08
+    assert covered >= 0.92
