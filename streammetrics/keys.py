@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import polars as pl
 
 from streammetrics.errors import ReportError
-from streammetrics.text import did_you_mean
+from streammetrics.frame import keys_of
+from streammetrics.text import did_you_mean, few
+from streammetrics.text import rows as text_of
 from streammetrics.times import moment
 
 TEXT_DATES = "Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
@@ -26,6 +28,31 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
         except (pl.exceptions.PolarsError, TypeError) as error:
             raise ReportError(f"Key {key!r} must be {frame.schema[key]}, got {value!r}.") from error
     return frame
+
+
+def only(
+    metric: object, rows: pl.DataFrame, keys: Mapping[str, Any], every: Callable[[], pl.DataFrame]
+) -> pl.DataFrame:
+    """Return the row of a metric that keys select from ``every`` row, if it is one.
+
+    Raises:
+        ReportError: If there are none or several, with keys that select one.
+    """
+    if rows.is_empty():
+        given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
+        frame = every()
+        known = {k: frame.select(k).unique(maintain_order=True) for k in keys if k in frame.columns}
+        values = [f"Values of {k}: {few(row[k] for row in text_of(some))}." for k, some in known.items()]
+        raise ReportError(" ".join([f"No value of {metric} for {given}.", *values]))
+    if rows.height > 1:
+        first = next(text_of(rows))
+        differing = [
+            f"{c}={first[c]!r}" if c.isidentifier() else f"**{{{c!r}: {first[c]!r}}}"
+            for c in keys_of(rows)
+            if c not in keys and rows[c].n_unique() > 1
+        ]
+        raise ReportError(f"{metric} has {rows.height} values. Select one, for example with {' and '.join(differing)}.")
+    return rows
 
 
 def _literal(value: Any, dtype: pl.DataType) -> pl.Expr:

@@ -11,9 +11,9 @@ from math import inf
 
 import polars as pl
 
-from streammetrics.intervals.distributions import normal_quantile, t_quantile, upper_level
-from streammetrics.intervals.limits import Range
-from streammetrics.rows.folds import FOLDS
+from streammetrics.frame import LIMITS
+from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.limits import EVERYWHERE, Range
 
 
 def scaled(value: pl.Expr, range: Range) -> pl.Expr:
@@ -52,32 +52,43 @@ def rows_to_decide(limit: float, range: Range, rows: str) -> pl.Expr:
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 
 
-def steps(power: float, confidence: float) -> float:
-    """Return how many standard errors a difference must have, so that its interval excludes 0 with some power.
+def smallest_difference(range: Range, power: float, confidence: float) -> pl.Expr:
+    """Return the smallest difference that an interval finds with some power, from the same number of rows.
 
-    >>> round(steps(0.8, 0.95), 3)
-    2.802
+    The interval excludes 0 if the estimate is farther away than half its width and the certified bounds. Estimates vary
+    by the quantile of the power, relative to that of the confidence level.
+
+    >>> row = {"value": 0.5, "lower": 0.5, "upper": 0.5, "ci_lower": 0.4, "ci_upper": 0.6}
+    >>> pl.DataFrame(row).select(smallest_difference((0, 1), 0.8, 0.95).round(3)).item()
+    0.145
     """
-    return normal_quantile(upper_level(confidence)) + normal_quantile(power)
+    return _half_width(range) * (1 + normal_quantile(power) / normal_quantile(upper_level(confidence))) + _bound()
 
 
-def standard_error(
-    value: float, ci_lower: float, ci_upper: float, range: Range, confidence: float, *, units: bool
-) -> float:
-    """Return the standard error of a value from its interval, which is symmetric on the scale of its range.
+def rows_to_find(difference: float, range: Range, rows: str, power: float, confidence: float) -> pl.Expr:
+    """Return the number of rows from which an interval finds a difference with some power.
 
-    Intervals of ``units`` use Student's t with the degrees of freedom of their folds.
+    Infinite if the certified bounds, which do not shrink, are as wide as the difference. Null without an interval.
 
-    >>> round(standard_error(0.5, 0.4, 0.6, (0, 1), 0.95, units=False), 4)
-    0.0517
+    >>> row = {"value": 0.5, "lower": 0.5, "upper": 0.5, "ci_lower": 0.4, "ci_upper": 0.6, "n": 100}
+    >>> pl.DataFrame(row).select(rows_to_find(0.01, (0, 1), "n", 0.8, 0.95).round()).item()
+    20994.0
     """
-    level = upper_level(confidence)
-    quantile = t_quantile(level, FOLDS - 1) if units else normal_quantile(level)
-    low, high = range
-    slope = 1.0
-    if min(ci_lower - low, high - ci_upper) > 0:
-        width = pl.select(scaled(pl.lit(ci_upper), range) - scaled(pl.lit(ci_lower), range)).item()
-        slope = 1 / sum(1 / end for end in (value - low, high - value) if end < inf) if range != (-inf, inf) else 1.0
-    else:
-        width = ci_upper - ci_lower
-    return slope * float(width) / (2 * quantile)
+    reach = smallest_difference(range, power, confidence) - _bound()
+    needed = pl.col(rows) * (reach / (difference - _bound())) ** 2
+    return pl.when(reach.is_not_null()).then(pl.when(_bound() < difference).then(needed).otherwise(inf))
+
+
+def _half_width(range: Range) -> pl.Expr:
+    """Half the width of an interval, as if it was symmetric. Within a range, it is so on the scale of the range."""
+    value, (lower, upper), (low, high) = pl.col("value"), map(pl.col, LIMITS), range
+    if range == EVERYWHERE:
+        return (upper - lower) / 2
+    slope = 1 / (1 / (value - low) + 1 / (high - value))
+    on_scale = slope * (scaled(upper, range) - scaled(lower, range))
+    return pl.when((lower > low) & (upper < high)).then(on_scale).otherwise(upper - lower) / 2
+
+
+def _bound() -> pl.Expr:
+    """The wider side of the certified bounds."""
+    return pl.max_horizontal(pl.col("value") - pl.col("lower"), pl.col("upper") - pl.col("value"))

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.frame import LIMITS, VOLUME, hidden
 from streammetrics.intervals.limits import EVERYWHERE
-from streammetrics.intervals.planning import standard_error, steps
+from streammetrics.intervals.planning import smallest_difference
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import direction
 from streammetrics.reading.changes import ENDS
@@ -20,6 +20,7 @@ from streammetrics.reading.parts import of_model
 from streammetrics.reading.readings import Readings
 from streammetrics.reading.sides import Sides
 from streammetrics.rounding import ROUNDING
+from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import for_reports, roll_up, select
@@ -46,12 +47,15 @@ OF_THE_SAME_ROWS = (
     "Both evaluations saw the same rows, but differences have no confidence intervals. For intervals, evaluate both "
     "models in one pass, or pass unit= to both evaluations."
 )
+OTHER_FOLDS = "Both evaluations have too few folds of units in common for confidence intervals. Use the same folds=."
 NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Remove independent=True."
 WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
 NOT_COUNTED = (
     "Differences at threshold {0} have no confidence intervals, because the evaluation did not include it. For "
     "intervals, evaluate with threshold {0}."
 )
+NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires unit= in the evaluation"
+TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 
 
 @dataclass(frozen=True)
@@ -144,8 +148,14 @@ class Differences(Sides):
         if self.confidence is None or self._folds is not None:
             return None
         if self.same_rows is None:
-            return OF_THE_SAME_ROWS if is_same else NOT_PAIRED
+            with_units = 0 < self._common_folds < FEWEST_FOLDS
+            return OTHER_FOLDS if with_units else OF_THE_SAME_ROWS if is_same else NOT_PAIRED
         return WEIGHTED if self.b.state.weighted else self._at_other_thresholds(self.same_rows)
+
+    def _without_interval(self, metric: Metric) -> str:
+        """Return why a difference has no interval, and what to do."""
+        own, with_units = metric.interval, self._folds is not None
+        return self.note or own.reason or (own.without_folds or TOO_FEW_UNITS if with_units else NOT_WITHOUT_UNITS)
 
     def _at_other_thresholds(self, same_rows: SameRows) -> str | None:
         """The fix if joint outcomes were not counted at a threshold: single histograms do not show them."""
@@ -217,14 +227,9 @@ class Differences(Sides):
         """
         if self.primary is None or self.confidence is None:
             return None
-        rows = self.total.frame.filter(metric=self.primary.name).drop_nulls(["difference", *LIMITS])
-        if rows.height != 1:
-            return None
-        (row,) = rows.iter_rows(named=True)
-        units, ends = self.total._folds is not None, (row["ci_lower"], row["ci_upper"])
-        error = standard_error(row["difference"], *ends, EVERYWHERE, self.confidence, units=units)
-        bound = max(row["difference"] - row["lower"], row["upper"] - row["difference"])
-        return float(steps(POWER, self.confidence) * error + bound)
+        row = self.total._changes.filter(metric=self.primary.name).drop_nulls(["value", *LIMITS])
+        found = row.select(smallest_difference(EVERYWHERE, POWER, self.confidence))
+        return float(found.item()) if found.height == 1 else None
 
 
 def of_models(kind: type[D], report: Readings, a: str, b: str, confidence: float | None) -> D:

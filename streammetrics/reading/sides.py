@@ -19,6 +19,7 @@ from streammetrics.metrics.words import BEST
 from streammetrics.reading.changes import ENDS, change_of_distance
 from streammetrics.reading.models import SameRows
 from streammetrics.reading.readings import Readings
+from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import LABEL, coarser_folds
 from streammetrics.state.fingerprints import TRUTH, fingerprints, identifies_rows
@@ -146,13 +147,17 @@ class Sides:
         return values.drop("a", "b").with_columns(NO_LIMITS)
 
     @property
-    def _folds(self) -> tuple[State, State] | None:
-        """The rows of both sides by the same folds of units, if they have some."""
+    def _common_folds(self) -> int:
+        """The number of folds of units that both sides have; 0 without the same units."""
         a, b = self.a, self.b
-        alike = a.unit == b.unit and a.by == b.by
-        if a.folds is None or b.folds is None or not alike:
+        return gcd(a.number_of_folds, b.number_of_folds) if a.unit == b.unit and a.by == b.by else 0
+
+    @cached_property
+    def _folds(self) -> tuple[State, State] | None:
+        """The rows of both sides by the same folds of units, if they have enough."""
+        a, b, common = self.a, self.b, self._common_folds
+        if a.folds is None or b.folds is None or common < FEWEST_FOLDS:
             return None
-        common = gcd(a.number_of_folds, b.number_of_folds)
         return _coarser(a.folds, a.number_of_folds // common), _coarser(b.folds, b.number_of_folds // common)
 
     @cached_property

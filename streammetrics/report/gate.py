@@ -37,8 +37,6 @@ from streammetrics.text import escaped
 OTHER_ROWS, LEAST = hidden("rows of a"), hidden("rows of the smaller class")
 CLASSES = ("positives", "negatives")
 MOST = 0.49  # largest error of a limit
-NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires unit= in the evaluation"
-TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 
 
 def check_sides(
@@ -57,7 +55,7 @@ def check_sides(
     wanted = [*margins(not_worse, improves=False), *margins(better, improves=True)]
     if not wanted:
         raise SpecificationError("Pass not_worse= or better=, such as not_worse={'roc_auc': 0.002}.")
-    sides = _at(sides, keys.get("threshold"))
+    sides = at_threshold(sides, keys.get("threshold"))
     at_level = replace(sides, confidence=level)._showing(list(dict.fromkeys(m.metric for m in wanted)))
     passes = pl.col(VERDICT).is_in(PASSING[open])
     parts, reasons = [], dict[str, list[str]]()
@@ -66,15 +64,15 @@ def check_sides(
         found = gate.judged if rate is None or level is None else gate.discovered(rate)
         parts.append(verdicts(found, margin, sides.b.by, passes))
         if found["note"].str.contains(UNPAIRED, literal=True).any():
-            reasons.setdefault(gate.without_interval, []).append(margin.metric)
+            reasons.setdefault(gate.sides._without_interval(gate.metric), []).append(margin.metric)
     frame = pl.concat(parts)
     values = "Values are {1} - {0}.".format(*map(escaped, sides.names))
     without = [why if why.endswith(".") else f"No interval of {', '.join(own)}: {why}." for why, own in reasons.items()]
     return Verdicts(frame, tuple(sides.b.by), "\n".join([*without, values, _chance(frame, confidence, open)]))
 
 
-def _at(sides: Differences, threshold: Any) -> Differences:
-    """The comparison at one threshold, which the evaluations need not have counted."""
+def at_threshold(sides: Differences, threshold: Any) -> Differences:
+    """Return the comparison at one threshold, which the evaluations need not have counted."""
     if not isinstance(threshold, Real):
         return sides
     return replace(sides, a=at_only(sides.a, float(threshold)), b=at_only(sides.b, float(threshold)))
@@ -112,7 +110,7 @@ class _Gate:
         undecided = NO_INTERVAL & pl.lit(sampled)
         found = judged(found, limit, self.min_rows, sampled=False, undecided=undecided)
         is_open = undecided & (pl.col(VERDICT) == "open")
-        why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {self.without_interval}"))
+        why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}"))
         return with_rows_needed(found.with_columns(note=noted("note", why)), limit, EVERYWHERE)
 
     def _relative(self, limit: float) -> pl.DataFrame:
@@ -127,15 +125,6 @@ class _Gate:
             *(pl.when(known).then(end) for end in limits),
             note=pl.when(a == 0).then(pl.lit(f"undefined: {sides.names[0]} is 0")).otherwise("note"),
             **{name: pl.when(known).then(ratio) for name, ratio in ratios.items()},
-        )
-
-    @property
-    def without_interval(self) -> str:
-        """Why a difference has no interval, and what to do."""
-        own = self.metric.interval
-        with_units = self.sides._folds is not None
-        return (
-            self.sides.note or own.reason or (own.without_folds or TOO_FEW_UNITS if with_units else NOT_WITHOUT_UNITS)
         )
 
     def discovered(self, rate: float) -> pl.DataFrame:

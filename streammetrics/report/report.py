@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from streammetrics import text
-from streammetrics.errors import ReportError
 from streammetrics.findings import findings
 from streammetrics.findings.finding import Finding
 from streammetrics.findings.sides import findings_of_sides
-from streammetrics.frame import keys_of, of_labels_once
+from streammetrics.frame import of_labels_once
+from streammetrics.keys import only
 from streammetrics.metrics import Metric
 from streammetrics.metrics.margin import Margins
 from streammetrics.metrics.words import with_defaults
@@ -110,12 +109,13 @@ class Report(Readings):
             MetricError: If the metric is unknown or not available.
             ReportError: If the keys do not select exactly one row.
         """
+        return estimate_of(self._row(metric, keys))
+
+    def _row(self, metric: str | Metric, keys: dict[str, Any]) -> pl.DataFrame:
         rows = self.rows(metric, **keys)
-        if "threshold" not in keys:
-            rows = of_labels_once(rows)
-        if rows.height != 1:
-            raise ReportError(self._advice(metric, rows, keys))
-        return estimate_of(rows)
+        own = {LABEL: keys[LABEL]} if LABEL in keys and len(keys) > 1 else {}
+        rows = rows if "threshold" in keys else of_labels_once(rows)
+        return only(metric, rows, keys, lambda: self.rows(metric, **own))
 
     worst: Final = segments.worst
     best: Final = segments.best
@@ -252,21 +252,6 @@ class Report(Readings):
         outcomes = self._kept(PairedOutcomes)
         pairs = pairs_of(self.state if self.folds is None else self.folds, a, b)
         return flip_rates(pairs, outcomes, (a, b), confidence)
-
-    def _advice(self, metric: str | Metric, rows: pl.DataFrame, keys: dict[str, Any]) -> str:
-        if not rows.height:
-            given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
-            every = self.rows(metric, **({LABEL: keys[LABEL]} if LABEL in keys and len(keys) > 1 else {}))
-            known = {k: every.select(k).unique(maintain_order=True) for k in keys if k in every.columns}
-            values = [f"Values of {k}: {text.few(row[k] for row in text.rows(some))}." for k, some in known.items()]
-            return " ".join([f"No value of {metric} for {given}.", *values])
-        first = next(text.rows(rows))
-        differing = [
-            f"{c}={first[c]!r}" if c.isidentifier() else f"**{{{c!r}: {first[c]!r}}}"
-            for c in keys_of(rows)
-            if c not in keys and rows[c].n_unique() > 1
-        ]
-        return f"{metric} has {rows.height} values. Select one, for example with {' and '.join(differing)}."
 
     @property
     def plot(self) -> Plot:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
 from streammetrics.arguments import require_level
 from streammetrics.errors import ReportError, SpecificationError
-from streammetrics.frame import LIMITS, keys_of, of_labels_once
-from streammetrics.intervals.planning import standard_error, steps
-from streammetrics.keys import matching
+from streammetrics.frame import keys_of, of_labels_once
+from streammetrics.intervals.limits import EVERYWHERE
+from streammetrics.intervals.planning import rows_to_find
+from streammetrics.keys import matching, only
 from streammetrics.metrics import Metric
+from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.readings import Readings
+from streammetrics.report.gate import at_threshold
 from streammetrics.report.report import Comparison, Report
+from streammetrics.rows.roles import LABEL
 from streammetrics.system.public import publish
 
 CLASSES = ("positives", "negatives")
@@ -89,30 +95,33 @@ def rows_needed(
     report = pilot.b if isinstance(pilot, Comparison) else pilot
     found = report.find(metric)
     if isinstance(pilot, Comparison):
-        frame, range = replace(pilot, confidence=confidence)._showing([found])._changes, (-inf, inf)
+        sides = at_threshold(replace(pilot, confidence=confidence)._showing([found]), keys.get("threshold"))
+        every = of_labels_once(sides._changes)
+        row, range = only(metric, matching(every, keys_of(every), keys), keys, lambda: every), EVERYWHERE
     else:
-        frame, range = report.with_confidence(confidence).rows(found), found.range
-    rows = matching(of_labels_once(frame), keys_of(frame), keys)
-    if rows.height != 1:
-        raise ReportError(f"{metric} has {rows.height} values in the pilot. Roll it up, or select one with a key.")
-    (row,) = rows.iter_rows(named=True)
-    if row["value"] is None or any(row[limit] is None for limit in LIMITS):
-        why = (pilot.note if isinstance(pilot, Comparison) else row["note"]) or found.interval.reason or "too few rows"
+        row, range = report.with_confidence(confidence)._row(found, keys), found.range
+    row = with_count(row, report.state, "rows", ROWS)
+    needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
+    if needed is None:
+        why = sides._without_interval(found) if isinstance(pilot, Comparison) else row["note"].item() or "too few rows"
         raise ReportError(f"{metric} has no confidence interval in the pilot: {why.removeprefix('no interval: ')}")
-    left = difference - max(row["value"] - row["lower"], row["upper"] - row["value"])
-    if left <= 0:
+    if needed == inf:
         raise ReportError(
             f"The certified bounds of {metric} are wider than a difference of {difference:g}. Evaluate with more bins: "
             "pass a larger capacity=."
         )
-    error = standard_error(
-        row["value"], row["ci_lower"], row["ci_upper"], range, confidence, units=report.unit is not None
-    )
-    factor = (steps(power, confidence) * error / left) ** 2
-    own = {key: value for key, value in keys.items() if key in report.by}
-    rows_of = {n: of_labels_once(report.rows(n, **own))["value"][0] for n in ("rows", *CLASSES) if report.readable(n)}
-    needed = {name: ceil(factor * float(count)) for name, count in rows_of.items()}
-    return RowsNeeded(found.name, float(difference), **needed, power=power, confidence=confidence)
+    share = needed / row[ROWS].item()
+    classes = {name: ceil(share * count) for name, count in _classes(report, keys).items()}
+    return RowsNeeded(found.name, float(difference), ceil(needed), **classes, power=power, confidence=confidence)
+
+
+def _classes(report: Readings, keys: Mapping[str, Any]) -> dict[str, float]:
+    """Rows of each class, if there are two of them, and rows have no weights."""
+    if report.state.weighted or not all(map(report.readable, CLASSES)):
+        return {}
+    own = {key: value for key, value in keys.items() if key in (*report.by, LABEL)}
+    found = {name: of_labels_once(report.rows(name, **own))["value"] for name in CLASSES}
+    return {name: counts[0] for name, counts in found.items() if len(counts) == 1}
 
 
 publish("streammetrics", RowsNeeded, rows_needed)

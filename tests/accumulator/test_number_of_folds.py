@@ -101,6 +101,15 @@ def test_comparisons_use_the_folds_that_both_have():
     assert found["ci_lower"].item() is not None
 
 
+def test_comparisons_say_that_both_have_too_few_folds_in_common():
+    one, other = (binary(folds=folds).update(rows(seed=folds)) for folds in (20, 21))
+    found = sm.compare(one, other, metrics=["accuracy"])
+    assert found.frame["ci_lower"].item() is None
+    assert found.note.startswith("Both evaluations have too few folds of units in common")
+    assert sm.compare(one, other, metrics=["accuracy"], independent=True).frame["ci_lower"].item() is not None
+    assert "pass unit= to both" in sm.compare(*[binary(unit=None).update(rows())] * 2).note
+
+
 def left_out(values, numbers):
     """Student's t interval at 90% of the mean from its values without each of the numbers."""
     without = np.array([values[numbers != k].mean() for k in np.unique(numbers)])
