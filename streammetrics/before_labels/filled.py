@@ -19,6 +19,7 @@ from streammetrics.metrics.ranking import average_precision, roc_auc
 from streammetrics.metrics.ratios import accuracy, balanced_accuracy, f1, precision, recall, specificity
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.estimates import estimate
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, ProbabilityLoss, ScoreHistogram, Statistic
 
@@ -50,7 +51,8 @@ def share_above(rows: Values, predicted: float) -> Values:
     """
     down = np.cumsum(rows[::-1])[::-1]
     reaching = np.clip(predicted - (down - rows), 0, rows)
-    return np.where(rows > 0, reaching / np.where(rows > 0, rows, 1), down <= predicted)
+    reached = down <= predicted * (1 + SUM_ROUNDING)  # weights are summed in any order
+    return np.where(rows > 0, reaching / np.where(rows > 0, rows, 1), reached)
 
 
 def confusion(tp: Values, fn: Values, rows: Values, above: Values) -> dict[str, Values]:

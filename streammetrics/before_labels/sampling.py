@@ -133,7 +133,9 @@ def of_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
     uncertain = 1 + (terms.means[0] - terms.means[1]) ** 2 / (folds * squares) if power else 1.0
     within = (group.squares_by_class * (terms.own_squares - terms.own**2)).sum()
     variance = folds / (folds - 2) * uncertain * rest.sum() + within
-    return Tuned(power, float(variance), min(degrees_of_freedom(folds, rest.sum(), (rest**2).sum()), folds - 2))
+    fourths = (rest**2).sum()
+    degrees = degrees_of_freedom(folds, rest.sum(), fourths) if fourths else inf
+    return Tuned(power, float(variance), min(degrees, folds - 2))
 
 
 def effective(rows: Values, squares: Values) -> float:

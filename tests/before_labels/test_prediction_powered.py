@@ -254,6 +254,29 @@ def test_coverage_if_the_threshold_cuts_a_wide_bin():
         assert found.rows(metric).select(pl.lit(truth).is_between("ci_lower", "ci_upper").mean()).item() >= 0.9
 
 
+@pytest.mark.parametrize("options", [{"unit": "u"}, {"sample_weight": "w"}, {"unit": "u", "sample_weight": "w"}])
+def test_tiny_samples(options):
+    random = np.random.default_rng(0)
+    for _ in range(12):
+        sizes, units = random.integers(1, 80, 2), random.integers(1, 40)
+        rows, others = (with_units(random, n).with_columns(pl.col("u") % units, pl.col("p").round(1)) for n in sizes)
+        frame = expected(unlabeled(others, **options), labeled(rows, **options)).frame
+        known = frame.drop_nulls("ci_lower")
+        assert (
+            known.select((pl.col("ci_lower") < pl.col("value")) & (pl.col("value") < pl.col("ci_upper")))
+            .to_series()
+            .all()
+        )
+        assert (frame["note"].is_null() == frame["ci_lower"].is_not_null()).all()
+
+
+def test_the_order_of_weights_decides_nothing():
+    rows, others = with_units(0, 700), with_units(1, 4_000)
+    reference = labeled(rows, sample_weight="w")
+    found = [expected(make(others, sample_weight="w"), reference).frame for make in (labeled, unlabeled)]
+    assert_frame_equal(*found)
+
+
 def off(kind, labels, draws):
     """The metrics whose intervals contain the truth in too few or too many of the samples."""
     error = 3.5 * (0.95 * 0.05 / draws) ** 0.5
