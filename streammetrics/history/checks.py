@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 
 import polars as pl
 
@@ -14,7 +14,8 @@ from streammetrics.history.estimates import REFERENCE, beginning, judged, requir
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.windows import Windows, after, time_of
-from streammetrics.report.verdicts import OF_RULES, PASSING, VERDICT, Verdicts, verdicts
+from streammetrics.reading.looks import ROWS
+from streammetrics.report.verdicts import NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdicts
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates
@@ -101,9 +102,13 @@ def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
         seen.is_empty() and len(earlier) > 1 and start.item() - earlier[-1] < times.diff().quantile(0.75, "higher")
     )
     remarks = [pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]
-    of_rules = {name: pl.lit(getattr(rule, name, None), pl.String) for name in OF_RULES}
+    of_rules = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
     of_rules |= {"windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype))))}
     of_rules |= {"reference": pl.col(REFERENCE), "note": noted("note", *remarks)}
+    step = times.diff().median()  # of the windows, which are checked as a whole
+    if isinstance(step, timedelta):
+        needed = (pl.col(NEEDED) * len(seen) / pl.col(ROWS)).ceil() * (step / timedelta(days=1))
+        of_rules |= {"days_needed": needed}
     if rule.alarm:
         of_rules |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])

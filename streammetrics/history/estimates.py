@@ -15,13 +15,16 @@ from streammetrics.errors import SpecificationError
 from streammetrics.frame import LIMITS, hidden, noted
 from streammetrics.history.rules import Rule, before, is_growing, of_total
 from streammetrics.history.windows import Windows
-from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
+from streammetrics.intervals.limits import EVERYWHERE
+from streammetrics.intervals.planning import rows_to_decide
+from streammetrics.reading.looks import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_count, with_total
 from streammetrics.reading.parts import of_periods
 from streammetrics.report.report import Comparison, Report
-from streammetrics.report.verdicts import VERDICT, at_least_one
+from streammetrics.report.verdicts import VERDICT, at_least_one, with_rows_needed
 from streammetrics.report.verdicts import judged as with_verdicts
 
 OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
+AT_LOOKS = hidden("rows to decide at every look")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
 TOO_SOON = "the history is shorter than the period"  # in the note of a verdict
@@ -51,11 +54,21 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
     current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None))
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
     found = _with_verdicts(at_least_one(found), rule)
+    found = with_rows_needed(found, _rows_to_decide(rule, current))
     if not (is_growing(rule) and _is_too_short(windows, rule.over, end).any()):
         return found
     breached = pl.col(VERDICT) == "breached"
     note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
     return found.with_columns(pl.col(VERDICT).replace("breached", "open"), note=note)
+
+
+def _rows_to_decide(rule: Rule, current: Report) -> pl.Expr:
+    """The number of checked rows that would decide an open verdict; null if it depends on more than their number."""
+    if rule.alarm or rule.before_labels or rule.measure:
+        return pl.lit(None, pl.Float64)
+    if rule.always:
+        return pl.col(AT_LOOKS)
+    return rows_to_decide(rule.required.limit, EVERYWHERE if rule.against else current.metrics[0].range, ROWS)
 
 
 def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFrame:
@@ -121,7 +134,11 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     if report.unit is None and (rule.alarm or rule.always):
         found = with_total(found, report.state, metric)
     found = _whole(found)
-    return widened(found, metric.range, rule.confidence, rule.always, one_sided=True) if rule.always else found
+    if not rule.always:
+        return found
+    needed = rows_to_decide_at_looks(found, rule.required.limit, rule.confidence, rule.always).alias(AT_LOOKS)
+    found = widened(found, metric.range, rule.confidence, rule.always, one_sided=True)
+    return found.with_columns(needed)
 
 
 def of_change(sides: Comparison) -> pl.DataFrame:

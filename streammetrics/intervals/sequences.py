@@ -70,19 +70,28 @@ def share_limits(
     [[0.36, 0.7877], [0.9697, 0.812]]
     """
     successes, rows = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (successes, rows)))
-    weight = 1 / _density(always, 2 * alpha if one_sided else alpha)
 
     def missed(share: Values, above: bool) -> NDArray[np.bool_]:
         if one_sided:
-            evidence = log_e_value_of_share(successes, rows, share, above=above, weight=weight)
-        else:
-            evidence = _log_two_sided(successes, rows, share, weight)
-        return evidence >= -math.log(alpha)
+            return is_beyond(successes, rows, share, always, alpha, above=above)
+        return _log_two_sided(successes, rows, share, 1 / _density(always, alpha)) >= -math.log(alpha)
 
     middle = np.where(rows > 0, successes / np.maximum(rows, 1), 0.5)
     lower = _limit(partial(missed, above=True), np.zeros_like(middle), middle)
     upper = _limit(partial(missed, above=False), np.ones_like(middle), middle)
     return lower, upper
+
+
+def is_beyond(
+    successes: ArrayLike, rows: ArrayLike, limit: ArrayLike, always: int, alpha: float, *, above: bool
+) -> NDArray[np.bool_]:
+    """Return whether a proportion is above a limit, or below it: whether the one-sided interval excludes the limit.
+
+    >>> is_beyond([80, 800], [100, 1_000], 0.75, 1_000, 0.05, above=True).tolist()
+    [False, True]
+    """
+    weight = 1 / _density(always, 2 * alpha)
+    return log_e_value_of_share(successes, rows, limit, above=above, weight=weight) >= -math.log(alpha)
 
 
 def _density(always: int, alpha: float) -> float:

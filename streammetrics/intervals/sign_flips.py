@@ -54,9 +54,9 @@ class FoldSums:
         return float(_ranges(self.sums.sum(axis=0, keepdims=True))[0])
 
     @property
-    def variance(self) -> float:
-        """The variance of the sum of all errors."""
-        return float(len(self.sums) * self.sums[:, -1].var(ddof=1))
+    def unit_size(self) -> float:
+        """About how many rows are in the unit of a row, from the weights of folds, which do not depend on labels."""
+        return float(len(self.weight) * self.weight.var(ddof=1) / self.weight.sum())
 
     def p_values(self) -> Bounds:
         """The share of signs with a range at least as large as that of the rows, which counts too."""

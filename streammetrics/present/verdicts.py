@@ -153,7 +153,19 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     if row["verdict"] == "open":
         yield from (remark for remark in (UNPAIRED, ALONE, WIDE, AT_LIMIT) if remark in (row["note"] or ""))
         if row.get("rows_needed"):
-            yield f"about {row['rows_needed']:,} rows would decide"
+            yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
+
+
+def _duration(days: float | None) -> str:
+    """The time of so many rows, in brackets.
+
+    >>> _duration(12.0), _duration(1.0), _duration(0.5), _duration(None)
+    (' (12 days)', ' (1 day)', ' (12 hours)', '')
+    """
+    if not days:
+        return ""
+    number, unit = (days, "day") if days >= 1 else (24 * days, "hour")
+    return f" ({number:,.0f} {unit}{'s' * (round(number) != 1)})"
 
 
 def on_these_rows(row: Mapping[str, Any]) -> bool:

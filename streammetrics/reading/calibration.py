@@ -20,7 +20,7 @@ from streammetrics.statistics.view import first_case
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
 
-FEWEST = 100  # independent rows that the errors are worth, below which the sums of folds are too skewed
+FEWEST, FEWEST_OF_UNITS = 50, 20  # rows and units of rare positives that are not too skewed
 FEW = "undefined: too few units, or expected positives or negatives"
 READ: dict[object, Read] = {expected_ecce.formula: FoldSums.expected, ecce_p_value.formula: FoldSums.p_values}
 
@@ -86,6 +86,6 @@ def _sums(bins: pl.DataFrame, parts: pl.DataFrame) -> FoldSums | None:
     sums = FoldSums.of(neg, pos, low, high)
     middle, rows = (low + high) / 2, (neg + pos).sum(axis=0)
     variances = rows * (weight / usual) * middle * (1 - middle)
-    independent, third = variances.sum(), (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()
-    enough = independent**4 >= FEWEST * third**2 * max(sums.variance, independent)
+    third = (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()  # sum of third moments
+    enough = variances.sum() ** 3 >= third**2 * max(FEWEST, FEWEST_OF_UNITS * sums.unit_size)
     return sums if enough else None

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, hidden, keys_of, noted
+from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.limits import Range
-from streammetrics.intervals.sequences import errors_wide, share_limits
+from streammetrics.intervals.sequences import errors_wide, is_beyond, share_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate, expression_of
@@ -18,6 +20,7 @@ from streammetrics.state.tables import State
 
 ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
+MOST_ROWS = 1e15  # more than any decision can have
 CONTRACT = "valid at every look at one growing set of rows"
 
 
@@ -53,6 +56,33 @@ def widened(
     successes = np.round(value * total)[shares]
     limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=one_sided)
     return found.with_columns(pl.Series(n, own, nan_to_null=True) for n, own in zip(LIMITS, limits, strict=True))
+
+
+def rows_to_decide_at_looks(found: pl.DataFrame, limit: float, confidence: float, always: int) -> pl.Series:
+    """Return the rows with which one-sided intervals for every look, widened by the bounds, exclude a limit.
+
+    They follow from estimates with two-sided intervals for one look, each limit of which has the confidence level. The
+    value and the mix of rows stay as they are. `MOST_ROWS` if no number suffices, and null without an interval.
+    """
+    alpha = 1 - confidence
+    numbers = ["value", "lower", "upper", *LIMITS, ROWS, TOTAL]
+    value, lower, upper, ci_lower, ci_upper, rows, total = found.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
+    error = (ci_upper - ci_lower) / (2 * normal_quantile(confidence))
+    above, share = value > limit, (total > 0) & (0 < limit < 1)
+    nearest = np.where(above, lower, upper)
+    gap = np.where(above, nearest - limit, limit - nearest)
+
+    def undecided(log_rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        times = np.exp(log_rows) / rows
+        reach = errors_wide(times * rows, always, alpha, one_sided=True) * error / np.sqrt(times)
+        drawn = times * total
+        over, under = (is_beyond(nearest * drawn, drawn, limit, always, alpha, above=a) for a in (True, False))
+        inside: NDArray[np.bool_] = np.where(share, np.where(above, ~over, ~under), reach >= gap) | (gap <= 0)
+        return inside
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, needed = bisected(np.log(rows), np.full_like(rows, np.log(MOST_ROWS)), undecided)
+    return pl.Series(np.where(np.isnan(error), np.nan, np.exp(needed)), nan_to_null=True)
 
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:

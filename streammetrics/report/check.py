@@ -9,6 +9,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import FEW_OF_A_CLASS, NO_LIMITS
+from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.verdicts import on_these_rows, ranges, undecided
 from streammetrics.reading.looks import ROWS, with_count
@@ -44,7 +45,7 @@ def check(
         rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
         rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
         found = judged(at_least_one(rows), required, min_rows, sampled=confidence is not None and not is_total(metric))
-        found = with_rows_needed(found, required, metric.range)
+        found = with_rows_needed(found, rows_to_decide(required.limit, metric.range, ROWS))
         parts.append(verdicts(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
 

@@ -14,6 +14,7 @@ from streammetrics.arguments import false_discovery_rate
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, keys_of, noted, of_labels_once
 from streammetrics.intervals.limits import EVERYWHERE
+from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.metrics.margin import Margin, Margins, margins
@@ -111,7 +112,8 @@ class _Gate:
         found = judged(found, limit, self.min_rows, sampled=False, undecided=undecided)
         is_open = undecided & (pl.col(VERDICT) == "open")
         why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}"))
-        return with_rows_needed(found.with_columns(note=noted("note", why)), limit, EVERYWHERE)
+        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS)
+        return with_rows_needed(found.with_columns(note=noted("note", why)), needed)
 
     def _relative(self, limit: float) -> pl.DataFrame:
         """The change relative to the value of a, with limits from those of ``b - (1 + limit) * a``."""

@@ -11,15 +11,13 @@ import polars as pl
 from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import AT_LIMIT, FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, WIDE, hidden, keys_of, noted
-from streammetrics.intervals.limits import Range
-from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.estimates import with_notes
 from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.present.verdicts import OPEN, verdicts_table
-from streammetrics.reading.looks import ROWS
+from streammetrics.reading.looks import MOST_ROWS, ROWS
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
 
@@ -33,11 +31,13 @@ SCHEMA = pl.Schema(
     | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
     | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
     | dict.fromkeys(("note", "description"), pl.String())
-    | {"rows_needed": pl.Int64(), "limit": pl.Float64(), "comparison": pl.String()}
+    | {"rows_needed": pl.Int64(), "days_needed": pl.Float64(), "limit": pl.Float64(), "comparison": pl.String()}
 )
-OF_RULES = ("name", "severity", "windows", "reference", "since", "e_value", "description")  # of a history only
+OF_RULES = (
+    *("name", "severity", "windows", "reference", "since", "e_value", "description"),
+    "days_needed",
+)  # of histories
 VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
-MOST_ROWS = 1e15
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
 
@@ -49,10 +49,10 @@ class Verdicts:
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
     ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``passes``, ``note``,
     ``rows_needed`` (how many rows of this mix would decide an open verdict, if the value stays), and ``limit`` and
-    ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history
-    have no ``rows_needed``, and add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the
-    metric in the reference period if ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), and
-    ``description``.
+    ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history add ``name``, ``severity``,
+    ``windows`` (the first and the last), ``reference`` (the metric in the reference period if ``value`` is its change),
+    ``since`` and ``e_value`` (of a rule with an alarm), ``description``, and ``days_needed``: the number of days with
+    about ``rows_needed`` rows, if they are like those checked.
 
     The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
     are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a group has fewer than
@@ -119,9 +119,9 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
     return 2 * confidence - 1, least
 
 
-def with_rows_needed(found: pl.DataFrame, required: Requirement, range: Range) -> pl.DataFrame:
+def with_rows_needed(found: pl.DataFrame, needed: pl.Expr) -> pl.DataFrame:
     """Add `NEEDED`, the number of rows that would decide open verdicts, or a note if none would."""
-    needed, is_open = rows_to_decide(required.limit, range, ROWS), pl.col(VERDICT) == "open"
+    is_open = pl.col(VERDICT) == "open"
     none = pl.when(pl.col("lower") < pl.col("upper")).then(pl.lit(WIDE)).otherwise(pl.lit(AT_LIMIT))
     is_finite = is_open & (needed < MOST_ROWS)
     return found.with_columns(

@@ -53,7 +53,7 @@ def test_their_numbers_are_those_of_the_page():
     assert tuple(shown(r"\ncertified bounds ([\d.]+) to ([\d.]+)\n")) == DRAWN["BOUNDS"]
     assert tuple(shown(r"\nconfidence interval ([\d.]+) to ([\d.]+)\n")) == DRAWN["INTERVAL"]
     for limit, verdict in DRAWN["LIMITS"].items():
-        found = shown(rf"\nroc_auc >= {limit:g} .* ([\d.]+) to ([\d.]+) +{verdict}\n")
+        found = shown(rf"\nroc_auc >= {limit:g} .* ([\d.]+) to ([\d.]+) +{verdict}\b")
         assert tuple(found) == DRAWN["SIDE"]
 
 

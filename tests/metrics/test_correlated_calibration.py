@@ -51,7 +51,6 @@ def test_bounds_hold_for_all_orders_and_scores_in_a_bin(seed):
     for b, f, y in rows:
         (neg, pos)[y][f, b] += 1
     sums = FoldSums.of(neg, pos, *ends.T)
-    assert sums.variance >= 0
     for _ in range(30):
         score = np.array(
             [random.uniform(*ends[b]) if random.random() < 0.5 else random.choice(ends[b]) for b, _, _ in rows]
