@@ -157,7 +157,7 @@ def labels_of(state: State, must: str) -> ScoreHistogram:
     for statistic in state.statistics:
         if isinstance(statistic, ScoreHistogram):
             return statistic
-    raise ReportError(f"{must}, as in sm.binary(y_true=..., y_score=...).")
+    raise ReportError(f"{must}, as in sm.binary().")
 
 
 def scores_of(state: State) -> Distribution:

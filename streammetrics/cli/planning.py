@@ -14,12 +14,15 @@ from streammetrics.cli.output import write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
+from streammetrics.present.estimates import with_notes
 from streammetrics.present.table import of_frame
 
 
 @command("rows-needed", "streammetrics rows-needed pilot.state --metric roc_auc --difference 0.002")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--models", nargs=2, metavar="A B", help="Two models, to find a difference between them.")
+@click.argument("b", required=False, type=click.Path(path_type=Path))
+@click.option("--models", nargs=2, metavar="A B", help="Two models of one state, instead of a second state.")
+@click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @click.option("--metric", "metrics", multiple=True, required=True, help="Metric to plan for. Can be repeated.")
 @click.option("--difference", type=Number(), required=True, help="Difference to find, such as 0.002.")
 @click.option("--power", type=Number(), default=0.8, show_default=True, help="Probability of finding it.")
@@ -29,7 +32,9 @@ from streammetrics.present.table import of_frame
 @options.form
 def rows_needed_command(
     state: Path,
+    b: Path | None,
     models: tuple[str, str] | None,
+    independent: bool,
     metrics: tuple[str, ...],
     difference: float,
     power: float,
@@ -40,14 +45,19 @@ def rows_needed_command(
 ) -> None:
     """Plan how many rows a test needs, from a pilot.
 
-    The difference is that from a fixed value, such as the limit of a requirement, or with --models that between two
-    models. The mix of rows is that of the pilot.
+    The difference is that from a fixed value, such as the limit of a requirement, or with a second state or --models
+    that between two models. The mix of rows is that of the pilot.
     """
-    report = report_of(state, total=True, metrics=metrics, **read)
-    pilot = report if models is None else sm.compare(report, models=models)
+    if b and models:
+        raise click.UsageError("Pass either a second state or --models A B, not both.")
+    one, *other = (report_of(path, total=True, metrics=metrics, **read) for path in (state, b) if path is not None)
+    is_pair = bool(other or models)
+    pilot = sm.compare(one, *other, models=models, independent=independent) if is_pair else one
     found = [
         sm.rows_needed(pilot, metric, difference=difference, power=power, confidence=confidence) for metric in metrics
     ]
     frame = pl.DataFrame(found)
     columns = [c for c in ("metric", "rows", "positives", "negatives") if frame[c].count()]
-    write(frame, [of_frame(frame.select(columns))], form, output)
+    rows = max(one.rows("rows")["value"].to_list())
+    told = f"Rows that find a difference of {difference:g} with {100 * power:g}% power. The pilot has {rows:,.0f}."
+    write(frame, with_notes([of_frame(frame.select(columns))], told), form, output)

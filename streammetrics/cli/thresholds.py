@@ -51,5 +51,7 @@ def threshold_command(
         each = ", in each group" if found.height > 1 else ""
         told = [f"The constraints hold for new rows at {100 * confidence:g}% confidence{each}."]
     notes = told if found["threshold"].count() else []
+    if confidence is None and found["threshold"].null_count():
+        notes = [*notes, f"–: no threshold meets {' and '.join(where)}." if where else "–: undefined, such as 0/0."]
     room = width() if form == "table" else None
     write(found, [thresholds_table(found, list(dict.fromkeys(shown)), notes, room)], form, output)

@@ -17,6 +17,7 @@ from streammetrics.metrics.words import BEST, direction
 Margins: TypeAlias = str | Sequence[str] | Mapping[str, float | str]
 
 _AMOUNT = re.compile(r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
+_LIMITED = re.compile(r"[<>:]|==|=\s*$")  # of requirements, which have limits
 _FORM = re.compile(r"\s*(.*[\w)])\s*=\s*([^()=]*)")
 
 
@@ -44,11 +45,17 @@ class Margin:
         """Return the margin of a metric from a number, or a text such as ``"0.5%"``.
 
         Raises:
-            MetricError: If the amount is not a number, or negative.
+            MetricError: If the amount is not a number, or negative, or the metric has a limit instead of a margin.
         """
         match = _AMOUNT.fullmatch(str(amount)) if isinstance(amount, float | int | str) else None
+        if _LIMITED.search(metric):
+            raise MetricError(
+                f"Cannot read {metric!r} as a metric with a margin. Write one such as 'roc_auc=0.002' or 'mae=1%'."
+            )
         if match is None or isinstance(amount, bool) or not math.isfinite(float(match[1])):
-            raise MetricError(f"The margin of {metric} must be a number such as 0.002, or '0.5%', got {amount!r}.")
+            raise MetricError(
+                f"The margin of {metric} must be a number of at least 0, such as 0.002, or '0.5%', got {amount!r}."
+            )
         number, percent = match.groups()
         return cls(metric, float(number) / (100 if percent else 1), bool(percent), improves)
 
@@ -65,8 +72,8 @@ class Margin:
         way, (low, high) = direction(metric), metric.range
         if way is None:
             raise MetricError(
-                f"{self.metric} has no preferred direction, so neither side is better. Limit its value with "
-                f"Report.check, such as '{self.metric} <= 0.5'."
+                f"{self.metric} has no preferred direction, so neither side is better. Check its value instead, "
+                f"such as '{self.metric} <= 0.5'."
             )
         if self.relative and (low < 0 or metric.__name__ in BEST):
             raise MetricError(f"{self.metric} can be 0 or negative, so its margin cannot be relative. Pass a number.")
@@ -95,4 +102,4 @@ def margins(given: Margins, improves: bool) -> Iterator[Margin]:
         return
     for text in [given] if isinstance(given, str) else given:
         match = _FORM.fullmatch(text)
-        yield Margin.of(match[1], match[2], improves) if match else Margin(text, improves=improves)
+        yield Margin.of(match[1], match[2], improves) if match else Margin.of(text, 0.0, improves)

@@ -42,8 +42,10 @@ class Requirement:
         """
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            percent = of_percent(str(text).split("=")[-1])
-            raise MetricError(f"Cannot read {text!r} as a requirement. Write one such as 'roc_auc >= 0.8'.{percent}")
+            advice = of_percent(re.split("[<>=]", str(text))[-1]) if "%" in str(text) else ""
+            raise MetricError(
+                f"Cannot read {text!r} as a requirement. Write one such as 'roc_auc >= 0.8' or 'mae <= 3'.{advice}"
+            )
         metric, comparison, limit = match.groups()
         parse_metric(metric)
         return cls(metric, comparison, float(limit))
@@ -51,7 +53,8 @@ class Requirement:
     def require_within(self, low: float, high: float) -> None:
         """Reject a limit outside the range of the metric, such as a percentage."""
         if not low <= self.limit <= high:
-            raise MetricError(f"The limit of {self} must be between {low:g} and {high:g}, got {self.limit:g}.")
+            advice = of_percent(self.limit) if high == 1 else ""
+            raise MetricError(f"The limit of {self} must be between {low:g} and {high:g}, got {self.limit:g}.{advice}")
 
     @property
     def wants_high(self) -> bool:

@@ -144,6 +144,8 @@ def operating_point(
     """
     objective, sign = _objective(maximize, minimize)
     constraints = requirements(where)
+    for constraint in constraints:
+        constraint.require_within(*find_metric(constraint.metric, _COUNTS).range)
     if confidence is not None:
         points = threshold_table(cases["tied"])
         chosen, notes = guaranteed(points, list(map(constraint_of, constraints)), confidence)

@@ -48,7 +48,7 @@ OF_THE_SAME_ROWS = (
     "models in one pass, or pass unit= to both evaluations."
 )
 OTHER_FOLDS = "Both evaluations have too few folds of units in common for confidence intervals. Use the same folds=."
-NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Remove independent=True."
+NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Do not pass independent=True."
 WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
 NOT_COUNTED = (
     "Differences at threshold {0} have no confidence intervals, because the evaluation did not include it. For "

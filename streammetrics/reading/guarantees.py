@@ -155,7 +155,8 @@ def require_guarantees(where: str | Sequence[str] | None, confidence: float, wei
         raise MetricError("confidence= requires where=, the constraints that hold for new rows.")
     if weighted or correlated:
         what = "weighted" if weighted else "correlated"
-        raise MetricError(f"confidence= requires independent rows, each counted once, but the rows are {what}.")
+        advice = "Evaluate one row of each unit, without unit=." if correlated else "Evaluate without sample_weight=."
+        raise MetricError(f"confidence= requires independent rows, each counted once. These rows are {what}. {advice}")
 
 
 def guaranteed(

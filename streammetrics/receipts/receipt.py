@@ -25,7 +25,7 @@ from streammetrics.statistics import RowCounts
 from streammetrics.system.lazy import pa
 from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
-from streammetrics.text import cell
+from streammetrics.text import cell, near_paths
 from streammetrics.version import __version__
 
 FORMAT = 1
@@ -93,8 +93,12 @@ class Receipt:
         """
         try:
             found = json.loads(Path(path).read_bytes())
-        except (OSError, ValueError) as error:
-            raise StateError(f"Cannot read {str(path)!r} as a receipt: {error}.") from error
+        except FileNotFoundError as error:
+            raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
+        except OSError as error:
+            raise StateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        except ValueError as error:
+            raise StateError(f"{str(path)!r} is not a receipt: it is not JSON.") from error
         names = {f.name for f in fields(cls)}
         if not isinstance(found, dict) or not isinstance(found.get("receipt"), int):
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")

@@ -69,7 +69,8 @@ def check_sides(
     frame = pl.concat(parts)
     values = "Values are {1} - {0}.".format(*map(escaped, sides.names))
     without = [why if why.endswith(".") else f"No interval of {', '.join(own)}: {why}." for why, own in reasons.items()]
-    return Verdicts(frame, tuple(sides.b.by), "\n".join([*without, values, _chance(frame, confidence, open)]))
+    notes = dict.fromkeys(filter(None, [at_level.note, *without, values, _chance(frame, confidence, open)]))
+    return Verdicts(frame, tuple(sides.b.by), "\n".join(notes))
 
 
 def at_threshold(sides: Differences, threshold: Any) -> Differences:

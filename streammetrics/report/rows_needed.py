@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
-from streammetrics.arguments import require_level
+from streammetrics.arguments import of_percent, require_level
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.intervals.limits import EVERYWHERE
@@ -92,8 +92,15 @@ def rows_needed(
     require_level("power=", power)
     if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 < difference < inf:
         raise SpecificationError(f"difference= must be a positive number, got {difference!r}.")
+    if not isinstance(pilot, Report | Comparison):
+        raise SpecificationError("The pilot must be a report, such as acc.finalize(), or a comparison.")
     report = pilot.b if isinstance(pilot, Comparison) else pilot
     found = report.find(metric)
+    low, high = found.range
+    if difference >= high - low:
+        raise SpecificationError(
+            f"The difference in {found.name} must be below {high - low:g}, got {difference:g}.{of_percent(difference)}"
+        )
     if isinstance(pilot, Comparison):
         sides = at_threshold(replace(pilot, confidence=confidence)._showing([found]), keys.get("threshold"))
         every = of_labels_once(sides._changes)

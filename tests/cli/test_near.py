@@ -143,4 +143,4 @@ def test_other_files_of_a_folder_of_states(folder):
 def test_group_columns_and_percentages_in_requirements(folder):
     sm.accumulate("clicks.csv", sm.binary(y_true="clicked", y_score="p_click", by="clicked")).save("by.state")
     assert "Did you mean 'clicked'? Group columns: clicked." in failed("show", "by.state", "--by", "click")
-    assert failed("check", "by.state", "--require", "roc_auc>=70%").endswith("'roc_auc >= 0.8'. For 70%, pass 0.7.")
+    assert failed("check", "by.state", "--require", "roc_auc>=70%").endswith("'mae <= 3'. For 70%, pass 0.7.")

@@ -87,7 +87,7 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     assert "not to 'roc_auc'." in run("slices", folder / "state", "roc_auc", "--threshold", 0.3, code=2)
     percent = run("show", folder / "state", "--threshold", 30, code=2)
     assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3.\n"
-    limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80.\n"
+    limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80. For 80%, pass 0.8.\n"
     assert run(*check, "roc_auc >= 80", code=2) == limit
     page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
     either = "Pass either --html or --threshold, not both. For a page at a threshold, pass it to evaluate."

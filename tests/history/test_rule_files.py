@@ -8,7 +8,7 @@ import streammetrics as sm
 @pytest.mark.parametrize(
     ("rule", "error", "message"),
     [
-        ({"require": "roc_auc"}, sm.MetricError, "'roc_auc' as a requirement. Write one such as 'roc_auc >= 0.8'"),
+        ({"require": "roc_auc"}, sm.MetricError, "'roc_auc' as a requirement. Write one such as 'roc_auc >= 0.8' or"),
         ({"require": "roc_auc >= high"}, sm.MetricError, "as a requirement"),
         ({"require": "roc_auc => 0.8"}, sm.MetricError, "as a requirement"),
         ({"require": "roc auc >= 0.8"}, sm.MetricError, "'roc auc' as a metric"),

@@ -157,9 +157,9 @@ def test_groups_without_rows_or_classes():
         ({}, {"where": None}, "requires where=, the constraints"),
         ({}, {"confidence": 95}, r"confidence= must be between 0 and 1, got 95\. For 95%, pass 0\.95"),
         ({}, {"where": "precision >= 1"}, r"limit of 'precision >= 1' must be between 0 and 1, both exclusive"),
-        ({"sample_weight": "w"}, {}, "independent rows, each counted once, but the rows are weighted"),
+        ({"sample_weight": "w"}, {}, "each counted once. These rows are weighted. Evaluate without sample_weight="),
         ({"by": pl.col("g").alias("tp")}, {}, "Group column 'tp' has the name of a column of this table"),
-        ({"unit": "g"}, {}, "independent rows, each counted once, but the rows are correlated"),
+        ({"unit": "g"}, {}, "These rows are correlated. Evaluate one row of each unit, without unit="),
     ],
 )
 def test_guarantees_that_cannot_be_given(options, call, message):

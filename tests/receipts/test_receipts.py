@@ -153,6 +153,10 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "Different since 'rows'" in run("verify", "r.json", "fewer.parquet", code=1)
     assert run("verify", "r.json", "rows.parquet", "--where", "id > 0", code=1).startswith("Different since 'rows'")
     assert "one saved state" in run("verify", "r.json", "all.state", "rows.parquet", code=2)
+    assert "'all.state' is not a receipt: it is not JSON." in run("verify", "all.state", "rows.parquet", code=2)
+    assert "Cannot read 'rr.json': file not found. Did you mean 'r.json'" in run(
+        "verify", "rr.json", "rows.parquet", code=2
+    )
     shown = json.loads(run("receipt", "all.state", "--metric", "accuracy", "--require", "accuracy>=0.1"))
     assert shown["verdicts"] == {"accuracy >= 0.1": {"holds": 1}}
 
@@ -165,7 +169,9 @@ def test_comparisons_know_whether_both_sides_saw_the_same_rows():
     for by, where in (((), ""), ("g", " in 1 of 2 groups")):
         first = evaluated(DATA, by=by)
         assert "same rows, but differences" in sm.compare(first, evaluated(DATA, "q", by=by)).note
-        assert "not independent" in sm.compare(first, evaluated(DATA, "q", by=by), independent=True).note
+        same = sm.compare(first, evaluated(DATA, "q", by=by), independent=True)
+        assert "not independent" in same.note
+        assert same.note in str(same.check(not_worse="roc_auc"))
         apart = evaluated(other, "q", by=by)
         assert f"but not the same rows{where}. If" in sm.compare(first, apart).note
         assert sm.compare(first, apart, independent=True).note is None

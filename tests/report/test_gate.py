@@ -190,7 +190,7 @@ def test_margins_are_read_and_printed():
         ({"better": ["nonsense"]}, "nonsense"),
         (
             {"not_worse": {"roc_auc": -0.1}},
-            "The margin of roc_auc must be a number such as 0.002, or '0.5%', got -0.1.",
+            "The margin of roc_auc must be a number of at least 0, such as 0.002, or '0.5%', got -0.1.",
         ),
         ({"not_worse": {"roc_auc": None}}, "got None"),
         ({"not_worse": {"roc_auc": True}}, "got True"),

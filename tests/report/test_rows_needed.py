@@ -104,6 +104,7 @@ def test_no_number_of_rows_decides_at_the_limit_or_within_the_bounds():
     [
         ({"difference": 0}, "difference= must be a positive number, got 0."),
         ({"difference": "1%"}, "difference= must be a positive number"),
+        ({"difference": 2}, "The difference in roc_auc must be below 1, got 2. For 2%, pass 0.02."),
         ({"difference": 0.1, "power": 80}, "power= must be between 0 and 1, got 80. For 80%, pass 0.8."),
         ({"difference": 0.1, "confidence": 2}, "confidence= must be between 0 and 1"),
         ({"difference": 0.1, "metric": "ece"}, "ece has no confidence interval in the pilot: it is biased upwards"),
@@ -113,6 +114,11 @@ def test_invalid_plans(options, said):
     with pytest.raises(sm.errors.StreamMetricsError) as error:
         sm.rows_needed(binary(scored(200)).finalize(), options.pop("metric", "roc_auc"), **options)
     assert said in str(error.value)
+
+
+def test_a_pilot_is_a_report():
+    with pytest.raises(sm.SpecificationError, match=r"must be a report, such as acc\.finalize\(\), or a comparison"):
+        sm.rows_needed(binary(scored(50)), "roc_auc", difference=0.01)
 
 
 def test_a_pilot_by_group_needs_a_key():
@@ -184,7 +190,22 @@ def test_the_command_plans_for_metrics_and_models(tmp_path):
     assert lines[0].split() == ["metric", "rows", "positives", "negatives"]
     rows_of_auc = sm.rows_needed(binary(rows).finalize(), "roc_auc", difference=0.01).rows
     assert lines[2].split()[:2] == ["roc_auc", f"{rows_of_auc:,}"]
+    assert lines[-1] == "Rows that find a difference of 0.01 with 80% power. The pilot has 2,000."
     assert "--power must be between 0 and 1" in run(*plan, "--power", "80", code=2)
+
+
+def test_the_command_plans_from_the_states_of_two_models(tmp_path):
+    rows = scored(2_000, units=10)
+    rows["q"] = rows["p"] ** (0.9 + 0.1 * np.sin(np.arange(2_000)))
+    sides = [binary(rows | {"p": rows[score]}, unit="u") for score in ("p", "q")]
+    paths = [tmp_path / "champion.state", tmp_path / "candidate.state"]
+    for side, path in zip(sides, paths, strict=True):
+        side.save(path)
+    plan = ["--metric", "roc_auc", "--difference", "0.01"]
+    needed = sm.rows_needed(sm.compare(*sides), "roc_auc", difference=0.01).rows
+    assert run("rows-needed", *paths, *plan).splitlines()[2].split()[1] == f"{needed:,}"
+    both = run("rows-needed", *paths, *plan, "--models", "a", "b", code=2)
+    assert "Pass either a second state or --models A B, not both." in both
 
 
 def far_from(expected, setting):
