@@ -556,10 +556,9 @@ class Accumulator:
         return f"Accumulator({brief(self.roles, self.statistics)}): {self._size(state)}"
 
     def _size(self, state: State) -> str:
-        counts, by = state.tables[RowCounts.name], self.roles.by
-        rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
+        rows, dropped, groups = Saved(self.roles, self.metrics, state).size
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
-        return size + (f" in {state.groups.select(by).n_unique():,} groups" if by else "")
+        return size + (f" in {groups:,} groups" if self.roles.by else "")
 
 
 def merge(accumulators: Iterable[Accumulator]) -> Accumulator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -37,7 +38,7 @@ TOLD = re.compile(r'<path aria-label="([^"]*)"')
 FILL = re.compile(r' fill="[^"]*"')
 GEOMETRY = re.compile(r' (?:d|transform|[xy]2)="[^"]*"')
 FINE = re.compile(r"(?<=\.\d)\d+")
-CLIP = re.compile(r"clip(?=\d)")
+CLIP = re.compile(r'(?<=id=")clip\d+|(?<=url\(#)clip\d+')  # numbered in the order of all charts of a process
 CIRCLE = re.compile(
     r'<path transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0(Z?)"'
 )
@@ -53,7 +54,8 @@ def as_svg(picture: Picture, identity: str, width: int = WIDTH) -> str:
     drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture, width=width)))
     root, _, marks = drawn.partition(">")
     box = root.partition('viewBox="')[2].partition('"')[0]
-    marks = ALIKE.sub(_shared, TAG.sub(lambda found: _tidy(found[0], identity), marks))
+    clips = {name: f"{identity}clip{i}" for i, name in enumerate(dict.fromkeys(CLIP.findall(marks)))}
+    marks = ALIKE.sub(_shared, TAG.sub(lambda found: _tidy(found[0], clips), marks))
     return (
         f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" '
         f'role="img" aria-labelledby="{identity}t {identity}d">'
@@ -67,14 +69,14 @@ def described(picture: Picture) -> str:
     return " ".join(filter(None, (picture.subtitle and f"{picture.subtitle}.", picture.caption)))
 
 
-def _tidy(tag: str, identity: str) -> str:
-    """A tag with visible attributes, rounded to a tenth of a pixel, with names unique to this chart."""
+def _tidy(tag: str, clips: Mapping[str, str]) -> str:
+    """A tag with visible attributes, rounded to a tenth of a pixel, with names unique to this chart on any page."""
     if UNSEEN.match(tag):
         return ""
     if tag.startswith("<text"):  # the style sheet has the color of texts, and their size
         tag = "" if tag.endswith("/>") else FILL.sub("", tag)
     told = TOLD.match(tag)
-    tag = CLIP.sub(f"{identity}clip", NEEDLESS.sub("", tag))
+    tag = CLIP.sub(lambda found: clips[found[0]], NEEDLESS.sub("", tag))
     tag = GEOMETRY.sub(lambda found: FINE.sub("", found[0]), tag)
     tag = CIRCLE.sub(r'<circle cx="\1" cy="\2" r="\3"', tag)
     tag = tag.replace(" opacity=", " stroke-opacity=") if tag.startswith("<line") else tag

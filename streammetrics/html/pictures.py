@@ -42,33 +42,24 @@ def figures(
     shown = list(_drawable(makers))
     columns = columns or (2 if len(shown) == 4 else min(len(shown), COLUMNS))
     width, twice = WIDTHS[columns - 1], narrow and columns == 1 and not interactive
-    parts = (figure(p, f"{name}{i}", interactive, width=width, twice=twice) for i, p in enumerate(shown))
+    parts = (figure(p, _drawn(p, f"{name}{i}", interactive, width, twice)) for i, p in enumerate(shown))
     drawn = "\n".join(parts)
     return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
 
 
-def figure(
-    picture: Picture,
-    identity: str,
-    interactive: bool,
-    name: str | None = None,
-    width: int = WIDTHS[-1],
-    twice: bool = False,
-    level: str = "h4",
-) -> str:
-    """Return a chart with its title and its caption, or with a name if they are above several charts.
-
-    The style sheet shows one of charts drawn ``twice``, for wide and for narrow windows.
-    """
+def figure(picture: Picture, drawn: str) -> str:
+    """Return a drawn chart with its title and its caption."""
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
-    drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
-    if twice:
-        small = as_svg(picture, f"{identity}n", NARROW)
-        drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
-    if name is not None:
-        return f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>{drawn}</figure>"
     caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""
     return f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}{caption}</figure>"
+
+
+def _drawn(picture: Picture, identity: str, interactive: bool, width: int = WIDTHS[-1], twice: bool = False) -> str:
+    """The chart. If it is drawn twice, the style sheet shows one of both in narrow windows."""
+    drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
+    if not twice:
+        return drawn
+    return f'<div class="in-wide">{drawn}</div><div class="in-narrow">{as_svg(picture, f"{identity}n", NARROW)}</div>'
 
 
 def _script(picture: Picture, width: int) -> str:
@@ -183,8 +174,12 @@ def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, int
     if not shown:
         return ""
     told = described(next(iter(shown.values())))
-    named, level = enumerate(shown.items()), "h4" if title else "h3"
-    cards = (figure(picture, f"{identity}{i}", interactive, name, level=level) for i, (name, picture) in named)
+    level = "h4" if title else "h3"
+    cards = (
+        f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>"
+        f"{_drawn(picture, f'{identity}{i}', interactive)}</figure>"
+        for i, (name, picture) in enumerate(shown.items())
+    )
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
     head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'

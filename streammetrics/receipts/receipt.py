@@ -21,7 +21,6 @@ from streammetrics.state.content import no_state
 from streammetrics.state.fingerprints import ROW, TRUTH, digest, fingerprint_of, fingerprints_of_models
 from streammetrics.state.header import checked, specification, to_json
 from streammetrics.state.saved import Saved, to_arrow
-from streammetrics.statistics import RowCounts
 from streammetrics.system.lazy import pa
 from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
@@ -141,13 +140,12 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
     """
     if fingerprint_of(saved.state) is None:
         raise SpecificationError("A receipt requires a fingerprint of the rows. Evaluate with fingerprint=True.")
-    counts, by = saved.state.tables[RowCounts.name], saved.roles.by
-    rows, dropped = (int(counts[name].sum()) // len(saved.roles.models) for name in ("rows", "dropped"))
+    rows, dropped, groups = saved.size
     made = Receipt(
         specification=_specification(saved),
         rows=rows,
         dropped=dropped,
-        groups=saved.state.groups.select(by).n_unique() if by else 1,
+        groups=groups,
         fingerprints=fingerprints_of_models(saved.state),
         digest=digest(saved.state),
         confidence=confidence,

@@ -35,6 +35,13 @@ class Saved:
     state: State
     named: int | None = None
 
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Numbers of rows, dropped rows, and groups. A row counts once, however many models scored it."""
+        counts, by = self.state.tables[RowCounts.name], self.roles.by
+        rows, dropped = (int(counts[name].sum()) // len(self.roles.models) for name in ("rows", "dropped"))
+        return rows, dropped, self.state.groups.select(by).n_unique() if by else 1
+
 
 def to_arrow(saved: Saved) -> pa.Table:
     """Return the state as a table, in the order determined by its content."""
