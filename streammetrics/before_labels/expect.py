@@ -7,10 +7,8 @@ from math import inf
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.before_labels.expectation import OWN, Expectation, ExpectMethod
-from streammetrics.before_labels.filled import METRICS
+from streammetrics.before_labels.expectation import KNOWN, OWN, Expectation, ExpectMethod
 from streammetrics.before_labels.groups import require_sample
-from streammetrics.before_labels.prediction_powered import METRICS as POWERED
 from streammetrics.errors import MetricError, SpecificationError
 from streammetrics.intervals.distributions import upper_level
 from streammetrics.keys import require_free
@@ -19,8 +17,6 @@ from streammetrics.reading.distributions import PAIRED
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.system.public import publish
-
-KNOWN: dict[ExpectMethod, Mapping[str, Metric]] = {"calibration": METRICS, "prediction_powered": POWERED}
 
 
 def expect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import LIMITS, VALUE
 from streammetrics.intervals.distributions import upper_level
 from streammetrics.keys import matching, require_free
+from streammetrics.metrics import Metric
 from streammetrics.present.estimates import report_tables, with_notes
 from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text, terminal_width
@@ -29,6 +30,7 @@ from streammetrics.system.public import publish
 
 ExpectMethod: TypeAlias = Literal["calibration", "prediction_powered"]
 
+KNOWN: dict[ExpectMethod, Mapping[str, Metric]] = {"calibration": METRICS, "prediction_powered": POWERED}
 NEEDED = ("value", "expected", "needed_odds")
 OWN = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)
 
@@ -61,13 +63,16 @@ class Expectation:
         With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``note``.
         """
         level = None if self.confidence is None else upper_level(self.confidence)
+        sides = self.scores, self.reference, self._metrics
         if self.method == "calibration":
-            metrics = {name: METRICS[name] for name in self.metrics}
-            rows = calibrated(self.scores, self.reference, metrics, self.odds, level, strict=self.strict)
+            rows = calibrated(*sides, self.odds, level, strict=self.strict)
         else:
-            metrics = {name: POWERED[name] for name in self.metrics}
-            rows = powered(self.scores, self.reference, metrics, level, strict=self.strict)
+            rows = powered(*sides, level, strict=self.strict)
         return _frame(self.scores, rows, (*VALUE, *(LIMITS if level else ()), "note"))
+
+    @property
+    def _metrics(self) -> dict[str, Metric]:
+        return {name: KNOWN[self.method][name] for name in self.metrics}
 
     def needed_odds(self, labeled: Accumulator | Report) -> pl.DataFrame:
         """Return the smallest ``odds`` whose bounds contain the metrics of labeled rows.
@@ -97,8 +102,7 @@ class Expectation:
             raise ReportError("Prediction-powered estimates do not depend on odds.")
         report = labeled.finalize() if isinstance(labeled, Accumulator) else labeled
         require_free(report.by, OWN)
-        metrics = {name: METRICS[name] for name in self.metrics}
-        return _frame(report, needed(report, self.reference, metrics, strict=self.strict), NEEDED)
+        return _frame(report, needed(report, self.reference, self._metrics, strict=self.strict), NEEDED)
 
     def rows(self, metric: str, **keys: Any) -> pl.DataFrame:
         """Return the rows of `frame` for one metric, for matching groups and thresholds.
@@ -164,14 +168,15 @@ class Expectation:
 def expectation_tables(found: Expectation, width: int | None) -> list[Table]:
     """Return estimates as tables. Without intervals, the values of groups are followed by the bounds of the odds."""
     by = found.scores.by
-    if found.method == "prediction_powered":
-        return with_notes(
-            report_tables(found.frame, by, width), "The labeled rows must be a random sample of all rows."
-        )
     if not by or found.confidence is not None or found.odds == 1:
-        return report_tables(found.frame, by, width)
+        return with_notes(report_tables(found.frame, by, width), *assumptions(found))
     shown = report_tables(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
     return with_notes(shown, f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}.")
+
+
+def assumptions(found: Expectation) -> list[str]:
+    """Return a sentence that says when estimates are right, if this is not a matter of odds."""
+    return ["The labeled rows must be a random sample of all rows."] * (found.method == "prediction_powered")
 
 
 def _frame(report: Report, rows: Iterator[Row], columns: Sequence[str]) -> pl.DataFrame:

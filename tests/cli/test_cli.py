@@ -115,6 +115,7 @@ def test_expect(folder, tmp_path):
     assert "needed_odds" in run("expect", *total, "--needed", "--metric", "f1")
     powered = sm.expect(other.finalize().rollup(), one.finalize().rollup(), method="prediction_powered")
     assert run("expect", *total, "--method", "prediction-powered").strip() == str(powered)
+    assert "random sample" in run("expect", *total, "--method", "prediction-powered", "--format", "markdown")
     assert "--odds must be a number of at least 1" in run("expect", *total, "--odds", 0.5, code=2)
 
 
