@@ -46,8 +46,9 @@ def write_verdicts(
         save_data(junit(outcomes(frame), suite), output)
     else:
         write(frame, shown if form == "table" else every, form, output)
-    if found.hold:
-        undecided = int((frame["verdict"] != "holds").sum())
+    undecided = int((frame["verdict"] != "holds").sum())
+    is_said = form == "table" and output is None and frame.height > 1 and not undecided  # below the table
+    if found.hold and not is_said:
         also = f", {undecided:,} undecided" if undecided else ""
         done(f"Passed: {frame.height - undecided:,} of {frame.height:,} hold{also}.")
     if output is not None and (failing := int((~frame["passes"]).sum())):

@@ -67,8 +67,15 @@ def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interac
         frame, tables = verdicts
         drawn = pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
         notes = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
-        listed = "".join(filtered(replace(table, notes=[]), "requirements") for table in tables if table.rows)
+        listed = "".join(filtered(_verdict_first(table), "requirements") for table in tables if table.rows)
         yield Section("requirements", "Requirements", notes + drawn + listed)
+
+
+def _verdict_first(table: Table) -> Table:
+    """The table without its notes, and with the verdict before the numbers, where a narrow screen shows it."""
+    *others, verdict = range(len(table.columns))
+    number = [column.name for column in table.columns].index("value")
+    return replace(table.of([*others[:number], verdict, *others[number:]]), notes=[])
 
 
 def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:

@@ -81,10 +81,14 @@ def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
 
 def _counts(frame: pl.DataFrame) -> Iterator[str]:
     """The number of verdicts that fail, and of those that pass although they do not hold."""
-    failing, passing = ~frame["passes"], frame["passes"] & (frame["verdict"] != "holds")
-    for what, found in (("Failing", failing), ("Undecided, allowed", passing)):
+    failing, holding = ~frame["passes"], frame["verdict"] == "holds"
+    undecided = (failing & frame["verdict"].is_in(OPEN)).sum()
+    some = "" if not undecided else ", open" if undecided == failing.sum() else f", of which {undecided:,} open"
+    for what, found, more in (("Failing", failing, some), ("Undecided, allowed", ~failing & ~holding, "")):
         if found.any() and frame.height > 1:
-            yield f"{what}: {found.sum():,} of {frame.height:,}"
+            yield f"{what}: {found.sum():,} of {frame.height:,}{more}"
+    if frame.height > 1 and holding.all():
+        yield f"All {frame.height:,} hold."
 
 
 def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:

@@ -12,10 +12,11 @@ def test_check_decides_in_every_group(folder):
     both = ["--require", "roc_auc >= 0.3", "--require", "ece <= 0.5"]
     lines = run("check", folder / "state", *both, "--total").splitlines()
     assert lines[0].split() == ["rule", "value", "bound", "interval", "verdict"]
-    assert [" ".join(line.split()[-4:]) for line in lines[2:]] == ["0.806 to 0.842 holds", "holds: on these rows"]
+    assert [" ".join(line.split()[-4:]) for line in lines[2:4]] == ["0.806 to 0.842 holds", "holds: on these rows"]
+    assert lines[4:] == ["All 2 hold."]
     lines = run("check", folder / "state", *both, "--total", "--bounds-only").splitlines()
     assert lines[0].split() == ["rule", "value", "bound", "verdict"]
-    assert [line.split()[-1] for line in lines[2:]] == ["holds", "holds"]
+    assert [line.split()[-1] for line in lines[2:4]] == ["holds", "holds"]
     _, _, *failing, count, advice = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
     assert (count, advice) == ("Failing: 6 of 6", "To check all groups together, add --total.")

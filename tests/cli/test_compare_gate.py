@@ -36,8 +36,8 @@ def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
     assert [line.split()[-1] for line in shown[2:5]] == ["holds"] * 3
     assert shown[3].startswith("log_loss not worse by 2%  ")
     assert shown[3].count("%") == 3  # the value and its interval too
-    assert shown[5] == "Values are candidate - champion."
-    assert shown[6] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
+    assert shown[5:7] == ["All 3 hold.", "Values are candidate - champion."]
+    assert shown[7] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
     assert gate(both, *METRICS, "--by", "country").count("holds") == 4
 
 
@@ -49,7 +49,9 @@ def test_the_exit_code_tells_breached_from_open(both):
     gate(both, *undecided, "--open", "fail", code=1)
     gate(both, *undecided, "--open", "pass")
     gate(both, *undecided, *METRICS, **backwards, code=1)
-    gate(both, *METRICS, "--total", "--min-rows", "6001", code=3)
+    few = gate(both, *METRICS, "--total", "--min-rows", "6001", code=3)
+    assert "Failing: 2 of 2, open" in few
+    assert "Failing: 2 of 2, of which 1 open" in gate(both, *undecided, "--better", "roc_auc=0.4", code=1)
 
 
 def test_two_states_without_intervals_are_open_with_the_fix(both):
