@@ -71,21 +71,25 @@ class FoldSums:
 
     def expected(self) -> Bounds:
         """The mean range if scores are calibrated, as a share of the weights."""
-        mean = float(self.flipped(FLIPS[0]).mean())
+        mean = float(self._sampling().flipped(FLIPS[0]).mean())
         return self._share(mean), self._share(mean - self.hidden), self._share(mean + self.hidden)
 
     def limits(self, confidence: float) -> tuple[float, float]:
-        """The limits of the range as a share of the weights, from the errors of folds less those expected of them.
+        """The limits of the range as a share of the weights.
 
         They are wider by the ratio of Student's t to the normal distribution, since there are few folds.
         """
-        folds, level = len(self.sums), upper_level(confidence)
-        expected = (self.weight / self.weight.sum())[:, None] * self.sums.sum(axis=0)
-        errors = replace(self, sums=self.sums - expected)
-        ranges = errors.flipped(FLIPS[(1 - confidence) * FLIPS[0] < DECIDE])
-        wider = t_quantile(level, folds - 1) / normal_quantile(level) * (folds / (folds - 1)) ** 0.5
+        ranges = self._sampling().flipped(FLIPS[(1 - confidence) * FLIPS[0] < DECIDE])
+        level = upper_level(confidence)
+        wider = t_quantile(level, len(self.sums) - 1) / normal_quantile(level)
         half = float(np.quantile(ranges, confidence, method="higher")) * wider
         return self._share(self.size - half), self._share(self.size + half)
+
+    def _sampling(self) -> FoldSums:
+        """The errors of each fold less those expected of it, whether or not scores are calibrated."""
+        folds, share = len(self.sums), self.weight / self.weight.sum()
+        errors = self.sums - share[:, None] * self.sums.sum(axis=0)
+        return replace(self, sums=errors * (folds / (folds - 1)) ** 0.5)
 
     def flipped(self, count: int) -> Values:
         """The ranges with some other signs of the folds."""

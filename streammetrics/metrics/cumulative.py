@@ -46,7 +46,7 @@ def ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr) -> Bounded:
     return Bounded(*((size / rows).clip(None, 1) for size in (value, lower, upper)))
 
 
-@metric(range=(0, 1), interval="it follows from the scores alone")
+@metric(range=(0, 1), interval="it is what chance gives")
 def expected_ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr | float = 1.0) -> Bounded:
     """Expected value of `ecce` if the scores are calibrated.
 

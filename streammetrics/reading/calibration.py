@@ -11,6 +11,7 @@ import polars as pl
 from streammetrics.frame import LIMITS, METRIC, RIGHT, VALUE
 from streammetrics.intervals.sign_flips import FoldSums
 from streammetrics.metrics import Metric, ecce, ecce_p_value, expected_ecce
+from streammetrics.metrics.cumulative import FEWEST as FEWEST_TO_SUM
 from streammetrics.reading.estimates import by_view, with_label
 from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.rows.roles import FOLD
@@ -86,6 +87,7 @@ def _sums(bins: pl.DataFrame, parts: pl.DataFrame) -> FoldSums | None:
     sums = FoldSums.of(neg, pos, low, high)
     middle, rows = (low + high) / 2, (neg + pos).sum(axis=0)
     variances = rows * (weight / usual) * middle * (1 - middle)
-    third = (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()  # sum of third moments
-    enough = variances.sum() ** 3 >= third**2 * max(FEWEST, FEWEST_OF_UNITS * sums.unit_size)
+    variance, third = variances.sum(), (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()
+    symmetric = variance**3 >= third**2 * max(FEWEST, FEWEST_OF_UNITS * sums.unit_size)  # about, as few are skewed
+    enough = symmetric and variance >= FEWEST_TO_SUM
     return sums if enough else None

@@ -147,7 +147,7 @@ def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     by = [c for c in folds.by if c != FOLD]
     numbers, own = folds.keys[FOLD].unique().sort().cast(pl.Int64), folds.keys.cast({FOLD: pl.Int64})
     parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
-    for rest in _rests(folds, by, numbers):
+    for rest in _rests(folds, by, numbers) if len(numbers) else ():
         if by or rest.groups.height:
             found = estimate(rest, metrics)
         else:  # no rows without the only fold

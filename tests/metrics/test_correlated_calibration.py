@@ -103,6 +103,11 @@ def test_few_units_or_rare_positives():
         assert report["ecce_p_value"].note == FEW or "expected positives" in report["ecce_p_value"].note
         assert report["ecce"].ci_lower is None
     assert evaluated(correlated(6), 0.95)["ecce"].ci_lower == 0
+    assert evaluated({"y": [], "p": [], "u": []}, 0.95).frame["value"].to_list() == [None] * 3
+    certain = correlated(6) | {"p": correlated(6)["y"].astype(float)}
+    assert evaluated(certain, 0.95)["ecce"].ci_lower is None
+    weightless = evaluated(correlated(6) | {"w": np.zeros(2_000)}, 0.95, sample_weight="w")
+    assert weightless.frame["note"].to_list() == ["undefined: 0/0"] * 3
 
 
 def test_errors_are_found_however_small_the_p_value():
