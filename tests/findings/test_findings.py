@@ -265,6 +265,12 @@ def test_weights_units_and_margins():
     assert codes(sm.predictions(y_score="p").update(frame).finalize()) == []
 
 
+def test_ranges_of_scores_are_judged_with_units_and_weights():
+    frame = scored().with_columns((P * 1.6 - P.mean() * 0.6).clip(0, 1), u=pl.int_range(ROWS) // 2, w=pl.lit(0.5))
+    for others in ({"unit": "u"}, {"sample_weight": "w"}):
+        assert "SM105" in codes(binary(frame, **others))
+
+
 def test_findings_as_text_and_frame():
     found = FAULTS["SM201"]().findings()
     assert all(len(line) <= 60 for line in as_text(findings_table(found), width=60).splitlines())
