@@ -43,13 +43,13 @@ SETTINGS = [
     Setting("200 rows, 5% positive", 200, 4_000, share=0.05, worse=0.3),
     Setting("2,000 rows", 2_000, 4_000),
     Setting("2,000 rows, 2% positive", 2_000, 4_000, share=0.02),
-    Setting("20,000 rows, 1% positive", 20_000, 1_000, share=0.01),
+    Setting("20,000 rows, 1% positive", 20_000, 2_000, share=0.01),
     Setting("200,000 rows, 1% positive", 200_000, 400, share=0.01, worse=0.02),
 ]
 OF_ERRORS = [
     Setting("200 errors", 200, 4_000, errors=True),
     Setting("2,000 errors", 2_000, 4_000, errors=True),
-    Setting("20,000 errors", 20_000, 1_000, errors=True),
+    Setting("20,000 errors", 20_000, 2_000, errors=True),
 ]
 
 
