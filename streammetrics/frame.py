@@ -68,6 +68,17 @@ def of_labels_once(frame: pl.DataFrame) -> pl.DataFrame:
     return made.filter(pl.struct(cells).is_first_distinct())
 
 
+def outer_limits(value: str = "value") -> tuple[pl.Expr, pl.Expr]:
+    """Return the ends of confidence intervals, widened by the certified bounds of a column.
+
+    >>> row = {"value": [0.5], "lower": [0.4], "upper": [0.5], "ci_lower": [0.3], "ci_upper": [0.7]}
+    >>> pl.DataFrame(row).select(low.round(2) for low in outer_limits()).row(0)
+    (0.2, 0.7)
+    """
+    low, high = map(pl.col, LIMITS)
+    return low - (pl.col(value) - pl.col("lower")), high + (pl.col("upper") - pl.col(value))
+
+
 def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the columns of intervals, with some keys, and no rows."""
     return frame.select(keys).clear().with_columns(NO_LIMITS)

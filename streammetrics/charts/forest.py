@@ -12,7 +12,7 @@ from streammetrics.charts.estimates import groups_of
 from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
 from streammetrics.charts.series import PLACE
 from streammetrics.errors import ReportError
-from streammetrics.frame import VOLUME, hidden, told_apart
+from streammetrics.frame import VOLUME, hidden, outer_limits, told_apart
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import in_a_sentence, words
 from streammetrics.reading.differences import Differences
@@ -131,10 +131,8 @@ def with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     """Return the rows with an interval, and its ends `LOW` and `HIGH`, widened by the certified bounds."""
     if "ci_lower" not in frame.columns:
         return frame.clear().with_columns(pl.lit(None, pl.Float64).alias(end) for end in (LOW, HIGH))
-    known = frame.with_columns(
-        (pl.col("ci_lower") - (pl.col(value) - pl.col("lower"))).alias(LOW),
-        (pl.col("ci_upper") + (pl.col("upper") - pl.col(value))).alias(HIGH),
-    ).drop_nulls([LOW, HIGH])
+    low, high = outer_limits(value)
+    known = frame.with_columns(low.alias(LOW), high.alias(HIGH)).drop_nulls([LOW, HIGH])
     return known.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 

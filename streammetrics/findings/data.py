@@ -34,7 +34,7 @@ def classes(searched: Searched) -> Iterator[Finding]:
     total = searched.total
     if alone := of_one_class(total):
         sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
-        yield found("SM502", "bad", sentence, {PLACE: "", WHERE: {}})
+        yield found("SM502", "bad", sentence)
         return
     for name in ("positives", "negatives"):
         if searched.has(name):

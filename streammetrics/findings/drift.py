@@ -8,18 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import polars as pl
 
-from streammetrics.findings.finding import (
-    MANY,
-    PLACE,
-    SEVERITIES,
-    WHERE,
-    Finding,
-    Row,
-    Severity,
-    found,
-    listed,
-    placed,
-)
+from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Row, Severity, found, in_order, listed, placed
 from streammetrics.findings.sides import findings_of_sides
 from streammetrics.present.drift import SHIFTED, STABLE
 from streammetrics.reading.differences import Differences
@@ -46,8 +35,7 @@ def findings_of_drift(sides: S, measured: Measured[S], rolling: bool) -> list[Fi
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
     others += [*_rates(sides.total), *findings_of_sides(sides)]
-    others.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
-    return [*_distributions(sides.total, measured), *others]
+    return [*_distributions(sides.total, measured), *in_order(others)]
 
 
 def _distributions(total: S, measured: Measured[S]) -> Iterator[Finding]:
@@ -103,7 +91,7 @@ def _rates(total: Differences) -> Iterator[Finding]:
     """SM713: the rate of positives changed."""
     if not (total.a.readable(RATE) and total.b.readable(RATE)):
         return
-    frame = replace(total, a=total.a.showing([RATE]), b=total.b.showing([RATE]), confidence=LEVEL).frame
+    frame = replace(total._showing([RATE]), confidence=LEVEL).frame
     for row in placed(frame.drop_nulls(["ci_lower", "ci_upper"]).unique("a", maintain_order=True), total.b):
         if row["ci_lower"] > 0 or row["ci_upper"] < 0:
             severity: Severity = "warn" if abs(row["difference"]) > LARGE * row["a"] else "info"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.frame import LIMITS, VALUE, hidden
+from streammetrics.frame import LIMITS, VALUE, hidden, outer_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
@@ -25,6 +25,7 @@ NAMED = 3  # groups in a sentence
 LOW, HIGH, WHERE, PLACE, ROWS = map(hidden, ("low", "high", "where", "place", "rows"))
 
 Row: TypeAlias = Mapping[str, Any]
+NOWHERE: Final[Row] = {PLACE: "", WHERE: {}}
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,18 @@ class Finding:
         return f"{self.code} ({self.severity}): {self.sentence}"
 
 
-def found(code: str, severity: Severity, sentence: str, row: Row, metric: str | None = None) -> Finding:
+def found(code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metric: str | None = None) -> Finding:
     """Return a finding about a row of `placed`, whose sentence begins with its place."""
     numbers = {name: row.get(name) for name in (*VALUE, *LIMITS)} if metric else {}
     if row[PLACE]:
         begins_with_a_word = sentence[1:2].islower() or sentence[1:2] == " "
         sentence = f"{row[PLACE]}: {sentence[0].lower() if begins_with_a_word else sentence[0]}{sentence[1:]}"
     return Finding(code, severity, sentence, row[WHERE], metric, **numbers)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by severity, then by code."""
+    return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
 
 
 def listed(groups: Sequence[str]) -> str:
@@ -92,8 +98,7 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
     if values.filter(possible).is_empty():
         return
     rows = report.showing([metric]).with_confidence(1 - error / values.height).rows(metric)
-    ends = {LOW: pl.col(LIMITS[0]) - (pl.col("value") - pl.col("lower"))}
-    ends |= {HIGH: pl.col(LIMITS[1]) + (pl.col("upper") - pl.col("value"))}
+    ends = dict(zip((LOW, HIGH), outer_limits(), strict=True))
     yield from placed(rows.filter(possible).with_columns(**ends).drop_nulls([LOW, HIGH]), report)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from streammetrics.findings import calibration, data, decisions, groups, ranking
-from streammetrics.findings.finding import NAMED, SEVERITIES, Finding, Searched, listed
+from streammetrics.findings.finding import NAMED, Finding, Searched, in_order, listed
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
@@ -58,8 +58,7 @@ def _found(report: Readings) -> list[Finding]:
         return []
     every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
     every += [finding for check in BY_COUNTS for finding in check(searched)]
-    every.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
-    alike = groupby(every, key=lambda finding: (finding.severity, finding.code))
+    alike = groupby(in_order(every), key=lambda finding: (finding.severity, finding.code))
     return [finding for _, found in alike for finding in _few([*found])]
 
 

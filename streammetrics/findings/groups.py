@@ -68,4 +68,4 @@ def twins(searched: Searched) -> Iterator[Finding]:
     for _, models in alike:
         if len(models) > 1:
             sentence = f"Models with the same value of every metric: {listed(models)}. Is a column used twice?"
-            yield found("SM601", "warn", sentence, {WHERE: {}, PLACE: ""})
+            yield found("SM601", "warn", sentence)

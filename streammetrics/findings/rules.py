@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.findings.finding import PLACE, SEVERITIES, WHERE, Finding, Severity, found, listed
+from streammetrics.findings.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
 from streammetrics.text import escaped, rows
 from streammetrics.text.decimals import said
 from streammetrics.text.values import readable
@@ -33,9 +33,8 @@ def findings_of_rules(rules: Iterable[Now], windows: pl.Series, appended: pl.Dat
     With the frame of `MetricStore.windows`, windows that are overdue now are found too.
     """
     every = [finding for rule in rules for finding in _of_rule(*rule)]
-    every += _gaps(windows)
-    every += [] if appended is None else _overdue(appended, datetime.now(UTC))
-    return sorted(every, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+    overdue = () if appended is None else _overdue(appended, datetime.now(UTC))
+    return in_order([*every, *_gaps(windows), *overdue])
 
 
 def _of_rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
@@ -61,7 +60,7 @@ def _gaps(windows: pl.Series) -> Iterator[Finding]:
     if late.any():
         ends = (readable(some.filter(late)) for some in (starts.shift(1), starts))
         texts = [f"{a} and {b}" for a, b in zip(*ends, strict=True)]
-        yield found("SM803", "warn", f"Windows are missing between {listed(texts)}.", {PLACE: "", WHERE: {}})
+        yield found("SM803", "warn", f"Windows are missing between {listed(texts)}.")
 
 
 def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
@@ -79,7 +78,7 @@ def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
     if late > max(OVERDUE * usual, steps.max()):
         newest = readable(appended.to_series().drop_nulls().sort().tail(1)).item()
         sentence = f"The newest window is {newest}. At the usual rate, {late // usual:,.0f} more are overdue."
-        yield found("SM804", "warn", sentence, {PLACE: "", WHERE: {}})
+        yield found("SM804", "warn", sentence)
 
 
 def _microseconds(durations: pl.Series) -> pl.Series:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.findings.finding import MANY, PLACE, SEVERITIES, WHERE, Finding, Row, Severity, found, listed, placed
+from streammetrics.findings.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
 from streammetrics.frame import KEPT, OF_LABELS, VOLUME
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import in_a_sentence
@@ -16,7 +16,6 @@ from streammetrics.rows.roles import MODEL
 from streammetrics.text import escaped
 from streammetrics.text.decimals import compared, interval
 
-NOWHERE: Row = {PLACE: "", WHERE: {}}
 SHARES = 2  # checks that share the probability of a false finding: of groups, and of other metrics
 
 
@@ -25,8 +24,7 @@ def findings_of_sides(sides: Differences) -> list[Finding]:
     primary, others = sides.primary, [*_alone(sides), *_incomparable(sides), *_twins(sides)]
     if primary is not None and sides.confidence is not None:
         others += [*_groups(sides, primary, sides.confidence), *_metrics(sides.total, primary, sides.confidence)]
-    others.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
-    return [*([] if primary is None else _verdict(sides.total, primary)), *others]
+    return [*([] if primary is None else _verdict(sides.total, primary)), *in_order(others)]
 
 
 def _verdict(total: Differences, metric: Metric) -> Iterator[Finding]:
@@ -88,19 +86,19 @@ def _metrics(total: Differences, primary: Metric, confidence: float) -> Iterator
 def _incomparable(sides: Differences) -> Iterator[Finding]:
     """SM704: the sides have other rows, or no intervals."""
     if sides.note is not None:
-        yield found("SM704", "warn", sides.note, NOWHERE)
+        yield found("SM704", "warn", sides.note)
 
 
 def _alone(sides: Differences) -> Iterator[Finding]:
     """SM705: groups of which only one side has rows."""
     if not sides.b.by or sides.a.by != sides.b.by:
         return
-    rows = replace(sides, a=sides.a.showing("rows"), b=sides.b.showing("rows"), confidence=None).frame
+    rows = replace(sides._showing(["rows"]), confidence=None).frame
     for side, other in (sides.names, sides.names[::-1]):
         alone = [row[PLACE] for row in placed(rows.filter(pl.col("ab"[sides.names.index(other)]).is_null()), sides.b)]
         if len(alone) < rows.height and alone:
             sentence = f"Only {escaped(side)} has rows of some groups: {listed(alone)}."
-            yield found("SM705", "info", sentence, NOWHERE)
+            yield found("SM705", "info", sentence)
 
 
 def _twins(sides: Differences) -> Iterator[Finding]:
@@ -108,7 +106,7 @@ def _twins(sides: Differences) -> Iterator[Finding]:
     measured = sides.frame.filter(~pl.col("metric").is_in((*VOLUME, *OF_LABELS))).drop_nulls("difference")
     if measured.height and (measured["difference"] == 0).all():
         sentence = "Both sides have the same value of every metric. Is a file or a column used twice?"
-        yield found("SM706", "warn", sentence, NOWHERE)
+        yield found("SM706", "warn", sentence)
 
 
 def _of(sides: Differences, metric: Metric) -> Iterator[Row]:
@@ -120,7 +118,7 @@ def _of(sides: Differences, metric: Metric) -> Iterator[Row]:
 def _at(sides: Differences, metrics: Sequence[Metric], confidence: float, number: int) -> Differences:
     """The differences of metrics at a level such that few of a number of intervals miss (Bonferroni)."""
     level = 1 - (1 - confidence) / SHARES / number
-    return replace(sides, a=sides.a.showing(metrics), b=sides.b.showing(metrics), confidence=level)
+    return replace(sides._showing(metrics), confidence=level)
 
 
 def _keys(sides: Differences, metric: Metric) -> bool:

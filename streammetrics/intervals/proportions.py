@@ -115,17 +115,29 @@ def _inverse(count: Expr, total: Expr) -> Expr:
     return 1 / total
 
 
-@cache
 def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
     """Return the count and total of a confusion-count metric that is a proportion, or None for other metrics.
-
-    On a table with a single row, a proportion is 1 if the row is counted, 0 if it is only in the total, and undefined
-    if it is not in the total.
 
     >>> from streammetrics.metrics import f1, recall
     >>> table = pl.DataFrame({"tp": [81], "fp": [7], "fn": [182], "tn": [9]})
     >>> table.select(as_proportion(recall)).row(0), as_proportion(f1)
     ((81, 263), None)
+    """
+    if (cells := cells_of(metric)) is None:
+        return None
+    return pl.sum_horizontal(cells[0]).alias("count"), pl.sum_horizontal(cells[1]).alias("total")
+
+
+@cache
+def cells_of(metric: Quantity) -> tuple[list[str], list[str]] | None:
+    """Return the cells that a proportion counts, and those of all its rows; None for other metrics.
+
+    On a table with a single row, a proportion is 1 if the row is counted, 0 if it is only in the total, and undefined
+    if it is not in the total.
+
+    >>> from streammetrics.metrics import f1, recall
+    >>> cells_of(recall), cells_of(f1)
+    ((['tp'], ['tp', 'fn']), None)
     """
     singles = [tuple(int(c == cell) for c in CELLS) for cell in CELLS]
     tables = pl.DataFrame([*singles, *PROBES], schema=dict.fromkeys(CELLS, pl.Float64), orient="row")
@@ -133,10 +145,9 @@ def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
     counted, total = ([cell for cell, value in alone.items() if value in kept] for kept in ((1,), (0, 1)))
     if not counted:
         return None
-    proportion = pl.sum_horizontal(counted).alias("count"), pl.sum_horizontal(total).alias("total")
-    difference = (metric.expression() - proportion[0] / proportion[1]).abs()
+    difference = (metric.expression() - pl.sum_horizontal(counted) / pl.sum_horizontal(total)).abs()
     agrees = tables.tail(len(PROBES)).select((difference < 1e-12).all(ignore_nulls=False)).item()
-    return proportion if agrees else None
+    return (counted, total) if agrees else None
 
 
 @dataclass(frozen=True, eq=False)

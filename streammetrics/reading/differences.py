@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 import polars as pl
 
 from streammetrics import text
-from streammetrics.frame import LIMITS, VOLUME, hidden
+from streammetrics.frame import LIMITS, VOLUME, hidden, outer_limits
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import smallest_difference
 from streammetrics.metrics import Metric
@@ -106,9 +106,8 @@ class Differences(Sides):
         found = self._differences.rename({"value": "difference"}).drop(ENDS, "note")
         if self.confidence is None:
             return found.with_columns(judged["better"])
-        lower, upper = map(pl.col, LIMITS)
+        (lower, upper), (low, high) = map(pl.col, LIMITS), outer_limits()
         known = lower.is_not_null() & upper.is_not_null()
-        low, high = lower - (pl.col("value") - pl.col("lower")), upper + (pl.col("upper") - pl.col("value"))
         is_open = pl.col("better").is_in(["a", "b"]) & ~(known & ((low > 0) | (high < 0)))
         why = (
             pl.when(known & ((lower > 0) | (upper < 0)))

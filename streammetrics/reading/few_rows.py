@@ -8,7 +8,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.intervals.method import Sample
-from streammetrics.intervals.proportions import CELLS, as_proportion
+from streammetrics.intervals.proportions import CELLS, cells_of
 from streammetrics.intervals.smooth import mixes_classes, rows_of_heavier_class, rows_of_heaviest, share_of_negatives
 from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import log_loss
@@ -76,9 +76,8 @@ def _rows_of(metric: Metric, sample: Sample) -> Expr | None:
             rows(lambda c: (c("weight") * positive).sum()), rows(lambda c: (c("weight") * (1 - positive)).sum())
         )
     if columns >= OUTCOMES:
-        proportion = as_proportion(metric)
-        own = set() if proportion is None else {*proportion[1].meta.root_names()}
-        if own in OF_LABELS and not weighted:
-            return outcomes(*own)
+        _, total = cells_of(metric) or ([], [])
+        if {*total} in OF_LABELS and not weighted:
+            return outcomes(*total)
         return pl.min_horizontal(outcomes("tp", "fn"), outcomes("fp", "tn"))
     return None

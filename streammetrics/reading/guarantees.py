@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.arguments import require_level
 from streammetrics.errors import MetricError
 from streammetrics.intervals.beta import log_beta, log_beta_below
-from streammetrics.intervals.proportions import CELLS, as_proportion
+from streammetrics.intervals.proportions import CELLS, cells_of
 from streammetrics.metrics.metric import find_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.statistics import GROUP
@@ -117,7 +117,7 @@ def constraint_of(requirement: Requirement) -> Constraint:
     Constraint(text='fpr <= 0.1', hits=('tn',), total=('fp', 'tn'), limit=0.9, highest_first=True)
     """
     metric = find_metric(requirement.metric, CELLS)
-    hits, total = _cells(as_proportion(metric))
+    hits, total = cells_of(metric) or ([], [])
     if not requirement.wants_high:
         hits = [cell for cell in total if cell not in hits]
     moving = {*total} in (ABOVE, BELOW)
@@ -130,17 +130,6 @@ def constraint_of(requirement: Requirement) -> Constraint:
     limit = requirement.limit if requirement.wants_high else 1 - requirement.limit
     highest_first = {*total} == ABOVE or ({*total} != BELOW and {*hits} <= BELOW)
     return Constraint(str(requirement), tuple(hits), tuple(total), limit, highest_first)
-
-
-def _cells(proportion: tuple[pl.Expr, pl.Expr] | None) -> tuple[list[str], list[str]]:
-    """The cells of the rows that a proportion counts, and of all of its rows."""
-    if proportion is None:
-        return [], []
-    alone = pl.DataFrame(np.eye(len(CELLS)), schema=list(CELLS))
-    counted, total = (
-        [c for c, value in zip(CELLS, alone.select(e).to_series(), strict=True) if value] for e in proportion
-    )
-    return counted, total
 
 
 def require_guarantees(where: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import isclose
@@ -58,7 +58,7 @@ class Verification:
         if self.identical:
             return f"Identical: {self.rows:,} rows, with the same fingerprints, counts, metrics, and verdicts."
         first, *others = self.different
-        place, expected, found = _first(*self.different[first])
+        place, expected, found = _difference(*self.different[first]) or ("", None, None)
         also = f" Also different: {few(others)}." if others else ""
         versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
         named = f"{first!r} ({place})" if place else repr(first)
@@ -69,7 +69,7 @@ class Verification:
 def compared(receipt: Receipt, again: Receipt) -> Verification:
     """Return the differences of two receipts."""
     parts = [_parts(each) for each in (receipt, again)]
-    different = {f: (a, b) for f in CAUSES if not _equal(a := parts[0][f], b := parts[1][f])}
+    different = {f: (a, b) for f in CAUSES if _difference(a := parts[0][f], b := parts[1][f])}
     return Verification(again.rows, different, (receipt.version, again.version))
 
 
@@ -78,28 +78,22 @@ def _parts(receipt: Receipt) -> dict[str, Any]:
     return vars(receipt) | prints
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _difference(a: Any, b: Any) -> tuple[str, Any, Any] | None:
+    """Where two values first differ, and what each has there; None if they are equal."""
+    parts: Iterable[tuple[str, Any, Any]]
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING)
-    return bool(a == b)
-
-
-def _first(a: Any, b: Any) -> tuple[str, Any, Any]:
-    """Where two values first differ, and what each has there."""
-    parts: list[tuple[str, Any, Any]] = []
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        parts = [(str(key), a.get(key), b.get(key)) for key in (*a, *(key for key in b if key not in a))]
+        whole, parts = a.keys() == b.keys(), [(str(key), a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])]
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        parts = [("", *pair) for pair in zip_longest(a, b)]
+        whole, parts = len(a) == len(b), (("", *pair) for pair in zip_longest(a, b))
+    elif isinstance(a, float) and isinstance(b, float):
+        whole, parts = isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING), ()
+    else:
+        whole, parts = bool(a == b), ()
     for key, one, other in parts:
-        if not _equal(one, other):
-            place, one, other = _first(one, other)
+        if found := _difference(one, other):
+            place, one, other = found
             return " ".join(filter(None, [key, place])), one, other
-    return "", a, b
+    return None if whole else ("", a, b)
 
 
 def _told(value: Any) -> str:

@@ -10,7 +10,18 @@ import polars as pl
 
 from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import AT_LIMIT, FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE, WIDE, hidden, keys_of, noted
+from streammetrics.frame import (
+    AT_LIMIT,
+    FEW_OF_A_CLASS,
+    LIMITS,
+    ON_THESE_ROWS,
+    VALUE,
+    WIDE,
+    hidden,
+    keys_of,
+    noted,
+    outer_limits,
+)
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.estimates import with_notes
@@ -159,9 +170,8 @@ def judged(
     ``undecided`` rows are open.
     """
     value = pl.col("value")
-    below, above = (pl.lit(0.0),) * 2 if bounded else (value - pl.col("lower"), pl.col("upper") - value)
-    low = [pl.col("lower"), pl.col("ci_lower") - below]
-    high = [pl.col("upper"), pl.col("ci_upper") + above]
+    limits = map(pl.col, LIMITS) if bounded else outer_limits()
+    low, high = ([pl.col(bound), limit] for bound, limit in zip(("lower", "upper"), limits, strict=True))
     worst, best = (low, high) if required.wants_high else (high, low)
 
     def met(ends: list[pl.Expr], wanted: bool) -> pl.Expr:
