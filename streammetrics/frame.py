@@ -79,6 +79,13 @@ def outer_limits(value: str = "value") -> tuple[pl.Expr, pl.Expr]:
     return low - (pl.col(value) - pl.col("lower")), high + (pl.col("upper") - pl.col(value))
 
 
+def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
+    """Return a frame with the columns of another one by some keys, which can be null, or of its only row by none."""
+    if not on:
+        return frame.join(other, how="cross")
+    return frame.join(other, on=list(on), how="left", nulls_equal=True, maintain_order="left")
+
+
 def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the columns of intervals, with some keys, and no rows."""
     return frame.select(keys).clear().with_columns(NO_LIMITS)

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Row, Severity, found, in_order, listed, placed
 from streammetrics.findings.sides import findings_of_sides
-from streammetrics.present.drift import SHIFTED, STABLE
+from streammetrics.present.drift import SHIFTED, STABLE, stability
 from streammetrics.reading.differences import Differences
 from streammetrics.rows.roles import MODEL
 from streammetrics.text import escaped
@@ -21,6 +21,12 @@ Measured: TypeAlias = Callable[[S, float], pl.DataFrame]  # measures of drift, a
 
 LEVEL = 0.95
 PSI, RATE = "psi", "prevalence"
+VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
+    "stable": ("info", "is stable"),
+    "open": ("info", "may have drifted"),
+    "moderate": ("warn", "drifted"),
+    "shifted": ("bad", "shifted"),
+}
 LARGE = 0.2  # change of the rate of positives, relative to the reference
 MEANS: Final = {"y_score": "mean_score", "y_pred": "mean_predicted", "y_true": "mean_actual"}
 
@@ -43,18 +49,10 @@ def _distributions(total: S, measured: Measured[S]) -> Iterator[Finding]:
     for row in _of(measured(total, LEVEL), total):
         if row["of"] == "y_true" and total.b.readable(RATE):
             continue  # whose distribution is the rate of positives
-        severity, told = _verdict(row)
+        severity, told = VERDICTS[stability(row)]
         ends = f"{row['ci_lower']:.3f} to {row['ci_upper']:.3f}"
         sentence = f"{escaped(row['of'])} {told}: PSI is {row['value']:.3f} ({ends}){_means(total, row)}."
         yield found("SM711", severity, sentence, row, PSI)
-
-
-def _verdict(row: Row) -> tuple[Severity, str]:
-    if row["ci_upper"] < STABLE:
-        return "info", "is stable"
-    if row["ci_lower"] <= STABLE:
-        return "info", "may have drifted"
-    return ("bad", "shifted") if row["ci_lower"] > SHIFTED else ("warn", "drifted")
 
 
 def _means(total: Differences, row: Row) -> str:

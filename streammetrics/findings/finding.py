@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.frame import LIMITS, VALUE, hidden, outer_limits
+from streammetrics.frame import LIMITS, VALUE, hidden, joined, outer_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
@@ -151,9 +151,7 @@ class Searched:
     def at_average_weight(self, frame: pl.DataFrame, count: str, every: pl.Expr) -> pl.DataFrame:
         """Return a frame with a sum of weights as a number of rows of average weight, given the weight of all rows."""
         number = self.total.rows("rows").select(*self.total.by, pl.col("value").alias(ROWS))
-        how: Literal["left", "cross"] = "left" if self.total.by else "cross"
-        numbered = frame.join(number, on=self.total.by or None, how=how, maintain_order="left")
-        return numbered.with_columns(pl.col(count) * (pl.col(ROWS) / every)).drop(ROWS)
+        return joined(frame, number, self.total.by).with_columns(pl.col(count) * (pl.col(ROWS) / every)).drop(ROWS)
 
     def has(self, *metrics: str) -> bool:
         """Whether metrics are available."""

@@ -29,7 +29,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
     ``over_sum`` becomes the sum of all errors and ``under_sum`` becomes 0, which does not change metrics of their
     difference.
     """
-    weight, total = _column(table, "weight"), _column(table, "over_sum") - _column(table, "under_sum")
+    weight, total = column(table, "weight"), column(table, "over_sum") - column(table, "under_sum")
     with np.errstate(all="ignore"):
         bias = total / weight
         added: dict[str, dict[tuple[int, int], Values | float]] = {  # contributions of a row, by powers of dy, de
@@ -57,20 +57,21 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
 
 def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
     """Central moments by order in y and in the error. ``end`` is the suffix of columns with squared weights."""
-    sums = {name: _column(table, name + end) for name in SUMS}
+    sums = {name: column(table, name + end) for name in SUMS}
     own = {
         (0, 0): sums["weight"],
         (2, 0): sums["actual_m2"],
         (1, 1): sums["comoment"] - sums["actual_m2"],
         (0, 2): error_m2(sums, sums["over_sum"] - sums["under_sum"]),
-        **{(i, j): _column(table, f"moment_{i}{j}{end}") for i, j in HIGHER},
+        **{(i, j): column(table, f"moment_{i}{j}{end}") for i, j in HIGHER},
     }
     dy, dp = (
-        sum(_column(table, f"{mean}{end}") - _column(table, mean) for mean in (f"{side}_mean", f"{side}_mean_rest"))
+        sum(column(table, f"{mean}{end}") - column(table, mean) for mean in (f"{side}_mean", f"{side}_mean_rest"))
         for side in ("actual", "predicted")
     )
     return {(i, j): moved_moment(own, i, j, np.asarray(dy), np.asarray(dp - dy)) for i, j in ORDERS}
 
 
-def _column(table: pl.DataFrame, name: str) -> Values:
+def column(table: pl.DataFrame, name: str) -> Values:
+    """Return a column as floats."""
     return table[name].cast(pl.Float64).to_numpy()

@@ -13,11 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics.intervals.distributions import normal_quantile
+from streammetrics.intervals.moments import Values, column
 
-Values = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, Values]  # what a row adds to each column, for each row of a table
 Largest: TypeAlias = Callable[[pl.DataFrame], Sequence[Row]]
 
@@ -45,7 +44,7 @@ def of_loss(total: str, squares: str, weight: str = "weight") -> Largest:
     """The largest row of a mean loss, from the sum of the loss and of its square."""
 
     def rows(table: pl.DataFrame) -> Sequence[Row]:
-        sums = (_column(table, name) for name in (total, squares, weight))
+        sums = (column(table, name) for name in (total, squares, weight))
         return [{weight: np.ones(table.height), total: largest_of_lognormal(*sums)}]
 
     return rows
@@ -55,8 +54,8 @@ def of_square_percentage(table: pl.DataFrame) -> Sequence[Row]:
     """The row with the largest squared percentage error: at least the largest error of a mean true value."""
     [usual] = of_loss("percentage_square_sum", "percentage_fourth_sum")(table)
     with np.errstate(all="ignore"):
-        size = _column(table, "absolute_actual_sum") / _column(table, "weight")
-        at_mean = np.minimum((_largest_error(table) / size) ** 2, _column(table, "percentage_fourth_sum") ** 0.5)
+        size = column(table, "absolute_actual_sum") / column(table, "weight")
+        at_mean = np.minimum((_largest_error(table) / size) ** 2, column(table, "percentage_fourth_sum") ** 0.5)
     return [{**usual, "percentage_square_sum": np.fmax(usual["percentage_square_sum"], at_mean)}]
 
 
@@ -76,9 +75,9 @@ def of_errors(table: pl.DataFrame) -> Sequence[Row]:
 
     The part of the error that is a linear function of the true value is in the former rows only.
     """
-    bias, spread, mean = _bias(table), _column(table, "actual_m2"), _column(table, "actual_mean")
-    slope = np.divide(_column(table, "comoment"), spread, out=np.ones(table.height), where=spread > 0) - 1
-    ends = [np.where(spread > 0, _column(table, f"actual_{end}") - mean, 0) for end in ("min", "max")]
+    bias, spread, mean = _bias(table), column(table, "actual_m2"), column(table, "actual_mean")
+    slope = np.divide(column(table, "comoment"), spread, out=np.ones(table.height), where=spread > 0) - 1
+    ends = [np.where(spread > 0, column(table, f"actual_{end}") - mean, 0) for end in ("min", "max")]
     rest = np.abs(bias) + np.abs(slope) * np.maximum(*np.abs(ends))
     largest, at_mean = np.maximum(_largest_error(table) - rest, 0), np.zeros(table.height)
     found = [*((dy, slope * dy) for dy in ends), (at_mean, largest), (at_mean, -largest)]
@@ -99,7 +98,7 @@ def _row(dy: Values, de: Values, bias: Values) -> Row:
 
 def _bias(table: pl.DataFrame) -> Values:
     with np.errstate(all="ignore"):
-        return (_column(table, "over_sum") - _column(table, "under_sum")) / _column(table, "weight")
+        return (column(table, "over_sum") - column(table, "under_sum")) / column(table, "weight")
 
 
 def _largest_error(table: pl.DataFrame) -> Values:
@@ -107,17 +106,13 @@ def _largest_error(table: pl.DataFrame) -> Values:
 
     With weights, errors of light rows count less, because of their sums of squares.
     """
-    sums = (_column(table, name) for name in ("square_error_sum", "error_fourth_sum", "weight"))
-    known, fourth = _column(table, "absolute_error_max"), "error_fourth_sum_w2"
+    sums = (column(table, name) for name in ("square_error_sum", "error_fourth_sum", "weight"))
+    known, fourth = column(table, "absolute_error_max"), "error_fourth_sum_w2"
     largest = np.where(np.isnan(known), largest_of_lognormal(*sums) ** 0.5, known)
     if fourth not in table.columns:
         return largest
-    return np.minimum(largest, np.maximum(_column(table, fourth), 0) ** 0.25)
+    return np.minimum(largest, np.maximum(column(table, fourth), 0) ** 0.25)
 
 
 def _quantiles(shares: Values) -> Values:
     return np.array([normal_quantile(share) if 0.5 < share < 1 else 0.0 for share in shares])
-
-
-def _column(table: pl.DataFrame, name: str) -> Values:
-    return table[name].cast(pl.Float64).to_numpy()

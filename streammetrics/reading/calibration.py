@@ -65,9 +65,7 @@ def _by_group(
 ) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
     """The number of each group, or label of it, its bins, and its bins by fold."""
     labels, number = max(len(state.labels_of(statistic)), 1), parts[GROUP].to_numpy()
-    owner = np.zeros(folds.groups.height, np.int64)
-    if state.by:
-        owner = find_groups(folds.keys.select(state.by), state.groups).to_numpy()
+    owner = find_groups(folds.keys.drop(FOLD), state.groups).to_numpy()
     group = pl.Series(GROUP, owner[number // labels] * labels + number % labels)
     of_groups = parts.with_columns(group, folds.keys[FOLD].gather(number // labels)).partition_by(GROUP, as_dict=True)
     for key, bins in whole.partition_by(GROUP, as_dict=True, maintain_order=True).items():

@@ -30,12 +30,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
         )
     whole = whole.with_columns(value=FLIPS / ROWS)
     if folds:
-        height = pairs.groups.height
-        numbers = (
-            find_groups(pairs.keys.select(columns), total.groups)
-            if columns
-            else pl.zeros(height, pl.UInt32, eager=True)
-        )
+        numbers = find_groups(pairs.keys.drop(FOLD), total.groups)
         own = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
         left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)

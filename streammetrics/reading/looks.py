@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frame import LIMITS, hidden, keys_of, noted
+from streammetrics.frame import LIMITS, hidden, joined, keys_of, noted
 from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.limits import Range
@@ -104,6 +104,4 @@ def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.
 def _joined(frame: pl.DataFrame, state: State, counts: pl.DataFrame, name: str) -> pl.DataFrame:
     keys = [c for c in keys_of(counts) if c in frame.columns and (c in state.by or not counts[c].null_count())]
     own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
-    if not keys:
-        return frame.join(own, how="cross")
-    return frame.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return joined(frame, own, keys)

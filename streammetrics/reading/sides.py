@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, keys_of
+from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, joined, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import BEST
@@ -89,10 +89,10 @@ class Sides:
             frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.prefix(side), pl.col("note").alias(f"{side}note"))
             for frame, side in ((one, A), (other, B))
         )
-        joined = one.join(
+        both = one.join(
             other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
         )
-        return joined.filter(pl.col("metric").is_in([m.name for m in self._metrics])).select(
+        return both.filter(pl.col("metric").is_in([m.name for m in self._metrics])).select(
             *keys,
             a=f"{A}value",
             b=f"{B}value",
@@ -168,7 +168,7 @@ class Sides:
             return rows.with_columns(same=pl.lit(None, pl.Boolean))
         for name, side in ((f"{A}{TRUTH}", self.a), (f"{B}{TRUTH}", self.b)):
             own = fingerprints(side.state).select(*side.by, pl.col(TRUTH).alias(name)).cast(rows.select(side.by).schema)
-            rows = rows.join(own, on=side.by, how="left", nulls_equal=True) if side.by else rows.hstack(own)
+            rows = joined(rows, own, side.by)
         return rows.with_columns(same=pl.col(f"{A}{TRUTH}") == pl.col(f"{B}{TRUTH}"))
 
     @property

@@ -153,7 +153,8 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
         verdicts={} if verdicts is None else _counted(verdicts),
     )
     if len(str(made).encode()) > LARGEST:
-        made = replace(made, specification={"sha256": sha256(_text(made.specification).encode()).hexdigest()})
+        text = json.dumps(made.specification, ensure_ascii=False, sort_keys=True)
+        made = replace(made, specification={"sha256": sha256(text.encode()).hexdigest()})
     if len(str(made).encode()) > LARGEST:
         raise SpecificationError(f"A receipt has at most {LARGEST:,} bytes. Pass fewer metrics= or require=.")
     return made
@@ -162,12 +163,9 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
 def _specification(saved: Saved) -> dict[str, Any]:
     header = json.loads(to_json(saved.roles, saved.state.statistics, saved.metrics, saved.named))
     columns = {name: value for name, value in header["columns"].items() if value != _plain(UNSAID.get(name))}
-    found = {"columns": columns, "statistics": [_entry(s) for s in header["statistics"]]}
-    return found | ({} if saved.named is None else {"named_groups": saved.named})
-
-
-def _entry(statistic: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in statistic.items() if value != {}}
+    statistics = [{name: value for name, value in kept.items() if value != {}} for kept in header["statistics"]]
+    named = {} if saved.named is None else {"named_groups": saved.named}
+    return {"columns": columns, "statistics": statistics, **named}
 
 
 def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
@@ -183,19 +181,14 @@ def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _counted(verdicts: Verdicts) -> dict[str, dict[str, int]]:
-    counts = verdicts.frame.group_by("rule", "verdict", maintain_order=True).len()
     found: dict[str, dict[str, int]] = {}
-    for rule, verdict, count in counts.sort("rule", "verdict").iter_rows():
+    for rule, verdict, count in verdicts.frame.group_by("rule", "verdict").len().sort("rule", "verdict").iter_rows():
         found.setdefault(rule, {})[verdict] = count
     return found
 
 
 def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 publish("streammetrics", Receipt)

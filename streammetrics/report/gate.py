@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.arguments import false_discovery_rate
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, keys_of, noted, of_labels_once
+from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, joined, keys_of, noted, of_labels_once
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.keys import matching
@@ -162,13 +162,9 @@ def _for_one_side(change: pl.DataFrame, report: Readings) -> pl.DataFrame:
     counted = [name for name in CLASSES if report.readable(name) and not report.state.weighted] or ["rows"]
     rows = pl.concat(of_labels_once(report.rows(name)).select(*report.by, "value") for name in counted)
     least = rows.group_by(report.by or pl.lit(0)).agg(pl.min("value").alias(LEAST)).select(*report.by, LEAST)
-    if report.by:
-        change = change.join(least, on=report.by, how="left", nulls_equal=True, maintain_order="left")
-    else:
-        change = change.join(least, how="cross")
     wider = 1 + 1 / pl.col(LEAST).clip(1).sqrt()
     ends = [(pl.col("value") + (pl.col(limit) - pl.col("value")) * wider).alias(limit) for limit in LIMITS]
-    return change.with_columns(ends).drop(LEAST)
+    return joined(change, least, report.by).with_columns(ends).drop(LEAST)
 
 
 def _chance(frame: pl.DataFrame, confidence: float | None, open: str) -> str:

@@ -17,17 +17,6 @@ def test_the_best_threshold_of_each_group(folder):
 
 
 def test_a_threshold_with_a_guarantee(folder):
-    asked = [
-        "threshold",
-        folder / "state",
-        "--total",
-        "--maximize",
-        "recall",
-        "--confidence",
-        0.9,
-        "--where",
-        "fpr<=0.3",
-    ]
     report = sm.Accumulator.load(folder / "state").finalize().rollup()
     where = ["fpr<=0.3", "recall >= 0.2"]
     found = report.operating_point(maximize="recall", where=where, confidence=0.9)
