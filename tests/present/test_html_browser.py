@@ -199,6 +199,17 @@ def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
 
 
 @pytest.mark.browser
+def test_verdicts_of_a_gate_are_seen_on_a_phone(opened, tmp_path):
+    rows = {"y": [0, 1, 1, 0] * 50, "a": [0.6, 0.6, 0.4, 0.4] * 50, "b": [0.3, 0.6, 0.7, 0.4] * 50, "g": ["DE"] * 200}
+    acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="g").update(rows)
+    found = sm.compare(acc, models=("a", "b"))
+    found.save_html(tmp_path / "gate.html", check=found.check(not_worse={"brier_score": 0.002}))
+    window = opened(380, text=(tmp_path / "gate.html").read_text(encoding="utf-8"))
+    cell = window.locator("[aria-label='table of requirements'] td", has_text="holds").bounding_box(timeout=5_000)
+    assert cell["x"] + cell["width"] <= 380
+
+
+@pytest.mark.browser
 def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
     window = opened(390, text=of_a_drift())
     box = window.locator("[aria-label='table of metrics']")
