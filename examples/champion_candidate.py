@@ -1,6 +1,7 @@
 """Decide whether a candidate may replace the champion: exit code 0 if it may, 1 if not, 3 if the rows do not suffice.
 
 Copy it into a pipeline: replace the source and the columns, and set the margins before you see results.
+If rows of a user are correlated, also pass unit=, such as unit="user_id".
 """
 
 import sys
