@@ -17,7 +17,7 @@ from streammetrics.text.values import readable
 Now: TypeAlias = tuple[str, str, pl.DataFrame]
 """A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
 
-``since`` is null if it is unknown.
+``since`` is null if it is unknown. Undecided segments can have ``rows_needed``.
 """
 
 SEVERITY: Final[dict[str, Severity]] = {"page": "bad", "warn": "warn"}  # of a breach, by that of its rule
@@ -86,7 +86,9 @@ def _microseconds(durations: pl.Series) -> pl.Series:
 
 
 def _facts(row: Mapping[str, Any]) -> str:
-    """The value, and the window since which the verdict is the same, in brackets."""
+    """The value, the window since which the verdict is the same, and what would decide it, in brackets."""
     value = [] if row["value"] is None else [said(row)]
     since = [] if row["since"] is None else [f"since {row['since']}"]
-    return f" ({', '.join([*value, *since])})" if value or since else ""
+    needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
+    told = ", ".join([*value, *since, *needed])
+    return f" ({told})" if told else ""

@@ -11,12 +11,14 @@ from streammetrics.history.alarms import SOUND, blocks, courses
 from streammetrics.history.estimates import beginning, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
 from streammetrics.history.windows import AT_ONCE, Windows, clock
-from streammetrics.report.verdicts import VERDICT
+from streammetrics.report.verdicts import NEEDED, VERDICT
 from streammetrics.times import ends
 
 NUMBERS = (*VALUE, *LIMITS)
-COLUMNS = (METRIC, *NUMBERS, VERDICT)
-SCHEMA = pl.Schema({name: pl.Float64() if name in NUMBERS else pl.String() for name in COLUMNS})
+SCHEMA = pl.Schema(
+    {METRIC: pl.String(), **dict.fromkeys(NUMBERS, pl.Float64()), VERDICT: pl.String(), NEEDED: pl.Int64()}
+)
+COLUMNS = (*SCHEMA,)
 RECENT = 8  # cached query results: rules often use the same ones
 
 
@@ -90,7 +92,9 @@ def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
             judged = segments.with_columns(verdict.alias(VERDICT))
             values = estimates.filter(pl.col(window) == starts[after - 1]).drop(window)
             both = judged.join(values, on=segments.columns, how="left", nulls_equal=True, maintain_order="left")
-            yield both.with_columns(pl.lit(name, own.starts.dtype).alias(window))
+            yield both.with_columns(
+                pl.lit(name, own.starts.dtype).alias(window), pl.lit(None, SCHEMA[NEEDED]).alias(NEEDED)
+            )
 
 
 def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> Iterable[int]:

@@ -79,6 +79,7 @@ def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFra
     report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
     reference = None if rule.against is None else of_periods(report, names, earlier, starts)
     found = _with_verdicts(estimated(rule, of_periods(report, names, starts, ends), reference), rule)
+    found = with_rows_needed(found, _rows_to_decide(rule, report))
     if is_growing(rule):
         found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
     return found

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.findings.rules import Now
 from streammetrics.frame import LIMITS, VALUE, hidden
 from streammetrics.history.rules import Rule
-from streammetrics.report.verdicts import VERDICT, Verdicts
+from streammetrics.report.verdicts import NEEDED, VERDICT, Verdicts
 from streammetrics.text.values import readable
 
 SEGMENT, CUT, RUN = hidden("segment"), hidden("cut"), hidden("run")
@@ -42,7 +42,7 @@ class Ruled:
     def newest(self) -> pl.DataFrame:
         """Segments with a verdict at the newest window that the rule checks, the worst first.
 
-        Columns: ``segment``, ``verdict``, ``since``, the value, its bounds, and its interval.
+        Columns: ``segment``, ``verdict``, ``since``, ``rows_needed``, the value, its bounds, and its interval.
         """
         window = self.windows.name
         worst = self.rows.sort(_rank(VERDICT), maintain_order=True)
@@ -50,7 +50,10 @@ class Ruled:
         runs = alone.with_columns(pl.col(VERDICT).rle_id().over(SEGMENT).alias(RUN))
         since = pl.col(window).filter(pl.col(RUN) == pl.col(RUN).last()).first()
         last = runs.group_by(segment=SEGMENT, maintain_order=True).agg(
-            pl.last(VERDICT).alias("verdict"), pl.last(*VALUE, *LIMITS, window), since=since
+            pl.last(VERDICT).alias("verdict"),
+            pl.last(*VALUE, *LIMITS, window),
+            pl.last(NEEDED).alias("rows_needed"),
+            since=since,
         )
         last = last.filter(pl.col(window) == pl.max(window)).drop(window)
         return worst_first(last.with_columns(readable(last["since"])), self.rule)
@@ -65,7 +68,11 @@ def now(found: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
         )
         own = found.frame.join(keys, on=named, how="semi", nulls_equal=True)
         segment = pl.col("where").replace("", ALL_ROWS).alias("segment")
-        yield title_of(rule), rule.severity, worst_first(own.select(segment, "verdict", "since", *VALUE, *LIMITS), rule)
+        yield (
+            title_of(rule),
+            rule.severity,
+            worst_first(own.select(segment, "verdict", "since", "rows_needed", *VALUE, *LIMITS), rule),
+        )
 
 
 def title_of(rule: Rule) -> str:

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 import pytest
+from commands import run
 
 import streammetrics as sm
 
@@ -71,9 +72,15 @@ def test_verdicts_say_it_in_words(tmp_path):
     hours = pl.datetime_range(pl.datetime(2026, 1, 1), pl.datetime(2026, 1, 1, 5), "1h", eager=True)
     store = sm.MetricStore(tmp_path / "history")
     store.append(acc.update(rows.join(hours.to_frame("hour"), how="cross")), batch_id="all")
-    found = sm.check(store, sm.Rule("accuracy >= 0.78", over="2h"))
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\nrequire = 'accuracy >= 0.78'\nover = '2h'")
+    found = sm.check(store, sm.read_rules(rules))
     needed = found.frame["rows_needed"].item()
     assert f"open: about {needed:,} rows would decide ({np.ceil(needed / ROWS):.0f} hours)" in str(found)
+    told, page = f", about {needed:,} rows would decide).", tmp_path / "page.html"
+    assert told in " ".join(run("store", "check", tmp_path / "history", rules, COLUMNS="200").split())
+    run("store", "page", tmp_path / "history", rules, "-o", page)
+    assert told in page.read_text(encoding="utf-8")
     single = sm.MetricStore(tmp_path / "single")
     single.append(acc.empty().update(rows.with_columns(hour=hours[0])), batch_id="all")
     assert str(sm.check(single, sm.Rule("accuracy >= 0.78"))).rstrip().endswith("rows would decide")
