@@ -14,7 +14,7 @@ from streammetrics.findings.table import findings_table
 from streammetrics.findings.table import outcomes as outcomes_of_findings
 from streammetrics.present.estimates import with_notes
 from streammetrics.present.junit import junit
-from streammetrics.present.verdicts import every_verdict, outcomes, verdicts_table
+from streammetrics.present.verdicts import counts, every_verdict, outcomes, verdicts_table
 
 JUNIT = "junit"
 FORMATS = (GITHUB, JUNIT)
@@ -38,7 +38,7 @@ def write_verdicts(
     begin = [findings_table(first, FINDINGS)] if first else []
     notes = found.note.splitlines()
     shown = [*begin, *with_notes([verdicts_table(frame, found.by)], *notes, advice)]
-    every = [*begin, *with_notes([every_verdict(frame)], *notes)]
+    every = [*begin, *with_notes([every_verdict(frame)], *counts(frame), *notes)]
     if form == GITHUB:
         others = [finding for finding in first if finding.metric is None]  # those of rules are verdicts
         write_for_github(shown, every, [*outcomes(frame), *outcomes_of_findings(others)], output)

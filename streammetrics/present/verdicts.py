@@ -47,7 +47,7 @@ def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
     more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
     remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
-    return replace(every_verdict(shown, by), notes=[*more, *remarks, *_counts(frame)])
+    return replace(every_verdict(shown, by), notes=[*more, *remarks, *counts(frame)])
 
 
 def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
@@ -72,15 +72,8 @@ def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
     return Table(named, cells)
 
 
-def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
-    """Return the outcome of each verdict: an error if it fails the check, a notice if it is undecided."""
-    for row in rows(frame):
-        level: Level | None = "notice" if row["verdict"] in OPEN else None if row["verdict"] == "holds" else "warning"
-        yield Outcome(rule(row), row["where"], level if row["passes"] else "error", row["verdict"], sentence(row))
-
-
-def _counts(frame: pl.DataFrame) -> Iterator[str]:
-    """The number of verdicts that fail, and of those that pass although they do not hold."""
+def counts(frame: pl.DataFrame) -> Iterator[str]:
+    """Return how many verdicts fail, and how many pass although they do not hold, or that all hold."""
     failing, holding = ~frame["passes"], frame["verdict"] == "holds"
     undecided = (failing & frame["verdict"].is_in(OPEN)).sum()
     some = "" if not undecided else ", open" if undecided == failing.sum() else f", of which {undecided:,} open"
@@ -89,6 +82,13 @@ def _counts(frame: pl.DataFrame) -> Iterator[str]:
             yield f"{what}: {found.sum():,} of {frame.height:,}{more}"
     if frame.height > 1 and holding.all():
         yield f"All {frame.height:,} hold."
+
+
+def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
+    """Return the outcome of each verdict: an error if it fails the check, a notice if it is undecided."""
+    for row in rows(frame):
+        level: Level | None = "notice" if row["verdict"] in OPEN else None if row["verdict"] == "holds" else "warning"
+        yield Outcome(rule(row), row["where"], level if row["passes"] else "error", row["verdict"], sentence(row))
 
 
 def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:

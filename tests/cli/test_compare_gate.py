@@ -39,6 +39,7 @@ def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
     assert shown[5:7] == ["All 3 hold.", "Values are candidate - champion."]
     assert shown[7] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
     assert gate(both, *METRICS, "--by", "country").count("holds") == 4
+    assert "\nAll 2 hold.\n" in gate(both, *METRICS, "--total", "--format", "markdown")
 
 
 def test_the_exit_code_tells_breached_from_open(both):
