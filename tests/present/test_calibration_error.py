@@ -32,9 +32,13 @@ def test_calibrated_and_other_scores():
         sm.multiclass(y_true="k", y_score={"a": "p", "b": "q"}, renormalize=True),
         sm.binary(y_true="y", y_score="p", domain="real"),
         sm.binary(y_true="y", y_pred="y"),
-        sm.binary(y_true="y", y_score="p", sample_weight="q"),
     ],
-    ids=["regression", "classes", "margins", "labels", "weights"],
+    ids=["regression", "classes", "margins", "labels"],
 )
 def test_without_it(acc):
     assert sentence(acc) == ""
+
+
+@pytest.mark.parametrize("others", [{"sample_weight": "q"}, {"unit": "p"}], ids=str)
+def test_weights_and_units(others):
+    assert "Calibrated scores would have about" in sentence(sm.binary(y_true="y", y_score="p", **others))
