@@ -46,7 +46,8 @@ def rows_needed_command(
     """Plan how many rows a test needs, from a pilot.
 
     The difference is that from a fixed value, such as the limit of a requirement, or with a second state or --models
-    that between two models. The mix of rows is that of the pilot.
+    that between two models. The mix of rows is that of the pilot. If its rows are correlated, evaluate it with --unit
+    and --folds 200.
     """
     if b and models:
         raise click.UsageError("Pass either a second state or --models A B, not both.")

@@ -68,6 +68,7 @@ def rows_needed(
 
     The standard error shrinks with the square root of the number of rows. The mix of rows, such as the share of
     positives or the rows of a unit, is that of the pilot. Certified bounds do not shrink, so they count fully.
+    Evaluate a pilot with ``unit=`` with ``folds=200``: with 20 folds, its variance has an error of 32%.
 
     Args:
         pilot: A comparison, for a difference between its two sides, or a report, for a difference from a fixed value,

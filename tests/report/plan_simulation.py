@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ RANGES = dict.fromkeys(("accuracy", "recall", "f1", "roc_auc", "average_precisio
 RANGES |= dict.fromkeys(("log_loss", "mae"), (0, np.inf))
 METRICS = tuple(RANGES)
 SHARE, APART, IN_COMMON = 0.3, 1.2, 0.5  # of positives; of the classes; of a unit, in standard deviations
-DIFFERENCE, POWER, CONFIDENCE = 0.1, 0.8, 0.95
+DIFFERENCE, POWER, CONFIDENCE = 1.0, 0.8, 0.95  # the difference is large, so that bounds do not count
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Setting:
 
 PLANS = [Setting(1_000), Setting(4_000), Setting(20_000)]
 PLANS += [Setting(1_000, 100), Setting(4_000, 400), Setting(20_000, 2_000), Setting(20_000, 2_000, folds=20)]
-FEW_UNITS = [Setting(10 * units, units, folds) for units in (10, 20, 40, 100, 400) for folds in (20, 200)]
+FEW_UNITS = [Setting(10 * units, units, folds) for units in (10, 20, 40, 100) for folds in (20, 200)]
 
 
 def drawn(random: np.random.Generator, setting: Setting, pilots: int) -> dict[str, np.ndarray]:
@@ -76,10 +76,15 @@ def estimates(setting: Setting, seed: int, confidence: float | None) -> pl.DataF
     return pl.concat(parts)
 
 
+@cache
+def errors(rows: int, units: int, samples: int) -> pl.DataFrame:
+    """The standard deviations of the metrics, over many samples."""
+    return estimates(Setting(rows, units, pilots=samples), 1, None).group_by("metric").agg(pl.std("value"))
+
+
 def plans(setting: Setting) -> dict[str, np.ndarray]:
     """The planned number of rows relative to the true one, in each pilot, by metric."""
-    many = replace(setting, pilots=max(MANY // setting.rows, 2 * setting.pilots))
-    true = estimates(many, 1, None).group_by("metric").agg(pl.std("value"))
+    true = errors(setting.rows, setting.units, 10 * setting.pilots)
     found = estimates(setting, 2, CONFIDENCE).with_columns(pl.lit(setting.rows).alias("n"))
     steps, planned = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER), {}
     for metric, range in RANGES.items():

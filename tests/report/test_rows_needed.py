@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import streammetrics as sm
 
-LEAST = {}  # share of pilots whose plan is within 20%, in the metric with the fewest
+LEAST = (0.93, 0.98, 0.98, 0.56, 0.79, 0.77, 0.31)  # share of right plans by setting, in the metric with the fewest
 
 
 def scored(rows, seed=0, share=0.3, groups=1, units=None):
@@ -221,9 +221,9 @@ def test_plans_are_within_20_percent_in_most_pilots():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("setting", PLANS, ids=str)
-def test_plans_are_as_often_right_as_documented(setting):
-    assert far_from(LEAST[str(setting)], setting) == {}
+@pytest.mark.parametrize(("setting", "least"), zip(PLANS, LEAST, strict=True), ids=str)
+def test_plans_are_as_often_right_as_documented(setting, least):
+    assert far_from(least, setting) == {}
 
 
 @pytest.mark.long
