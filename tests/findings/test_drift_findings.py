@@ -45,6 +45,12 @@ def test_what_a_code_names_is_found(code):
     assert 10 < len(str(finding)) < 220
 
 
+@pytest.mark.parametrize(("shift", "severity", "told"), [(0.6, "warn", "drifted"), (1.0, "bad", "shifted")])
+def test_the_verdict_follows_from_the_interval_of_psi(shift, severity, told):
+    first = moved(shift=shift).findings()[0]
+    assert (first.severity, str(first).partition(":")[0]) == (severity, f"y_score {told}")
+
+
 @pytest.mark.thorough
 def test_sides_without_drift_are_stable():
     [first, *others] = moved(groups=8).findings()

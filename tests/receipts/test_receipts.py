@@ -1,6 +1,7 @@
 """Receipts: verified by other orders, shards, and threads, and what they say of changed rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.receipts import compared
 
 RNG = np.random.default_rng(3)
 DATA = pl.DataFrame(
@@ -84,11 +86,14 @@ def test_a_page_shows_the_fingerprint(tmp_path):
 
 def test_changed_numbers_of_a_receipt_are_different():
     receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"], require=["accuracy >= 0.1"])
-    changed = json.loads(str(receipt))
-    changed["metrics"]["accuracy"]["threshold 0.5"]["value"] += 0.01
-    changed["verdicts"]["accuracy >= 0.1"] = {"breached": 2}
-    del changed["receipt"]
-    assert [*sm.verify(sm.Receipt(**changed), DATA).different] == ["metrics", "verdicts"]
+    changed = json.loads(json.dumps(receipt.metrics))
+    changed["accuracy"]["threshold 0.5"]["value"] += 0.01
+    found = sm.verify(replace(receipt, metrics=changed, verdicts={"accuracy >= 0.1": {"breached": 2}}), DATA)
+    assert [*found.different] == ["metrics", "verdicts"]
+    assert str(found).startswith("Different since 'metrics' (accuracy threshold 0.5 value), 0.")
+    more = receipt.specification | {"statistics": [*receipt.specification["statistics"], None]}
+    for other in (more, receipt.specification | {"order": None}):
+        assert not compared(receipt, replace(receipt, specification=other)).identical
 
 
 def test_without_a_fingerprint_and_with_too_much_the_error_says_what_to_do():
@@ -123,17 +128,14 @@ def test_fields_of_other_types_are_refused(field, tmp_path):
     (tmp_path / "r.json").write_text(json.dumps(found | {field: [7]}))
     with pytest.raises(sm.StateError, match=f"the field '{field}' has an invalid type"):
         sm.Receipt.load(tmp_path / "r.json")
-    (tmp_path / "r.json").write_text(json.dumps(found | {"specification": {"columns": 7}}))
-    with pytest.raises(sm.StateError):
-        sm.verify(tmp_path / "r.json", DATA)
 
 
-def test_a_receipt_with_an_invalid_specification_is_refused(tmp_path):
-    found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt()))
-    found["specification"]["columns"]["by"] = 7
-    (tmp_path / "r.json").write_text(json.dumps(found))
-    with pytest.raises(sm.StateError, match="'columns' is invalid"):
-        sm.verify(tmp_path / "r.json", DATA)
+def test_a_receipt_with_an_invalid_specification_is_refused():
+    receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])
+    columns = receipt.specification["columns"]
+    for invalid, message in ((columns | {"by": 7}, "'columns' is invalid"), (7, "The content cannot be read")):
+        with pytest.raises(sm.StateError, match=message):
+            sm.verify(replace(receipt, specification=receipt.specification | {"columns": invalid}), DATA)
 
 
 def test_the_command_line(tmp_path, monkeypatch):
