@@ -91,23 +91,26 @@ class Receipt:
             StateError: If the file cannot be read, or is not a receipt.
         """
         try:
-            found = json.loads(Path(path).read_bytes())
+            found = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique)
         except FileNotFoundError as error:
             raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
         except OSError as error:
             raise StateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-        except ValueError as error:
-            raise StateError(f"{str(path)!r} is not a receipt: it is not JSON.") from error
+        except (ValueError, RecursionError) as error:
+            raise StateError(f"{str(path)!r} is not a receipt: it is not JSON with unique names.") from error
         names = {f.name for f in fields(cls)}
-        if not isinstance(found, dict) or not isinstance(found.get("receipt"), int):
+        if not isinstance(found, dict) or type(found.get("receipt")) is not int:
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
         if found["receipt"] > FORMAT:
             raise StateError(f"{str(path)!r} has the newer format {found['receipt']}. Upgrade streammetrics.")
+        if found["receipt"] < 1:
+            raise StateError(f"{str(path)!r} is not a receipt: the field 'receipt' is not positive.")
         if set(found) - {"receipt"} != names:
             wrong = min(names.symmetric_difference(set(found) - {"receipt"}))
             raise StateError(f"{str(path)!r} is not a receipt: the field {wrong!r} is missing or unknown.")
         prints = found["fingerprints"].values() if isinstance(found["fingerprints"], dict) else [None]
-        sound = {name: isinstance(found[name], kind) for name, kind in KINDS.items()}
+        sound = {name: type(found[name]) is kind for name, kind in KINDS.items()}
+        sound["specification"] = sound["specification"] and _is_specification(found["specification"])
         sound["fingerprints"] = all(isinstance(each, dict) and {*each} == {TRUTH, ROW} for each in prints)
         if invalid := [name for name, is_sound in sound.items() if not is_sound]:
             raise StateError(f"{str(path)!r} is not a receipt: the field {invalid[0]!r} has an invalid type.")
@@ -166,6 +169,20 @@ def _specification(saved: Saved) -> dict[str, Any]:
     statistics = [{name: value for name, value in kept.items() if value != {}} for kept in header["statistics"]]
     named = {} if saved.named is None else {"named_groups": saved.named}
     return {"columns": columns, "statistics": statistics, **named}
+
+
+def _is_specification(found: dict[str, Any]) -> bool:
+    columns, statistics = found.get("columns"), found.get("statistics")
+    parts = isinstance(columns, dict) and isinstance(statistics, list) and all(isinstance(s, dict) for s in statistics)
+    return parts or "sha256" in found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object. Of a repeated one, other programs could read another value than this."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is repeated")
+    return found
 
 
 def _numbers(frame: pl.DataFrame) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from streammetrics.receipts.receipt import Receipt
 from streammetrics.system.public import publish
-from streammetrics.text import few
+from streammetrics.text import escaped, few
 
 ROUNDING = 1e-9  # relative difference of metrics whose sums of floats were added in another order
 LONGEST = 40  # characters of a value
@@ -63,7 +63,8 @@ class Verification:
         versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
         named = f"{first!r} ({place})" if place else repr(first)
         values = f"{_told(expected)} in the receipt and {_told(found)} now"
-        return f"Different since {named}, {values}: {CAUSES[first]}.{also}{versions.format(*self.versions)}"
+        said = versions.format(*map(_told, self.versions))
+        return escaped(f"Different since {named}, {values}: {CAUSES[first]}.{also}{said}")
 
 
 def compared(receipt: Receipt, again: Receipt) -> Verification:

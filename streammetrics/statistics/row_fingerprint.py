@@ -27,7 +27,7 @@ class RowFingerprint(Summed):
     additional inputs; ``row_first`` and ``row_second``, also of predictions and scores. Two different sets of rows have
     the same 128 bits with a probability of about 2**-64. The hash is not secret: a fingerprint detects mistakes and
     lost or repeated data, and not an adversary who constructs rows for it. The integer 1, the float 1.0, and True have
-    the same hash, and so do equal scores of type Float32 and Float64.
+    the same hash, and so do equal scores of type Float32 and Float64, and IDs that are null, NaN, or empty text.
 
     Args:
         row_id: Names of columns that identify a row, such as a request ID. Without them and without units, the truth of

@@ -111,13 +111,30 @@ def test_without_a_fingerprint_and_with_too_much_the_error_says_what_to_do():
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", '{"receipt": "x"}', '{"receipt": 1}', '{"receipt": 99, "rows": 1}', '{"receipt": 1, "a": 2}'],
+    ["", "[]", "{}", "[" * 100_000]
+    + [f'{{"receipt": {x}}}' for x in ('"x"', "1", "true", "0", "-1", '99, "rows": 1', '1, "a": 2')],
 )
 def test_files_that_are_no_receipts(content, tmp_path):
     path = tmp_path / "r.json"
     path.write_text(content)
     with pytest.raises(sm.StateError, match=r"r\.json"):
         sm.Receipt.load(path)
+
+
+def test_repeated_names_are_refused_since_other_programs_read_another_value(tmp_path):
+    receipt = str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"]))
+    (tmp_path / "r.json").write_text(receipt.replace('"rows": 600', '"rows": 599,\n"rows": 600'))
+    with pytest.raises(sm.StateError, match="not JSON with unique names"):
+        sm.Receipt.load(tmp_path / "r.json")
+
+
+def test_differences_have_no_control_characters(tmp_path):
+    found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])))
+    hostile = "\x1b[2J\n::error::\ud800"
+    (tmp_path / "r.json").write_text(json.dumps(found | {"digest": hostile, "version": hostile}))
+    text = str(sm.verify(tmp_path / "r.json", DATA))
+    assert text.isprintable()
+    assert text.count(r"\x1b[2J\n::error::\ud800") == 2
 
 
 @pytest.mark.parametrize(
@@ -127,6 +144,17 @@ def test_fields_of_other_types_are_refused(field, tmp_path):
     found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])))
     (tmp_path / "r.json").write_text(json.dumps(found | {field: [7]}))
     with pytest.raises(sm.StateError, match=f"the field '{field}' has an invalid type"):
+        sm.Receipt.load(tmp_path / "r.json")
+
+
+def test_truth_values_and_parts_of_specifications_are_refused(tmp_path):
+    found = json.loads(str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])))
+    for specification in ({}, {"columns": 7}, {"columns": {}, "statistics": [7]}):
+        (tmp_path / "r.json").write_text(json.dumps(found | {"rows": True, "specification": specification}))
+        with pytest.raises(sm.StateError, match="the field 'specification' has an invalid type"):
+            sm.Receipt.load(tmp_path / "r.json")
+    (tmp_path / "r.json").write_text(json.dumps(found | {"rows": True}))
+    with pytest.raises(sm.StateError, match="the field 'rows' has an invalid type"):
         sm.Receipt.load(tmp_path / "r.json")
 
 
@@ -155,7 +183,9 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "Different since 'rows'" in run("verify", "r.json", "fewer.parquet", code=1)
     assert run("verify", "r.json", "rows.parquet", "--where", "id > 0", code=1).startswith("Different since 'rows'")
     assert "one saved state" in run("verify", "r.json", "all.state", "rows.parquet", code=2)
-    assert "'all.state' is not a receipt: it is not JSON." in run("verify", "all.state", "rows.parquet", code=2)
+    assert "'all.state' is not a receipt: it is not JSON with unique names." in run(
+        "verify", "all.state", "rows.parquet", code=2
+    )
     assert "Cannot read 'rr.json': file not found. Did you mean 'r.json'" in run(
         "verify", "rr.json", "rows.parquet", code=2
     )
