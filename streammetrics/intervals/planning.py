@@ -15,6 +15,8 @@ from streammetrics.frame import LIMITS
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.limits import EVERYWHERE, Range
 
+NONE = pl.lit(0.0)
+
 
 def scaled(value: pl.Expr, range: Range) -> pl.Expr:
     """Return values on the scale on which intervals within a range are symmetric.
@@ -31,11 +33,12 @@ def scaled(value: pl.Expr, range: Range) -> pl.Expr:
     return -(high - value).log() if high < inf else value
 
 
-def rows_to_decide(limit: float, range: Range, rows: str) -> pl.Expr:
+def rows_to_decide(limit: float, range: Range, rows: str, skew: pl.Expr = NONE) -> pl.Expr:
     """Return the number of rows for which the interval, widened by the bounds, no longer contains a limit.
 
     The value and the mix of rows are those of the estimate, and the interval shrinks toward the bound. Infinite if the
-    bounds contain the limit, and null without an interval.
+    bounds contain the limit, and null without an interval. Intervals that are wider by the factor ``1 + skew`` shrink
+    faster, since the skew shrinks too: with the square root of the number of rows.
 
     >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, "n": 100}
     >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n").round()).item()
@@ -48,7 +51,8 @@ def rows_to_decide(limit: float, range: Range, rows: str) -> pl.Expr:
     apart = (scaled(nearest, range) - scaled(pl.lit(limit), range)).abs()
     reach = (scaled(value, range) - scaled(end, range)).abs()
     within = pl.when(value > limit).then(nearest > limit).otherwise(nearest < limit)
-    needed = pl.col(rows) * (reach / apart) ** 2
+    usual = reach / apart / (1 + skew)
+    needed = pl.col(rows) * (usual / 2 + (usual**2 / 4 + usual * skew).sqrt()) ** 2
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 
 

@@ -35,7 +35,7 @@ from streammetrics.report.verdicts import (
 )
 from streammetrics.text import escaped
 
-OTHER_ROWS, LEAST = hidden("rows of a"), hidden("rows of the smaller class")
+OTHER_ROWS, LEAST, SKEW = map(hidden, ("rows of a", "rows of the smaller class", "skew"))
 CLASSES = ("positives", "negatives")
 MOST = 0.49  # largest error of a limit
 
@@ -101,7 +101,7 @@ class _Gate:
         sides, limit = self.sides, self.margin.limit(self.metric)
         own = self._relative(limit.limit) if self.margin.relative else sides._changes.filter(metric=self.metric.name)
         sampled = sides.confidence is not None
-        change = _for_one_side(own, sides.b) if sampled else own.with_columns(NO_LIMITS)
+        change = _for_one_side(own, sides) if sampled else own.with_columns(*NO_LIMITS, pl.lit(0.0).alias(SKEW))
         for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
             change = with_count(change, report.state, "rows", name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
@@ -113,7 +113,7 @@ class _Gate:
         found = judged(found, limit, self.min_rows, sampled=False, undecided=undecided)
         is_open = undecided & (pl.col(VERDICT) == "open")
         why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}"))
-        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS)
+        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(SKEW))
         return with_rows_needed(found.with_columns(note=noted("note", why)), needed)
 
     def _relative(self, limit: float) -> pl.DataFrame:
@@ -153,18 +153,27 @@ class _Gate:
         return replace(self, sides=sides).judged[VERDICT] == "breached"
 
 
-def _for_one_side(change: pl.DataFrame, report: Readings) -> pl.DataFrame:
+def _for_one_side(change: pl.DataFrame, sides: Differences) -> pl.DataFrame:
     """Widen limits by the factor 1 + 1/√n, where n is the number of rows of the smaller class, or of all rows.
 
     The estimates of few rows are skewed. A two-sided interval misses less often on one side, and more often on the
-    other, by a share of this order. The widened limits miss at most as often as stated on either side.
+    other, by a share of this order. The widened limits miss at most as often as stated on either side. `SKEW` is 1/√n,
+    on the side with fewer rows.
     """
-    counted = [name for name in CLASSES if report.readable(name) and not report.state.weighted] or ["rows"]
-    rows = pl.concat(of_labels_once(report.rows(name)).select(*report.by, "value") for name in counted)
-    least = rows.group_by(report.by or pl.lit(0)).agg(pl.min("value").alias(LEAST)).select(*report.by, LEAST)
-    wider = 1 + 1 / pl.col(LEAST).clip(1).sqrt()
-    ends = [(pl.col("value") + (pl.col(limit) - pl.col("value")) * wider).alias(limit) for limit in LIMITS]
-    return joined(change, least, report.by).with_columns(ends).drop(LEAST)
+    least = [f"{side}{LEAST}" for side in (A, B)]
+    for report, name in zip((sides.a, sides.b), least, strict=True):
+        change = _with_least(change, report, name)
+    skew = 1 / pl.min_horizontal(least).clip(1).sqrt()
+    ends = [(pl.col("value") + (pl.col(limit) - pl.col("value")) * (1 + skew)).alias(limit) for limit in LIMITS]
+    return change.with_columns(*ends, skew.alias(SKEW)).drop(least)
+
+
+def _with_least(change: pl.DataFrame, report: Readings, name: str) -> pl.DataFrame:
+    """The number of rows of the smaller class of each group of a side, or of all its rows."""
+    counted = [one for one in CLASSES if report.readable(one) and not report.state.weighted] or ["rows"]
+    rows = pl.concat(of_labels_once(report.rows(one)).select(*report.by, "value") for one in counted)
+    least = rows.group_by(report.by or pl.lit(0)).agg(pl.min("value").alias(name)).select(*report.by, name)
+    return joined(change, least.cast(change.select(report.by).schema), report.by)
 
 
 def _chance(frame: pl.DataFrame, confidence: float | None, open: str) -> str:

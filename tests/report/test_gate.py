@@ -234,3 +234,32 @@ def test_false_discoveries_among_breached_groups_are_controlled():
         assert said == [f"breached alone, but not at a false discovery rate of {100 * rate:g}%"]
     as_text = sides.check(not_worse={"mae": margin}, segments="fdr 5 %").frame
     assert as_text.equals(sides.check(not_worse={"mae": margin}, segments=0.05).frame)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [2, 0])
+def test_so_many_rows_decide_an_open_verdict(seed):
+    """Of few rows, whose intervals are wider because they are skewed. More rows are the same, so often."""
+    rows, decided = scored(60, seed, gain=0.1), 0
+    wanted = {"not_worse": dict.fromkeys(("roc_auc", "average_precision"), 0.01), "better": ["log_loss"]}
+    for row in compared(rows)().check(**wanted).frame.filter(verdict="open").iter_rows(named=True):
+        if (needed := row["rows_needed"]) is None or not 400 < needed < 20_000:
+            continue
+        decided += 1
+        for factor, is_open in ((0.85, True), (1.15, False)):
+            more = {name: np.tile(values, round(factor * needed / 60)) for name, values in rows.items()}
+            found = dict(compared(more)().check(**wanted).frame.select("rule", "verdict").rows())
+            assert (found[row["rule"]] == "open") == is_open, (row["rule"], needed, factor)
+    assert decided >= 2
+
+
+@pytest.mark.parametrize("by", [{}, {"by": "g"}])
+def test_intervals_are_wider_by_the_side_with_fewer_rows(by):
+    few, many = scored(40, seed=1), scored(4_000, seed=2)
+    sides = [sm.binary(y_true="y", y_score="old", **by).update(rows) for rows in (few, many)]
+    smaller = min(few["y"].sum(), (~few["y"]).sum())
+    for a, b in (sides, sides[::-1]):
+        usual = sm.compare(a, b, confidence=0.9, independent=True).frame.filter(metric="accuracy").row(0, named=True)
+        gate = sm.compare(a, b, independent=True).check(not_worse={"accuracy": 0.05}).frame.row(0, named=True)
+        wider = (gate["ci_lower"] - gate["value"]) / (usual["ci_lower"] - usual["difference"])
+        assert wider == pytest.approx(1 + 1 / math.sqrt(smaller))
