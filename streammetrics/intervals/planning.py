@@ -38,7 +38,8 @@ def rows_to_decide(limit: float, range: Range, rows: str, skew: pl.Expr = NONE) 
 
     The value and the mix of rows are those of the estimate, and the interval shrinks toward the bound. Infinite if the
     bounds contain the limit, and null without an interval. Intervals that are wider by the factor ``1 + skew`` shrink
-    faster, since the skew shrinks too: with the square root of the number of rows.
+    faster, since the skew shrinks too: with the square root of the number of rows. Intervals of a value at an end of
+    its range, such as an accuracy of 1, shrink with the number of rows.
 
     >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, "n": 100}
     >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n").round()).item()
@@ -52,7 +53,9 @@ def rows_to_decide(limit: float, range: Range, rows: str, skew: pl.Expr = NONE) 
     reach = (scaled(value, range) - scaled(end, range)).abs()
     within = pl.when(value > limit).then(nearest > limit).otherwise(nearest < limit)
     usual = reach / apart / (1 + skew)
-    needed = pl.col(rows) * (usual / 2 + (usual**2 / 4 + usual * skew).sqrt()) ** 2
+    at_end = (value - end).abs() / (nearest - limit).abs()
+    inside = (usual / 2 + (usual**2 / 4 + usual * skew).sqrt()) ** 2
+    needed = pl.col(rows) * pl.when(scaled(value, range).is_infinite()).then(at_end).otherwise(inside)
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 
 

@@ -86,6 +86,18 @@ def test_an_open_verdict_says_how_many_rows_would_decide_it(seed):
                 assert found == ("holds" if often * 1_000 > needed else "open"), (metric, needed, often, verdict)
 
 
+@pytest.mark.parametrize("requirement", ["accuracy >= 0.95", "fpr <= 0.05", "f1 >= 0.95", "roc_auc >= 0.95"])
+def test_so_many_rows_decide_a_perfect_value(requirement):
+    def verdict(often):
+        found = binary({"y": [1, 0] * 10 * often, "p": [0.9, 0.1] * 10 * often}).finalize().check(requirement)
+        return found.frame.row(0, named=True)
+
+    assert verdict(1)["verdict"] == "open"
+    needed = verdict(1)["rows_needed"]
+    assert verdict(math.ceil(1.3 * needed / 20))["verdict"] == "holds"
+    assert verdict(math.floor(0.7 * needed / 20))["verdict"] == "open"
+
+
 def test_no_number_of_rows_decides_at_the_limit_or_within_the_bounds():
     rows = scored(1_000)
     exact, binned = binary(rows).finalize(), binary(rows, capacity=64).finalize()
