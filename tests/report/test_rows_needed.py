@@ -233,7 +233,7 @@ def test_plans_are_within_20_percent_in_most_pilots():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("setting", "least"), zip(PLANS, LEAST, strict=True), ids=str)
+@pytest.mark.parametrize(("setting", "least"), list(zip(PLANS, LEAST, strict=True)), ids=str)
 def test_plans_are_as_often_right_as_documented(setting, least):
     assert far_from(least, setting) == {}
 
