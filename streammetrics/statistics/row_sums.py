@@ -20,7 +20,7 @@ MOST = (1 << 31) - 1  # that a row can count, so that no sum overflows
 ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
 TAKEN = frozenset(
     [
-        *("statistics", "task", "labels", "sample_weight", "unit", "by", "positive", "negative", "nulls"),
+        *("statistics", "task", "labels", "sample_weight", "unit", "folds", "by", "positive", "negative", "nulls"),
         *("renormalize", "metrics", "max_groups", "overflow"),
     ]
 )  # arguments of an accumulator

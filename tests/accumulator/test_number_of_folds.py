@@ -133,6 +133,7 @@ def test_with_fewer_units_than_folds_it_is_the_jackknife_over_units(count):
     )
 
 
+@pytest.mark.thorough
 def test_halves_that_are_merged_first_change_nothing(monkeypatch):
     """Of histograms and counts; sums of floats differ by rounding."""
     reports = [binary(folds=f, by="g").update(rows()).finalize(confidence=0.95) for f in (5, 20, 123)]

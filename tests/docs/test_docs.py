@@ -108,10 +108,10 @@ def before_the_values(lines):
     for line in lines:
         cells = re.split(r"\s{2,}", line)
         place = next((i for i, cell in enumerate(cells) if re.fullmatch(r"[\d.]+", cell)), None)
-        if place is None:
-            rows[-1][0] += f" {line}"  # the rest of the rule
-        else:
+        if place is not None:
             rows.append(cells[:place])
+        elif not line.startswith(" "):
+            rows[-1][0] += f" {line}"  # the rest of the rule
     return rows
 
 

@@ -104,7 +104,7 @@ def test_a_model_without_faults_has_no_findings():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("start", range(0, 200, 50))
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.long) for start in (50, 100, 150))])
 def test_few_reports_of_models_without_faults_have_findings(start):
     false = 0
     for seed in range(start, start + 50):

@@ -97,7 +97,7 @@ def test_groups_of_several_columns_models_and_nulls():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("start", range(0, 120, 40))
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.long) for start in (40, 80))])
 def test_few_comparisons_of_equal_models_have_findings_besides_the_verdict(start):
     false = sum(
         any(finding.code in ("SM702", "SM703") for finding in models(scored(seed, 2_000, groups=8)).findings())

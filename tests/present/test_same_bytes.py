@@ -3,10 +3,12 @@
 import re
 
 import numpy as np
+import pytest
 
 import streammetrics as sm
 
 
+@pytest.mark.thorough
 def test_pages_are_equal_to_the_byte_however_many_were_written_before(tmp_path):
     random = np.random.default_rng(0)
     rows = {
