@@ -88,12 +88,7 @@ def test_the_readme_runs_from_the_top(directory):
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4
     tables = (text[text.rindex("rule  ") :].splitlines() for text in (verdicts(page), page[-1][2]))
-    said, found = (
-        before_the_values(
-            itertools.takewhile(lambda line: not line.startswith(("Failing: ", "Undecided, ")), lines[2:])
-        )
-        for lines in tables
-    )
+    said, found = map(before_the_values, tables)
     assert said == found
 
 
@@ -104,14 +99,14 @@ def verdicts(page):
 
 def before_the_values(lines):
     """Rule, windows and segment of each row: all that does not depend on the number of rows."""
-    rows = []
-    for line in lines:
+    rows, end = [], lines[0].index("windows")
+    for line in itertools.takewhile(lambda line: not line.startswith(("Failing: ", "Undecided, ")), lines[2:]):
         cells = re.split(r"\s{2,}", line)
         place = next((i for i, cell in enumerate(cells) if re.fullmatch(r"[\d.]+", cell)), None)
-        if place is not None:
+        if place is None:
+            rows[-1][0] = f"{rows[-1][0]} {line[:end]}".strip()  # the rest of the rule
+        else:
             rows.append(cells[:place])
-        elif not line.startswith(" "):
-            rows[-1][0] += f" {line}"  # the rest of the rule
     return rows
 
 
