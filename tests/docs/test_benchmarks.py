@@ -23,6 +23,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
             "thresholds",
             "memory",
             "states",
+            "imports",
             "error_tables",
             "regression_out_of_core",
             "ten_classes",
