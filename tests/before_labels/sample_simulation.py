@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,9 @@ from scipy.stats import norm
 import streammetrics as sm
 from streammetrics.before_labels.filled import DECISIONS, confusion, losses
 
-DOCS = Path(__file__).parents[2] / "docs" / "few-labels.md"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from simulated import markdown, show
+
 ROWS_AT_ONCE = 2_000_000
 TIMES = 20  # as many rows without labels as rows with labels
 SIZE = 20  # rows of a unit
@@ -150,24 +151,17 @@ def table(kinds: list[Kind], labels: list[int], draws: int) -> str:
         of_kinds = [np.array(own[name]).T for own in cells]
         texts = [f"{100 * min(c):.1f}% to {100 * max(c):.1f}%, {np.mean(w):.2f}" for c, w in of_kinds]
         lines.append([shown, *texts])
-    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+    return markdown(lines)
 
 
 def main() -> None:
     """Print the tables, and write them."""
-    page = DOCS.read_text(encoding="utf-8")
     draws = 1_000
     for mark, kinds, sizes in (
         ("independent rows", INDEPENDENT, LABELS),
         ("units and weights", CLUSTERED, LABELS[:2]),
     ):
-        made = table(kinds, sizes, draws)
-        print(f"{mark}\n\n{made}\n", flush=True)
-        page = re.sub(
-            rf"(<!-- simulation: {mark} -->\n\n).*?(\n\n|\n*\Z)", rf"\g<1>{made}\g<2>", page, count=1, flags=re.S
-        )
-    if "--write" in sys.argv:
-        DOCS.write_text(page, encoding="utf-8")
+        show("few-labels.md", mark, table(kinds, sizes, draws))
 
 
 if __name__ == "__main__":

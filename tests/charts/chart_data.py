@@ -35,6 +35,16 @@ DATA = pl.DataFrame(
 ).with_columns(day=pl.date(2026, 1, 28) + pl.duration(days="day"))
 
 
+def two_models(rng, rows, noise):
+    """Rows with the scores of an old model and of a new one, which has less noise."""
+    odds = rng.normal(-1, 1.3, rows)
+    return {
+        "y": rng.random(rows) < 1 / (1 + np.exp(-odds)),
+        "old": 1 / (1 + np.exp(-odds - rng.normal(size=rows))),
+        "new": 1 / (1 + np.exp(-odds - rng.normal(size=rows) * noise)),
+    }
+
+
 def binary(confidence=None, **options):
     return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(DATA).finalize(confidence=confidence)
 

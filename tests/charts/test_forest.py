@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from chart_data import layer
+from chart_data import layer, two_models
 
 import streammetrics as sm
 from streammetrics import charts
@@ -12,15 +12,7 @@ from streammetrics.charts.vega import PAPER, specification
 
 rng = np.random.default_rng(5)
 ROWS = 4_000
-ODDS = rng.normal(-1, 1.3, ROWS)
-DATA = pl.DataFrame(
-    {
-        "y": rng.random(ROWS) < 1 / (1 + np.exp(-ODDS)),
-        "old": 1 / (1 + np.exp(-ODDS - rng.normal(size=ROWS))),
-        "new": 1 / (1 + np.exp(-ODDS - rng.normal(size=ROWS) * 0.4)),
-        "g": rng.choice(["x", "y", None], ROWS),
-    }
-)
+DATA = pl.DataFrame(two_models(rng, ROWS, 0.4) | {"g": rng.choice(["x", "y", None], ROWS)})
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from chart_data import layer
+from chart_data import layer, two_models
 
 import streammetrics as sm
 from streammetrics import charts
@@ -11,16 +11,7 @@ from streammetrics.charts.forest import FARTHEST, MOST
 
 rng = np.random.default_rng(5)
 ROWS = 6_000
-ODDS = rng.normal(-1, 1.3, ROWS)
-DATA = pl.DataFrame(
-    {
-        "y": rng.random(ROWS) < 1 / (1 + np.exp(-ODDS)),
-        "old": 1 / (1 + np.exp(-ODDS - rng.normal(size=ROWS))),
-        "new": 1 / (1 + np.exp(-ODDS - rng.normal(size=ROWS) * 0.8)),
-        "g": rng.integers(0, 20, ROWS),
-        "day": rng.integers(0, 3, ROWS),
-    }
-)
+DATA = pl.DataFrame(two_models(rng, ROWS, 0.8) | {"g": rng.integers(0, 20, ROWS), "day": rng.integers(0, 3, ROWS)})
 SCORES = {"old": "old", "new": "new"}
 MARGINS = {"not_worse": {"roc_auc": 0.01, "log_loss": "0.5%", "recall": 0.3}, "better": ["brier_score", "specificity"]}
 

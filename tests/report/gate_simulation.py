@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,9 @@ from scipy.special import expit, logit
 
 import streammetrics as sm
 
-DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from simulated import markdown, show
+
 ROWS_AT_ONCE = 2_000_000  # of samples
 CHAMPION = 1.2  # distance of the classes along the score, in standard deviations
 METRICS = ("accuracy", "recall", "precision", "f1", "roc_auc", "log_loss", "brier_score")
@@ -197,12 +198,11 @@ def table(found: dict[str, dict[str, float]], samples: dict[str, int]) -> str:
         metric, _, kind = name.partition(", ")
         shown = f"`{metric}`, {kind}" if kind else name
         lines.append([shown, *(f"{100 * own[name]:.1f}%" if name in own else "–" for own in found.values())])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def main() -> None:
     """Print the tables, and write them."""
-    page = DOCS.read_text(encoding="utf-8")
     of_power = [Setting(f"{s.name}", s.rows, min(s.samples, 2_000), s.share, s.worse * 1.5) for s in SETTINGS[:5]]
     for mark, settings, measure in (
         ("false passes", SETTINGS, passes),
@@ -210,12 +210,7 @@ def main() -> None:
         ("power", of_power, power),
     ):
         made = table({s.name: measure(s) for s in settings}, {s.name: s.samples for s in settings})
-        print(f"{mark}\n\n{made}\n", flush=True)
-        page = re.sub(
-            rf"(<!-- simulation: {mark} -->\n\n).*?(\n\n|\n*\Z)", rf"\g<1>{made}\g<2>", page, count=1, flags=re.S
-        )
-    if "--write" in sys.argv:
-        DOCS.write_text(page, encoding="utf-8")
+        show("decisions.md", mark, made)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ writes them.
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,7 +19,9 @@ from scipy.special import expit, logit
 import streammetrics as sm
 from streammetrics.intervals.planning import rows_to_find
 
-DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from simulated import markdown, show
+
 ROWS_AT_ONCE = 500_000  # of pilots
 MANY = 4_000_000  # rows, which show the truth
 RANGES = dict.fromkeys(("accuracy", "recall", "f1", "roc_auc", "average_precision"), (0, 1))
@@ -112,7 +113,7 @@ def table(first: str, found: dict[str, dict[str, float]]) -> str:
     """A Markdown table with a row for each setting."""
     lines = [[first, *(f"`{metric}`" for metric in METRICS)], ["---"] * (len(METRICS) + 1)]
     lines += [[name, *(f"{100 * own[m]:.1f}%" if m in own else "–" for m in METRICS)] for name, own in found.items()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def main() -> None:
@@ -121,12 +122,7 @@ def main() -> None:
         ("decisions.md", "plans", "Pilot", PLANS, near),
         ("intervals.md", "few units", "Rows", FEW_UNITS, coverage),
     ):
-        made = table(first, {str(s): measure(s) for s in settings})
-        print(f"{mark}\n\n{made}\n", flush=True)
-        if "--write" in sys.argv:
-            text = (DOCS / page).read_text(encoding="utf-8")
-            marked = rf"(<!-- simulation: {mark} -->\n\n).*?(\n\n|\n*\Z)"
-            (DOCS / page).write_text(re.sub(marked, rf"\g<1>{made}\g<2>", text, count=1, flags=re.S), encoding="utf-8")
+        show(page, mark, table(first, {str(s): measure(s) for s in settings}))
 
 
 if __name__ == "__main__":
