@@ -10,7 +10,6 @@ KEPT = ("threshold", "label")  # keys that only some metrics have
 METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
-NO_LIMITS = [pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS]
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 FEW_OF_A_CLASS = "too few rows of a class"  # in the note of an estimate on which verdicts are open
 ON_THESE_ROWS = "on these rows"  # in the note of a verdict that ignores sampling
@@ -38,6 +37,14 @@ def hidden(name: str) -> str:
     return f"\0{name}"
 
 
+EFFECTIVE_ROWS = hidden("effective rows")  # see `streammetrics.intervals.limits.Spread`
+VARIANCE = hidden("variance")  # of an estimate of independent rows
+FEW_DIFFER = "too few rows differ"  # in the note of an open verdict on a comparison, before the effective rows
+FEW_EFFECTIVE = "too few rows"  # the same, on one evaluation
+DECIDE = " decide)"  # at the end of both
+ENOUGH, ENOUGH_OF_UNITS = 10, 15  # effective rows for a verdict, of independent rows and of units
+SAMPLED = (*LIMITS, EFFECTIVE_ROWS, VARIANCE)
+NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)]
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 
@@ -79,6 +86,22 @@ def outer_limits(value: str = "value") -> tuple[pl.Expr, pl.Expr]:
     return low - (pl.col(value) - pl.col("lower")), high + (pl.col("upper") - pl.col(value))
 
 
+def few_effective(*, units: bool) -> pl.Expr:
+    """Whether an interval depends on so few effective rows that it decides nothing."""
+    return (pl.col(EFFECTIVE_ROWS) < (ENOUGH_OF_UNITS if units else ENOUGH)).fill_null(False)
+
+
+def of_effective_rows() -> pl.Expr:
+    """How many effective rows there are, such as "about 6 effective rows"."""
+    return pl.format("about {} effective rows", pl.col(EFFECTIVE_ROWS).round().cast(pl.Int64))
+
+
+def too_few_effective(what: str, *, units: bool) -> pl.Expr:
+    """Why a verdict is open, such as "too few rows differ (about 6 effective rows; 10 decide)"."""
+    enough = ENOUGH_OF_UNITS if units else ENOUGH
+    return pl.format(f"{what} ({{}}; {enough}{DECIDE}", of_effective_rows())
+
+
 def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
     """Return a frame with the columns of another one by some keys, which can be null, or of its only row by none."""
     if not on:
@@ -88,7 +111,7 @@ def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.Da
 
 def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the columns of intervals, with some keys, and no rows."""
-    return frame.select(keys).clear().with_columns(NO_LIMITS)
+    return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(name) for name in SAMPLED)
 
 
 def noted(*notes: str | pl.Expr) -> pl.Expr:

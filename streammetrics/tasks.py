@@ -45,6 +45,7 @@ from streammetrics.statistics import (
     Statistic,
 )
 from streammetrics.statistics.paired import model_pairs
+from streammetrics.statistics.paired_scores import CELLS_OF_FOLDS
 from streammetrics.system.public import publish
 
 VOLUME = ("rows", "dropped")
@@ -158,8 +159,9 @@ def binary(
             shown += PROBABILITIES
     if pairs and (paired := _pairs(y_score, y_pred)):
         statistics.append(PairedOutcomes(decided, paired))
-        if y_score is not None and sample_weight is None and unit is None:
-            statistics.append(PairedScores(paired, min(capacity, CAPACITY), domain))
+        if y_score is not None and sample_weight is None:
+            cells = CAPACITY if unit is None else CELLS_OF_FOLDS
+            statistics.append(PairedScores(paired, min(capacity, cells), domain))
             statistics += [PairedLosses(paired)] if domain == "probability" else []
     return Accumulator(
         *statistics,
@@ -264,7 +266,7 @@ def multiclass(
             shown.append("roc_auc_ovo")
     of_labels = isinstance(y_score, Mapping) and not of_models(y_score, labels_of(labels or order or None, y_score))
     paired = _pairs(y_pred, None if of_labels else y_score)
-    if pairs and sample_weight is None and unit is None and paired:
+    if pairs and sample_weight is None and paired:
         statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]
     return Accumulator(
         *statistics,
@@ -428,7 +430,7 @@ def regression(
     statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
     if joint:
         statistics.append(PredictionHistogram())
-    if pairs and sample_weight is None and unit is None and (paired := _pairs(None, y_pred)):
+    if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
     return Accumulator(
         *statistics,

@@ -8,6 +8,16 @@ namespace {
 using Decisions = std::vector<In<bool>>;  // one array per threshold
 
 constexpr i64 OUTCOMES = 8;  // combinations of both decisions and the label
+constexpr i64 POWERS = 3;  // of a difference that are summed
+constexpr double SIXTEENTH = 1.0 / 16.0;
+
+// The square of a difference, and the cube and the fourth power of a share of it, as values of a row.
+inline void set_powers(double (*values)[BLOCK], i64 row, double difference, double share) {
+  const double part = difference * share, squared = square(part);
+  values[0][row] = square(difference);
+  values[1][row] = squared * part;
+  values[2][row] = square(squared);
+}
 
 template <class Amount>
 void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other, const Weight& weight,
@@ -30,15 +40,15 @@ void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<d
                           const Runs& runs, const Out<Amount>& out) {
   runs.check(out, label, one, other, weight);
   require_labels(label);
-  sum_by_cell<2>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
+  sum_by_cell<2 * POWERS>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2 * POWERS>& block) {
     const u8* labels = label.data() + start;
     const double *a = one.data() + start, *b = other.data() + start;
     for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
     for (i64 row = 0; row < rows; row++) {
       const double y = labels[row], rest = 1.0 - y;
       const double ratio = std::fabs((clipped(a[row]) - rest) / (clipped(b[row]) - rest));
-      block.values[0][row] = square(natural_log(ratio));
-      block.values[1][row] = square((b[row] - a[row]) * (a[row] + b[row] - 2.0 * y));
+      set_powers(block.values, row, natural_log(ratio), SIXTEENTH);
+      set_powers(block.values + POWERS, row, (b[row] - a[row]) * (a[row] + b[row] - 2.0 * y), 1.0);
     }
   });
 }
@@ -50,8 +60,8 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
   runs.check(out, truth, one, other, weight);
   require(other.size() == one.size(), "both models need a score per class");
   require_classes(truth, classes);
-  sum_by_cell<2>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
-    double a[BLOCK], b[BLOCK], *brier = block.values[1];
+  sum_by_cell<2 * POWERS>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2 * POWERS>& block) {
+    double a[BLOCK], b[BLOCK], brier[BLOCK];
     std::copy_n(truth.data() + start, rows, block.cells);
     take_own(one, truth, start, rows, a);
     take_own(other, truth, start, rows, b);
@@ -64,8 +74,8 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
       }
     }
     for (i64 row = 0; row < rows; row++) {
-      block.values[0][row] = square(natural_log(clipped(a[row]) / clipped(b[row])));
-      brier[row] = square(brier[row]);
+      set_powers(block.values, row, natural_log(clipped(a[row]) / clipped(b[row])), SIXTEENTH);
+      set_powers(block.values + POWERS, row, brier[row], 1.0);
     }
   });
 }
@@ -73,15 +83,15 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
 void sum_error_differences(const In<double>& actual, const In<double>& one, const In<double>& other,
                            const Weight& weight, const Runs& runs, const Out<double>& out) {
   runs.check(out, actual, one, other, weight);
-  sum_by_cell<4>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
+  sum_by_cell<4 * POWERS>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4 * POWERS>& block) {
     std::fill_n(block.cells, rows, i64{0});
     for (i64 row = 0; row < rows; row++) {
       const double y = actual.data()[start + row], a = one.data()[start + row] - y, b = other.data()[start + row] - y;
       const double absolute = std::fabs(b) - std::fabs(a);
-      block.values[0][row] = square(b - a);
-      block.values[1][row] = square(absolute);
-      block.values[2][row] = square((b - a) * (a + b));
-      block.values[3][row] = square(absolute / y);
+      set_powers(block.values, row, b - a, 1.0);
+      set_powers(block.values + POWERS, row, absolute, 1.0);
+      set_powers(block.values + 2 * POWERS, row, (b - a) * (a + b), 1.0);
+      set_powers(block.values + 3 * POWERS, row, absolute / y, 1.0);
     }
   });
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 import polars as pl
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.core import ranges
-from streammetrics.intervals.distributions import t_quantiles, upper_level
-from streammetrics.intervals.limits import Range, limits, tidy
+from streammetrics.intervals.distributions import upper_level
+from streammetrics.intervals.limits import Range, Spread, moved, tidy
 from streammetrics.intervals.method import GROUP, Quantity, Read
-from streammetrics.intervals.tails import MISSING, Row
+from streammetrics.intervals.tails import Tail, powers_of_losses
 from streammetrics.rounding import SUM_ROUNDING
 
 Values = NDArray[np.float64]
@@ -27,9 +28,6 @@ STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences near
 ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
 CANCELED = 1e-12  # of terms of both signs, whose sum comes from rounding
 POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
-DRAWS = 50  # number of resampled tables to estimate the bias
-MOST_BIAS = 0.75  # maximum bias, in standard errors
-CLEAR = 4  # minimum value of a maximum, in standard errors; noise alone reaches three
 
 
 def counted(*counts: str) -> dict[tuple[str, str], str]:
@@ -52,8 +50,7 @@ def influence_intervals(
     added: float = 0.0,
     fewest: int | Sequence[int] = 2,
     shares: float | Sequence[float] = 1.0,
-    maxima: Collection[str] = (),
-    largest: Sequence[Row] = (),
+    tail: Tail | None = None,
     classes: bool = False,
 ) -> pl.DataFrame:
     """Return intervals of metrics from the influence of one more row in each cell.
@@ -62,11 +59,9 @@ def influence_intervals(
     again. The change per row is the influence of the rows of the cell. The variance of the metric is the sum over rows
     of the squared deviations of the influence from its mean (the infinitesimal jackknife; Jaeckel 1972; Efron 1982,
     chapter 6). If there are two classes, each has its own mean and its own part of the variance, which give the degrees
-    of freedom of Student's t (Welch 1947). Limits stay within the range of the metric (see `limits`).
-
-    The variance of a maximum over thresholds is computed in the same way. Its bias, estimated by resampling, is
-    subtracted. There is no interval if the bias is large relative to the standard error, or if the maximum could be
-    noise.
+    of freedom of Student's t (Welch 1947). The cubes and fourth powers give the skewness of the limits (see `Spread`),
+    which stay within the range of the metric. Those of ratios of counts without a largest value, such as likelihood
+    ratios, are computed on the log scale.
 
     Args:
         table: The column ``group``, the columns of ``products``, and other columns that ``read`` needs. The rows of a
@@ -82,27 +77,26 @@ def influence_intervals(
         fewest: Minimum number of rows of each class, for each metric or for all metrics. If columns contain sums, the
             minimum count in each row of the table.
         shares: Share of the negatives on which each metric depends. Others do not count for the minimum.
-        maxima: Names of the metrics that are maxima over thresholds.
-        largest: Rows as large as the largest ones, for tables with one row per group. The variance of each limit
-            includes three more rows of the largest influence in its direction. If influences are skewed, the farther
-            limit also starts from the metric with one more such row.
+        tail: Third and fourth powers of the influences, if columns contain sums. Defaults to those of losses with a
+            gamma distribution.
         classes: Whether each row of the table is a class, if columns contain sums.
 
     Returns:
-        ``group``, ``metric``, ``ci_lower``, and ``ci_upper``, by group and then in the order of the metrics. Limits are
-        null if a metric is undefined, if a class has too few rows, and as described in `limits`.
+        ``group``, ``metric``, ``ci_lower``, ``ci_upper``, and the effective rows and the variance of each estimate, by
+        group and then in the order of the metrics. Limits are null if a metric is undefined or does not vary, and if a
+        class has too few rows.
 
     >>> from streammetrics.metrics import average_precision
     >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
     >>> def read(table):
     ...     return table.group_by("group", maintain_order=True).agg(average_precision=average_precision.expression())
     >>> found = influence_intervals(table, [average_precision], counted("neg", "pos"), read)
-    >>> found.with_columns(pl.col(pl.Float64).round(2)).rows()
-    [(0, 'average_precision', 0.42, 0.67)]
+    >>> found.select("group", "metric", pl.col("ci_lower", "ci_upper").round(2)).rows()
+    [(0, 'average_precision', 0.41, 0.69)]
     """
     level, names = upper_level(confidence), [m.name for m in metrics]
     groups = table.select(pl.col(GROUP).unique(maintain_order=True))
-    if groups.is_empty():
+    if groups.is_empty() or not names:
         return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
     columns = list(dict.fromkeys(c for pair in products for c in pair))
     amounts = pl.col(list({*columns, *products.values()})).cast(pl.Float64)
@@ -111,67 +105,31 @@ def influence_intervals(
     values = matrix_of(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
     slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
-    errors, degrees, rows = spread_of(cells, slopes, columns, products, shares, classes)
-    if biased := [name for name in names if name in maxima]:
-        own = [names.index(name) for name in biased]
-        bias = bias_of(cells, columns, biased, read)
-        values[:, own] -= bias
-        errors[:, own] = np.where(is_clear(values[:, own], bias, errors[:, own]), errors[:, own], np.nan)
-    errors = np.where(rows < np.asarray(fewest), np.nan, errors)
-    errors[np.isnan(seen)] = np.nan
-    t, ranges_of = t_quantiles(level, degrees), [m.range for m in metrics]
-    lower, upper = limits_within(values, errors * t, ranges_of)
-    if largest:
-        low, high = influence_of(largest, cells, slopes, columns, classes)
-        skew, steps = low + high, [np.hypot(errors, MISSING**0.5 * extreme) * t for extreme in (low, high)]
-        lower, _ = limits_within(values + np.minimum(skew, 0), steps[0], ranges_of)
-        _, upper = limits_within(values + np.maximum(skew, 0), steps[1], ranges_of)
-        one_sided = np.isnan(lower) | np.isnan(upper)
-        lower[one_sided], upper[one_sided] = np.nan, np.nan
+    spread, rows = spread_of(cells, slopes, columns, products, shares, classes, tail)
+    values = np.where(np.isnan(seen) | (rows < np.asarray(fewest)), np.nan, values)
+    of_counts = len(products) == len(columns)
+    lower, upper = limits_within(values, spread, level, [m.range for m in metrics], of_counts)
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
-    return tidy(groups, [GROUP], names, lower, upper)
+    return tidy(groups, [GROUP], names, lower, upper, spread)
 
 
-def limits_within(values: Values, steps: Values, ranges: Sequence[Range]) -> tuple[Values, Values]:
-    """Return values moved down and up by steps, within ranges (see `limits`), NaN if there are no limits.
-
-    Values and steps have the shape (rows, metrics), and each metric has a range.
-    """
-    found = np.empty((2, *values.shape))
-    for range in dict.fromkeys(ranges):
-        own = np.array([r == range for r in ranges])
-        frame = pl.DataFrame({"value": values[:, own].ravel(), "step": steps[:, own].ravel()})
-        ends = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, range)).to_numpy()
-        found[:, :, own] = ends.T.reshape(2, len(values), -1)
-    return found[0], found[1]
-
-
-def influence_of(
-    rows: Sequence[Row], table: pl.DataFrame, slopes: Values, columns: Sequence[str], of_one_class: bool = False
+def limits_within(
+    values: Values, spread: Spread, level: float, ranges: Sequence[Range], of_counts: bool = False
 ) -> tuple[Values, Values]:
-    """Return the lowest and the highest influence of some rows, at most and at least 0: shape (groups, metrics).
+    """Return limits within the ranges of metrics, NaN if there are none. Arrays have the shape (groups, metrics).
 
-    With ``of_one_class``, it is 0 for metrics that depend on all classes, whose losses together have lighter tails.
+    Values that are 0 at least, and have no largest value, have them on the log scale if they are functions of counts.
     """
-    starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
-    sizes, amounts = np.diff(starts, append=table.height), table.select(columns).to_numpy()[..., np.newaxis]
-    found = [np.zeros((table.height, slopes.shape[2]))]
-    with np.errstate(all="ignore"):  # without rows
-        total, weight = (np.add.reduceat(x, starts) for x in ((slopes * amounts).sum(axis=1), amounts[:, 0]))
-        mean = np.repeat(total / weight, sizes, axis=0)
-        for row in rows:
-            own = np.stack([row.get(c, np.zeros(table.height)) for c in columns], axis=1)[..., np.newaxis]
-            found.append((slopes * own).sum(axis=1) - mean)
-    low, high = np.fmin.reduceat(np.fmin.reduce(found), starts), np.fmax.reduceat(np.fmax.reduce(found), starts)
-    if of_one_class:
-        several = np.logical_and.reduceat((slopes != 0).any(axis=1), starts)
-        low[several], high[several] = 0, 0
-    return low, high
-
-
-def is_clear(maximum: Values, bias: Values, errors: Values) -> NDArray[np.bool_]:
-    """Return whether a maximum without its bias is no noise, and the bias is small relative to the standard error."""
-    return (np.abs(bias) <= MOST_BIAS * errors) & (maximum > CLEAR * errors)
+    low, high = np.array(ranges, dtype=np.float64).T
+    limits = spread.limits(values, level, low, high)
+    ratios = (low == 0) & (high == inf) & of_counts
+    if not ratios.any():
+        return limits
+    down, up = spread.distances(level)
+    with np.errstate(all="ignore"):
+        steps = np.where(values > 0, -down, np.nan), np.where(values > 0, up, np.nan)
+        ends = [moved(values, step, 0.0, inf) for step in steps]
+    return np.where(ratios, ends[0], limits[0]), np.where(ratios, ends[1], limits[1])
 
 
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
@@ -263,15 +221,17 @@ def spread_of(
     products: Products,
     shares: float | Sequence[float] = 1.0,
     by_row: bool = False,
-) -> tuple[Values, Values, Values]:
-    """Return standard errors, degrees of freedom, and the rows of the smaller class, of shape (groups, metrics).
+    tail: Tail | None = None,
+) -> tuple[Spread, Values]:
+    """Return the spread of estimates, and the rows of the smaller class, of shape (groups, metrics).
 
     With ``by_row``, each row of the table is a class. Without it, a class is a set of columns: if they are counts,
     those of positives or of negatives, and otherwise all. Of the negatives, only ``shares`` of them count for the
     smaller class, one for each metric.
 
     A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
-    rows: the squared sum of weights divided by the sum of squared weights (Kish 1965).
+    rows: the squared sum of weights divided by the sum of squared weights (Kish 1965). Its powers are those of as many
+    rows with equal weights.
     """
     counts = _counts(columns, products)
     classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
@@ -321,7 +281,16 @@ def spread_of(
         variance = of_groups(within) + between
         of_classes = of_groups(np.where(size > 1, within**2 / (size - 1), 0))
         degrees = variance**2 / (of_classes + between**2 / (rows_of_group - 1))
-    errors = np.sqrt(np.where(variance > 0, variance, np.nan))
+        centre = np.repeat(whole, np.diff(starts, append=table.height), axis=0)
+        if tail is not None:
+            powers = tail(table, slopes, columns, centre)
+        elif counts is columns:
+            powers = _powers_of_cells(table, slopes, columns, squares, centre)
+        else:
+            powers = powers_of_losses(table, slopes, columns, products, centre)
+        second, third, fourth = (np.add.reduceat(power, starts) for power in powers)
+        scale = np.where(second > 0, variance / second, np.nan)
+        spread = Spread(variance, third * scale**1.5, fourth * scale**2, degrees)
     if counts is not columns:
         weights = column(columns[0])
         with np.errstate(all="ignore"):
@@ -333,27 +302,21 @@ def spread_of(
     else:
         of_negatives = np.array([not POSITIVES & {*own} for own in classes])[:, np.newaxis, np.newaxis]
         smallest = np.where(of_negatives, size * np.asarray(shares), size).min(axis=0)
-    return errors, degrees, smallest * (1 + SUM_ROUNDING)
+    return spread, smallest * (1 + SUM_ROUNDING)
 
 
-def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
-    """Return how much larger metrics are on average in resampled tables: shape (groups, metrics)."""
-    amounts, group = table.select(counts).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
-    starts, groups = np.flatnonzero(np.diff(group, prepend=-1)), group[-1] + 1
-    drawn = np.concatenate([_draws(own.ravel()) for own in np.split(amounts, starts[1:])], axis=1)
-    number = np.add.outer(np.arange(DRAWS) * groups, group).ravel()
-    tables = table[np.tile(np.arange(table.height), DRAWS)].with_columns(
-        pl.Series(GROUP, number, dtype=pl.UInt32).set_sorted(),
-        *(pl.Series(c, drawn[:, i :: len(counts)].ravel(), dtype=pl.Float64) for i, c in enumerate(counts)),
-    )
-    found = matrix_of(read(tables), names).reshape(DRAWS, groups, len(names))
-    bias: Values = found.mean(axis=0) - matrix_of(read(table), names)
-    return bias
-
-
-def _draws(counts: Values) -> NDArray[np.int64]:
-    """Tables with as many rows, drawn with replacement: shape (draws, cells). Equal counts give equal draws."""
-    return np.random.default_rng(0).multinomial(int(counts.sum()), counts / counts.sum(), DRAWS)
+def _powers_of_cells(
+    table: pl.DataFrame, slopes: Values, columns: Sequence[str], squares: Mapping[str, str], centre: Values
+) -> list[Values]:
+    """Sums of the second to fourth powers of the influences of the rows in each row of a table of counts."""
+    powers = [np.zeros_like(centre) for _ in range(3)]
+    for i, name in enumerate(columns):
+        weight, square = (table[c].to_numpy()[:, np.newaxis] for c in (name, squares[name]))
+        rows = np.where(weight > 0, weight**2 / square, 0)
+        influence = np.where(weight > 0, (slopes[:, i] - centre) * square / weight, 0)
+        for power, total in enumerate(powers, 2):
+            total += rows * influence**power
+    return powers
 
 
 def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:

@@ -1,8 +1,9 @@
-"""Interval endpoints from a value and its standard error, on a scale that keeps them within a range."""
+"""Confidence limits of a metric from the influences of its rows, and of other values from their standard error."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import TypeAlias, TypeVar
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.expressions import each, without_nan
+from streammetrics.frame import EFFECTIVE_ROWS, VARIANCE
+from streammetrics.intervals.distributions import t_quantiles
 
 Values = NDArray[np.float64]
 Number = TypeVar("Number", Expr, NDArray[np.float64])
@@ -22,6 +25,104 @@ Range: TypeAlias = tuple[float, float]
 EVERYWHERE: Range = (-inf, inf)
 FARTHEST = 5.0
 LEAST_ERROR = 1e-12  # of a standard error, as a share of the distance to the nearer of two ends
+NEWTON_STEPS = 6
+LARGEST_STEP = 2.0  # of a Newton step, on the logarithm
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How estimates vary: sums over rows of the powers of their influences, arrays of any shape.
+
+    The influence of a row is the change of the estimate if the row is added, less its mean. A standard error alone says
+    nothing of skewness: if two models differ in 5 of 1,000 rows, the interval of Student's t misses in 23% of samples
+    on one side. The limits are those of the Bayesian bootstrap (Rubin 1981), in which each row has a random weight of
+    the gamma distribution, with two half rows added. One has half of the skewness, which makes the limit correct to
+    second order (Hall 1992). The other one is a usual large row, and covers rows that the sample lacks, in the manner
+    of Gaffke (2005). Equal rare rows have the exact limits of a Poisson mean.
+
+    Rows are replaced by ``effective_rows`` of one size with the same sums. The quantile of the sum of gamma variables
+    is that of the saddlepoint approximation of Lugannani & Rice (1980), in the form of Barndorff-Nielsen (1986).
+
+    Args:
+        squares: Sum of squared influences: the variance of the estimate.
+        cubes: Sum of their cubes.
+        fourths: Sum of their fourth powers.
+        degrees: Degrees of freedom of the variance.
+
+    >>> influences = np.array([-3.0] * 97 + [97.0] * 3) / 100  # 3 of 100 rows are errors
+    >>> spread = Spread.of_rows(influences, np.inf)
+    >>> [limit.round(2).item() for limit in spread.distances(0.95)]  # the upper limit of a Poisson mean of 3 is 7.75
+    [2.98, 4.6]
+    """
+
+    squares: Values
+    cubes: Values
+    fourths: Values
+    degrees: Values
+
+    @classmethod
+    def of_rows(cls, influences: Values, degrees: float) -> Spread:
+        """The spread of an estimate from the influence of each row, which add up to 0."""
+        squares, cubes, fourths = (np.array((influences**power).sum()) for power in (2, 3, 4))
+        return cls(squares, cubes, fourths, np.array(degrees))
+
+    def times(self, factor: float | Values) -> Spread:
+        """The spread of a multiple of the estimates."""
+        return Spread(self.squares * factor**2, self.cubes * factor**3, self.fourths * factor**4, self.degrees)
+
+    @property
+    def errors(self) -> Values:
+        """Standard errors; NaN if estimates do not vary."""
+        return np.sqrt(np.where(self.squares > 0, self.squares, np.nan))
+
+    @property
+    def effective_rows(self) -> Values:
+        """The number of rows of equal size with the same sums of squares and of fourth powers; NaN without variance."""
+        with np.errstate(all="ignore"):
+            return np.where(self.squares > 0, self.squares**2 / self.fourths, np.nan)
+
+    def distances(self, level: float) -> tuple[Values, Values]:
+        """How far the lower and the upper limit, each with this probability on its side, are from the estimate."""
+        with np.errstate(all="ignore"):
+            rows = self.effective_rows
+            size = np.sqrt(self.fourths / self.squares)
+            skewness = np.clip(self.cubes / (self.squares * size), -1, 1)
+            quantile = t_quantiles(level, self.degrees)
+            return size * _reach(rows, -skewness, quantile), size * _reach(rows, skewness, quantile)
+
+    def limits(self, values: Values, level: float, low: Values | float, high: Values | float) -> tuple[Values, Values]:
+        """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
+        down, up = self.distances(level)
+        sound = np.isfinite(values) & np.isfinite(down) & np.isfinite(up)
+        lower, upper = np.maximum(values - down, low), np.minimum(values + up, high)
+        return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
+
+
+def _reach(rows: Values, skewness: Values, quantile: Values) -> Values:
+    """The distance of the upper limit in units of the size of the rows.
+
+    Of ``rows`` rows, which need not be a whole number, the share (1 + skewness) / 2 increases the estimate by 1, and
+    the others decrease it by 1. The cumulant function of the sum of gamma variables with shapes c and sizes x is
+    K(s) = -sum(c log(1 - s x)). The quantile is K'(s) for the s that solves r + log(u / r) / r = quantile, with
+    r = sqrt(2 (s K' - K)) and u = s sqrt(K''). With s = q / (1 + q), Newton's method solves it for log(q).
+    """
+    ones = np.ones_like(rows)
+    sizes = np.stack([ones, -ones, np.maximum(skewness, 0), ones])
+    shapes = np.stack([rows * (1 + skewness) / 2, rows * (1 - skewness) / 2, ones / 2, ones / 2])
+    q = quantile / np.sqrt((shapes * sizes**2).sum(axis=0))
+    for _ in range(NEWTON_STEPS):
+        s = q / (1 + q)
+        part = s * sizes
+        ratio = part / (1 - part)
+        first, second = (shapes * ratio).sum(axis=0), (shapes * ratio**2).sum(axis=0)  # s K', s**2 K''
+        r = np.sqrt(2 * np.maximum(first + (shapes * np.log1p(-part)).sum(axis=0), 1e-300))
+        step = (quantile - r - np.log(second / r**2) / (2 * r)) * r * (1 + q) / second
+        q = q * np.exp(np.clip(step, -LARGEST_STEP, LARGEST_STEP))
+    s = q / (1 + q)
+    centred = np.array([1.0, 1.0, 0.0, 0.0]).reshape(4, *[1] * rows.ndim)  # the rows, but not the two halves
+    terms = shapes * sizes / (1 - s * sizes)
+    reach: Values = (terms - centred * shapes * sizes).sum(axis=0)
+    return reach
 
 
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
@@ -58,18 +159,26 @@ def named(lower: Expr, upper: Expr) -> Interval:
     return without_nan(lower).alias("ci_lower"), without_nan(upper).alias("ci_upper")
 
 
-def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: Values, upper: Values) -> pl.DataFrame:
+def tidy(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    metrics: Sequence[str],
+    lower: Values,
+    upper: Values,
+    spread: Spread | None = None,
+) -> pl.DataFrame:
     """Return limits of shape (rows, metrics), NaN if there are none, in long format.
 
     The columns are ``by``, from the rows of a table, ``metric``, ``ci_lower``, and ``ci_upper``, by row and then by
-    metric.
+    metric. With a ``spread``, its effective rows and its variance are added.
     """
-    rows = table[np.repeat(np.arange(table.height), len(metrics))]
-    return rows.select(
+    numbers = {"ci_lower": lower, "ci_upper": upper}
+    if spread is not None:
+        numbers |= {EFFECTIVE_ROWS: spread.effective_rows, VARIANCE: spread.squares}
+    return table[np.repeat(np.arange(table.height), len(metrics))].select(
         *by,
         pl.Series("metric", [*metrics] * table.height, dtype=pl.String),
-        pl.Series("ci_lower", lower.ravel(), nan_to_null=True),
-        pl.Series("ci_upper", upper.ravel(), nan_to_null=True),
+        *(pl.Series(name, values.ravel(), nan_to_null=True) for name, values in numbers.items()),
     )
 
 

@@ -92,7 +92,6 @@ class Method:
     without_folds = ""  # why the jackknife over units is not valid
     of_folds = False  # whether folds of units give an interval without it
     fewest: int | None = None  # minimum number of rows of each class; None for that of the influence
-    maximum = False  # whether the metric is a maximum over thresholds, whose bias is subtracted
     share = ""  # option with the share of the negatives on which the metric depends
     of_auc = False  # whether the metric is a linear function of the ROC AUC
     total = ""  # column of totals if the mean over labels is a mean of proportions of different rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -14,7 +13,7 @@ from streammetrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.intervals.method import COUNT as COUNT
-from streammetrics.intervals.method import Closed, Method, OfUnits, Quantity, Sample, closed_limits
+from streammetrics.intervals.method import Closed, Method, OfUnits, Quantity, Sample, Without, closed_limits
 from streammetrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.intervals.proportions import Proportion as Proportion
@@ -26,14 +25,7 @@ from streammetrics.intervals.smooth import Influence, OfAUC, OfPairs
 from streammetrics.intervals.smooth import Smooth as Smooth
 from streammetrics.intervals.spread import IQR as IQR
 from streammetrics.intervals.spread import MAD as MAD
-from streammetrics.intervals.tails import (
-    Largest,
-    of_error_deviation,
-    of_errors,
-    of_loss,
-    of_square_error,
-    of_square_percentage,
-)
+from streammetrics.intervals.tails import of_bins, of_moments
 
 FEWEST_OF_AUC = 20
 FEWEST_OF_STEPS = 100
@@ -56,23 +48,17 @@ def share_of_labels(*, correct: bool) -> Proportion:
     return Proportion(rows - hits, rows, (rows_w2 - hits_w2, rows_w2))
 
 
-def sums(*products: tuple[str, str, str], largest: Largest | None = None, **squares: str) -> Smooth:
+def sums(*products: tuple[str, str, str], **squares: str) -> Smooth:
     """A function of the number of rows and of sums over rows.
 
     Args:
         products: Pairs of sums, each with the column of the sum of products of both contributions of a row. Pairs that
             are not listed have products of 0.
-        largest: Rows as large as the largest ones, for losses with heavy tails.
         squares: For each sum, the column with the sum of squares.
     """
     with_rows = [(("weight", c), c) for c in ("weight", *squares)]
     among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
-    return Smooth(Influence((*with_rows, *among), largest=largest))
-
-
-def mean_loss(total: str, squares: str) -> Smooth:
-    """A function of the number of rows and of the sum of a loss that can have a heavy tail."""
-    return sums(largest=of_loss(total, squares), **{total: squares})
+    return Smooth(Influence((*with_rows, *among)))
 
 
 def losses(name: str, weight: str = "weight") -> Smooth:
@@ -83,7 +69,7 @@ def losses(name: str, weight: str = "weight") -> Smooth:
 def _of_losses(weight: str, name: str) -> Influence:
     total, squares = f"{name}_sum", f"{name}_square_sum"
     products = (((weight, weight), weight), ((weight, total), total), ((total, total), squares))
-    return Influence(products, fewest=FEWEST_OF_LOSSES, largest=of_loss(total, squares, weight), classes=True)
+    return Influence(products, fewest=FEWEST_OF_LOSSES, classes=True)
 
 
 SMOOTH = Smooth()
@@ -91,12 +77,9 @@ AUC = OfAUC(fewest=FEWEST_OF_AUC)
 AREA = Smooth(share="max_fpr")
 STEPS = Smooth(fewest=FEWEST_OF_STEPS)
 LEVEL = Smooth(fewest=FEWEST_AT_LEVEL, share="fpr")
-MAXIMUM = Smooth(fewest=FEWEST_OF_STEPS, maximum=True)
-OF_MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products, largest=of_errors)
-MOMENTS = Smooth(OF_MOMENTS)
-ERROR_DEVIATION = Smooth(replace(OF_MOMENTS, largest=of_error_deviation))
-SQUARE_PERCENTAGE = sums(largest=of_square_percentage, percentage_square_sum="percentage_fourth_sum")
-SQUARE_ERROR = sums(largest=of_square_error, square_error_sum="error_fourth_sum")
+MAXIMUM = Without("a maximum over thresholds is biased upward")
+MOMENTS = Smooth(Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=of_moments))
+SQUARE_ERROR = sums(square_error_sum="error_fourth_sum")
 
 OF_PAIRS = OfPairs(tuple(counted("count").items()), fewest=FEWEST_OF_LABELS)
 BY_COLUMNS = (
@@ -112,6 +95,7 @@ BY_COLUMNS = (
             (("score_sum", "score_sum"), "score_square_sum"),
         ),
         fewest=0,
+        tail=of_bins,
     ),
 )
 

@@ -7,26 +7,25 @@ The effect of rows that are difficult for both models cancels. Functions take th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.intervals.distributions import t_quantiles, upper_level
+from streammetrics.intervals.distributions import upper_level
 from streammetrics.intervals.influence import (
     Products,
-    bias_of,
     counted,
-    is_clear,
     limits_within,
     matrix_of,
     sliced,
     slopes_of,
     spread_of,
 )
-from streammetrics.intervals.limits import Range
+from streammetrics.intervals.limits import Range, Spread
 from streammetrics.intervals.method import GROUP, Quantity, Read
 
 Values = NDArray[np.float64]
@@ -34,23 +33,21 @@ Integers = NDArray[np.intp]
 
 CLASSES = ["neg", "pos"]
 OUTCOMES = ["tn", "fn", "fp", "tp"]  # by decision and label
-ADDED = 0.25  # rows added to each pair of outcomes, which adds half a row to each outcome of either model
 NONE = 1e-300  # replaces a total of 0, which cannot be varied by a relative step
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Differences of metrics with their standard errors and degrees of freedom, each of shape (groups, metrics)."""
+    """Differences of metrics of shape (groups, metrics), with their spread. Values are NaN without an interval."""
 
     values: Values
-    errors: Values
-    degrees: Values
+    spread: Spread
     factor: float = 1.0
 
     def limits(self, metrics: Sequence[Quantity], confidence: float) -> tuple[Values, Values]:
         """Return lower and upper limits of the difference, within its range, or NaN for metrics without an interval."""
-        steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
-        return limits_within(self.values, steps, [range_of_difference(m.range, self.factor) for m in metrics])
+        ranges = [range_of_difference(m.range, self.factor) for m in metrics]
+        return limits_within(self.values, self.spread, upper_level(confidence), ranges)
 
 
 def range_of_difference(range: Range, factor: float) -> Range:
@@ -68,14 +65,27 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read, factor: float)
 
     ``counts`` are rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
     """
-    counts = counts + ADDED
+    counts = counts.astype(np.float64)
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
     of_a, of_b = (slopes_of(t, OUTCOMES, OUTCOMES, names, read).reshape(-1, 2, 2, len(names)) for t in tables)
     slopes = of_b[:, np.newaxis] - factor * of_a[:, :, np.newaxis]
     cells = _table(counts.reshape(-1, 2), CLASSES, np.repeat(np.arange(len(counts)), 4))
-    errors, degrees, _ = spread_of(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
+    spread, _ = spread_of(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
     a, b = (matrix_of(read(table), names) for table in tables)
-    return Difference(b - factor * a, errors, degrees, factor)
+    return Difference(b - factor * a, spread, factor)
+
+
+def spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
+    """Return the spread of the difference of two shares of rows, of which more and less count for one model only.
+
+    Arrays have the shape (groups, 1).
+    """
+    sizes = np.array([[1.0], [-1.0], [0.0]])
+    counts = np.stack([more, less, rows - more - less])
+    with np.errstate(all="ignore"):
+        influences = (sizes - (more - less) / rows) / rows
+        squares, cubes, fourths = ((counts * influences**power).sum(axis=0)[:, np.newaxis] for power in (2, 3, 4))
+        return Spread(squares, cubes, fourths, (rows - 1)[:, np.newaxis])
 
 
 def of_areas(cells: pl.DataFrame, differences: Values, scales: Sequence[float], factor: float) -> Difference:
@@ -87,8 +97,8 @@ def of_areas(cells: pl.DataFrame, differences: Values, scales: Sequence[float], 
     sides = [Side.of(cells, name) for name in ("one", "other")]
     of_a, of_b = (_placements(side.table)[side.row] for side in sides)
     slopes = (of_b - factor * of_a)[..., np.newaxis] * np.array(scales)
-    errors, degrees, _ = spread_of(cells, slopes, CLASSES, counted(*CLASSES))
-    return Difference(differences, errors, degrees, factor)
+    spread, _ = spread_of(cells, slopes, CLASSES, counted(*CLASSES))
+    return Difference(differences, spread, factor)
 
 
 def of_scores(
@@ -98,29 +108,17 @@ def of_scores(
     read: Read,
     fewest: Sequence[int],
     shares: Sequence[float],
-    maxima: Collection[str],
     factor: float,
 ) -> Difference:
     """Return differences of other ranking metrics.
 
-    Maxima over thresholds are biased upward. The difference has no interval if the bias of either model is large, or if
-    either maximum could be noise. ``cells`` are as in `of_areas`, and ``fewest``, ``shares``, and ``maxima`` as in
-    `influence_intervals`.
+    ``cells`` are as in `of_areas`, and ``fewest`` and ``shares`` as in `influence_intervals`.
     """
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
     slopes = [slopes_of(side.table, CLASSES, CLASSES, names, read) for side in sides]
-    products = counted(*CLASSES)
     apart = slopes[1][sides[1].row] - factor * slopes[0][sides[0].row]
-    errors, degrees, rows = spread_of(cells, apart, CLASSES, products, shares)
-    errors = np.where(rows < fewest, np.nan, errors)
-    if biased := [i for i, name in enumerate(names) if name in maxima]:
-        own = [names[i] for i in biased]
-        for side, slope in zip(sides, slopes, strict=True):
-            alone, _, _ = spread_of(side.table, slope[..., biased], CLASSES, products)
-            bias = bias_of(side.table, CLASSES, own, read)
-            clear = is_clear(matrix_of(read(side.table), own) - bias, bias, alone)
-            errors[:, biased] = np.where(clear, errors[:, biased], np.nan)
-    return Difference(differences, errors, degrees, factor)
+    spread, rows = spread_of(cells, apart, CLASSES, counted(*CLASSES), shares)
+    return Difference(np.where(rows < fewest, np.nan, differences), spread, factor)
 
 
 def of_losses(
@@ -132,17 +130,20 @@ def of_losses(
     fewest: Sequence[int],
     weight: str,
     factor: float,
+    *,
+    signed: bool = False,
 ) -> Difference:
-    """Return differences of metrics of a mean loss.
+    """Return differences of metrics of a mean loss, which can be ``signed``, as the error is.
 
-    A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses.
-    Squared differences are summed row by row, so they are precise for nearly equal models. The other products are
-    computed from them and from the squares of both losses. Each class has its part of the variance, which gives the
-    degrees of freedom.
+    A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses. Powers
+    of differences are summed row by row, so they are precise for nearly equal models. The other products are computed
+    from them and from the squares of both losses. Each class has its part of the variance, which gives the degrees of
+    freedom.
 
     ``sums`` has, for each class, ``group``, the number of rows ``weight``, other columns that metrics need, the sums
-    ``total_a`` and ``total_b`` of losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sum
-    ``squares`` of squared differences. Rows of a group must be adjacent. Metrics read the total in ``column``.
+    ``total_a`` and ``total_b`` of losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sums
+    ``squares``, ``cubes``, and ``fourths`` of powers of differences. Rows of a group must be adjacent. Metrics read the
+    total in ``column``.
     """
     parts = sums.select(
         GROUP,
@@ -150,6 +151,8 @@ def of_losses(
         d=pl.col("total_b") - pl.col("total_a"),
         m=(pl.col("total_a") + pl.col("total_b")) / 2,
         dd="squares",
+        ddd="cubes",
+        dddd="fourths",
         dm=(pl.col("squares_b") - pl.col("squares_a")) / 2,
         mm=(pl.col("squares_a") + pl.col("squares_b")) / 2 - pl.col("squares") / 4,
     )
@@ -169,9 +172,41 @@ def of_losses(
     of_a = factor * of_a
     slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
-    errors, _, rows = spread_of(parts, slopes, ["w", "d", "m"], products)
-    degrees = _degrees_of_classes(parts, slopes, products)
-    return Difference(differences, np.where(rows < fewest, np.nan, errors), degrees, factor)
+    spread, rows = spread_of(parts, slopes, ["w", "d", "m"], products, tail=partial(_powers_of_differences, signed))
+    spread = replace(spread, degrees=_degrees_of_classes(parts, slopes, products))
+    return Difference(np.where(rows < fewest, np.nan, differences), spread, factor)
+
+
+def _powers_of_differences(
+    signed: bool, parts: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values
+) -> Sequence[Values]:
+    """Powers of influences: of differences from their sums, and of mean losses as those of a gamma distribution.
+
+    Mean errors with a sign have those of a normal distribution.
+    """
+    rows, one, two, three, four, mean, square = (
+        parts[c].to_numpy()[:, np.newaxis] for c in ("w", "d", "dd", "ddd", "dddd", "m", "mm")
+    )
+    of_difference, of_mean = slopes[:, 1], slopes[:, 2]
+    constant = slopes[:, 0] + of_mean * mean / rows - centre
+    spread = np.maximum(square * rows / mean**2 - 1, 0)  # the squared coefficient of variation of mean losses
+    spread = np.zeros_like(spread) if signed else spread
+    second = of_mean**2 * np.maximum(square - mean**2 / rows, 0)
+    powers = [
+        rows * constant**2 + 2 * constant * of_difference * one + of_difference**2 * two,
+        rows * constant**3
+        + 3 * constant**2 * of_difference * one
+        + 3 * constant * of_difference**2 * two
+        + of_difference**3 * three,
+        rows * constant**4
+        + 4 * constant**3 * of_difference * one
+        + 6 * constant**2 * of_difference**2 * two
+        + 4 * constant * of_difference**3 * three
+        + of_difference**4 * four,
+    ]
+    third = np.sign(of_mean) * 2 * np.sqrt(spread) * second**1.5 / np.sqrt(rows)
+    fourth = (3 + 6 * spread) * second**2 / rows + 6 * powers[0] * second / rows
+    return [total + more for total, more in zip(powers, (second, third, fourth), strict=True)]
 
 
 @np.errstate(all="ignore")  # an infinite variance has no interval

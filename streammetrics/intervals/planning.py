@@ -11,11 +11,11 @@ from math import inf
 
 import polars as pl
 
-from streammetrics.frame import LIMITS
+from streammetrics.frame import ENOUGH, ENOUGH_OF_UNITS, LIMITS
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.limits import EVERYWHERE, Range
 
-NONE = pl.lit(0.0)
+NONE = pl.lit(None, pl.Float64)
 
 
 def scaled(value: pl.Expr, range: Range) -> pl.Expr:
@@ -33,17 +33,19 @@ def scaled(value: pl.Expr, range: Range) -> pl.Expr:
     return -(high - value).log() if high < inf else value
 
 
-def rows_to_decide(limit: float, range: Range, rows: str, skew: pl.Expr = NONE) -> pl.Expr:
+def rows_to_decide(limit: float, range: Range, rows: str, effective: pl.Expr = NONE, *, units: bool = False) -> pl.Expr:
     """Return the number of rows for which the interval, widened by the bounds, no longer contains a limit.
 
     The value and the mix of rows are those of the estimate, and the interval shrinks toward the bound. Infinite if the
-    bounds contain the limit, and null without an interval. Intervals that are wider by the factor ``1 + skew`` shrink
-    faster, since the skew shrinks too: with the square root of the number of rows. Intervals of a value at an end of
-    its range, such as an accuracy of 1, shrink with the number of rows.
+    bounds contain the limit, and null without an interval. Intervals of a value at an end of its range, such as an
+    accuracy of 1, shrink with the number of rows. If the estimate has ``effective`` rows, there must be enough of them,
+    and they grow with the number of rows.
 
     >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, "n": 100}
     >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n").round()).item()
     400.0
+    >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n", pl.lit(2.0)).round()).item()
+    500.0
     """
     value = pl.col("value")
     end = pl.when(value > limit).then("ci_lower").otherwise("ci_upper")
@@ -52,10 +54,9 @@ def rows_to_decide(limit: float, range: Range, rows: str, skew: pl.Expr = NONE) 
     apart = (scaled(nearest, range) - scaled(pl.lit(limit), range)).abs()
     reach = (scaled(value, range) - scaled(end, range)).abs()
     within = pl.when(value > limit).then(nearest > limit).otherwise(nearest < limit)
-    usual = reach / apart / (1 + skew)
     at_end = (value - end).abs() / (nearest - limit).abs()
-    inside = (usual / 2 + (usual**2 / 4 + usual * skew).sqrt()) ** 2
-    needed = pl.col(rows) * pl.when(scaled(value, range).is_infinite()).then(at_end).otherwise(inside)
+    needed = pl.when(scaled(value, range).is_infinite()).then(at_end).otherwise((reach / apart) ** 2)
+    needed = pl.col(rows) * pl.max_horizontal(needed, (ENOUGH_OF_UNITS if units else ENOUGH) / effective)
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.frame import LIMITS
+from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, VARIANCE
 from streammetrics.intervals.auc import auc_intervals
 from streammetrics.intervals.influence import influence_intervals, sliced
 from streammetrics.intervals.method import FEWEST, GROUP, Method, Quantity, Sample
 from streammetrics.intervals.proportions import CELLS, Proportion, as_proportion
-from streammetrics.intervals.tails import Largest
+from streammetrics.intervals.tails import Tail
 from streammetrics.rounding import SUM_ROUNDING
 
 FEWEST_OF_HEAVIEST = 100  # minimum number of rows of each class, if each weighed as much as those of the heavier class
@@ -33,7 +33,7 @@ class Influence(Method):
         fewest: Minimum number of rows of each class, unless the metric has its own.
         sliced: Whether columns are counts of a histogram, whose bins are merged.
         prepared: Computes products from the table.
-        largest: Rows as large as the largest ones.
+        tail: Third and fourth powers of the influences. Defaults to those of losses with a gamma distribution.
         classes: Whether each row of the table is a class.
     """
 
@@ -42,7 +42,7 @@ class Influence(Method):
     fewest: int = 2
     sliced: bool = False
     prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    largest: Largest | None = None
+    tail: Tail | None = None
     classes: bool = False
 
     @property
@@ -93,8 +93,7 @@ class Influence(Method):
             added=self.added,
             fewest=[self.least_of(m) for m in metrics],
             shares=[share_of_negatives(m) for m in metrics],
-            maxima={m.name for m in metrics if m.interval.maximum},
-            largest=self.largest(numbered) if self.largest else (),
+            tail=self.tail,
             classes=self.classes,
         )
         if carried := [m.name for m in metrics if self._is_carried(m)]:
@@ -135,14 +134,12 @@ class Smooth(Method):
     Args:
         influence: How to compute the influence of a row. Defaults to the one for the columns of the metric.
         fewest: Minimum number of rows of each class. Defaults to that of the influence.
-        maximum: Whether the metric is a maximum over thresholds, whose bias is subtracted.
         share: Option with the share of the negatives on which the metric depends. Others do not count for the minimum.
         total: Column of totals if the metric of a label is a proportion, of which different labels have different rows.
     """
 
     influence: Influence | None = None
     fewest: int | None = None
-    maximum: bool = False
     share: str = ""
     total: str = ""
 
@@ -181,7 +178,8 @@ class OfAUC(Smooth):
         for m in metrics:
             low, high = m.range
             ends = {side: low + (high - low) * pl.col(side) for side in LIMITS}
-            parts.append(found.select(*sample.index, metric=pl.lit(m.name), **ends))
+            variance = (pl.col(VARIANCE) * (high - low) ** 2).alias(VARIANCE)
+            parts.append(found.select(*sample.index, pl.lit(m.name).alias("metric"), EFFECTIVE_ROWS, variance, **ends))
         return pl.concat(parts)
 
 

@@ -14,7 +14,7 @@ from streammetrics.intervals import methods
 from streammetrics.metrics.errors import does_not_vary, explained, underflows
 from streammetrics.metrics.metric import metric
 
-_LOG = methods.mean_loss("squared_log_error_sum", "squared_log_error_square_sum")
+_LOG = methods.sums(squared_log_error_sum="squared_log_error_square_sum")
 
 
 @metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",), interval=_LOG)
@@ -60,7 +60,7 @@ def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("mean_poisson_deviance",),
-    interval=methods.mean_loss("poisson_deviance_sum", "poisson_deviance_square_sum"),
+    interval=methods.sums(poisson_deviance_sum="poisson_deviance_square_sum"),
 )
 def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     """Mean Poisson deviance: ``2 (actual log(actual / predicted) - actual + predicted)`` per row.
@@ -78,7 +78,7 @@ def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("mean_gamma_deviance",),
-    interval=methods.mean_loss("gamma_deviance_sum", "gamma_deviance_square_sum"),
+    interval=methods.sums(gamma_deviance_sum="gamma_deviance_square_sum"),
 )
 def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     """Mean gamma deviance: ``2 (log(predicted / actual) + actual / predicted - 1)`` per row.
@@ -97,7 +97,7 @@ def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("mean_tweedie_deviance",),
-    interval=methods.mean_loss("tweedie_deviance_sum", "tweedie_deviance_square_sum"),
+    interval=methods.sums(tweedie_deviance_sum="tweedie_deviance_square_sum"),
 )
 def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
     """Mean deviance of the Tweedie distribution with the ``power`` of the statistic (Jørgensen 1987).

@@ -81,7 +81,7 @@ def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     return (over_sum - under_sum) / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",), interval=methods.ERROR_DEVIATION)
+@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",), interval=methods.MOMENTS)
 def error_sd(
     weight: Expr,
     over_sum: Expr,
@@ -154,7 +154,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_percentage_error",),
-    interval=methods.mean_loss("percentage_sum", "percentage_square_sum"),
+    interval=methods.sums(percentage_sum="percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean absolute percentage error: mean of ``|error / actual|``, as a share: 0.1 is 10%.
@@ -174,7 +174,7 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("root_mean_squared_percentage_error",),
-    interval=methods.SQUARE_PERCENTAGE,
+    interval=methods.sums(percentage_square_sum="percentage_fourth_sum"),
 )
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     """Root mean squared percentage error: root mean square of ``error / actual``, as a share: 0.1 is 10%.

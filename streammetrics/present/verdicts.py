@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,9 @@ from streammetrics.frame import (
     ALONE,
     AT_LIMIT,
     BETWEEN,
+    DECIDE,
+    FEW_DIFFER,
+    FEW_EFFECTIVE,
     FEW_OF_A_CLASS,
     INCOMPLETE,
     KEPT,
@@ -156,6 +160,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield FEW_OF_A_CLASS
     if row["verdict"] == "open":
         yield from (remark for remark in (UNPAIRED, ALONE, WIDE, AT_LIMIT) if remark in (row["note"] or ""))
+        yield from few_effective_rows(row)
         if row.get("rows_needed"):
             yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
 
@@ -180,6 +185,15 @@ def on_these_rows(row: Mapping[str, Any]) -> bool:
 def undecided(row: Mapping[str, Any]) -> bool:
     """Whether a verdict is open because a class has too few rows for an interval."""
     return row["verdict"] == "open" and FEW_OF_A_CLASS in (row["note"] or "")
+
+
+def few_effective_rows(row: Mapping[str, Any]) -> list[str]:
+    """Return why a verdict is open on few effective rows, if it is.
+
+    >>> few_effective_rows({"note": "wide; too few rows differ (about 6 effective rows; 10 decide)"})
+    ['too few rows differ (about 6 effective rows; 10 decide)']
+    """
+    return re.findall(rf"(?:{FEW_DIFFER}|{FEW_EFFECTIVE}) \([^()]*{re.escape(DECIDE)}", row["note"] or "")
 
 
 def evidence(e_value: float) -> str:

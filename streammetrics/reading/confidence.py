@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import polars as pl
 import polars.selectors as cs
 
-from streammetrics.frame import ESTIMATE, FEW_OF_A_CLASS, LIMITS, hidden, noted
+from streammetrics.frame import (
+    ESTIMATE,
+    FEW_OF_A_CLASS,
+    LIMITS,
+    VARIANCE,
+    few_effective,
+    hidden,
+    noted,
+    of_effective_rows,
+)
 from streammetrics.intervals.method import FEWEST, Sample
 from streammetrics.intervals.methods import SEPARATE, method_of
 from streammetrics.intervals.smooth import PAIRS_OF_LABELS, is_crowded
@@ -21,7 +30,6 @@ from streammetrics.statistics import Statistic
 TOO_FEW = hidden("few rows")
 OLD = "the state lacks required sums, like states of earlier versions"
 ALIKE = "they do not vary"
-NOISE = "the maximum could come from noise"
 AT_END = "the metric does not vary at the end of its range"
 NEEDS_UNITS = "pass unit= for a confidence interval"
 
@@ -58,7 +66,9 @@ def with_intervals(
     joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
     why = pl.when(pl.col(TOO_FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
     said = pl.format("no interval: {}", pl.coalesce(told, why))
-    return joined.select(pl.exclude("note", TOO_FEW), note=noted("note", pl.when(without).then(said)))
+    rows = pl.when(~without & few_effective(units=folds is not None)).then(of_effective_rows())
+    said = pl.when(without).then(said).otherwise(pl.format("{}, so the interval can be too narrow", rows))
+    return joined.select(pl.exclude("note", TOO_FEW, VARIANCE), note=noted("note", said))
 
 
 def _reason_with_units(metric: Metric) -> str | None:
@@ -93,5 +103,4 @@ def _is_known(statistic: Statistic, table: pl.DataFrame) -> bool:
 
 def _of_rows(metric: Metric, units: bool) -> str:
     """Why an estimate has no interval if another one of the same metric can have one."""
-    why = NOISE if metric.interval.maximum else ALIKE
-    return f"too few units or rows of a class, or {why}" if units else f"too few rows, or {why}"
+    return f"too few units or rows of a class, or {ALIKE}" if units else f"too few rows, or {ALIKE}"

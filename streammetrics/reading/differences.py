@@ -9,7 +9,17 @@ from typing import Self, TypeVar
 import polars as pl
 
 from streammetrics import text
-from streammetrics.frame import LIMITS, VOLUME, hidden, outer_limits
+from streammetrics.frame import (
+    EFFECTIVE_ROWS,
+    FEW_DIFFER,
+    FEW_EFFECTIVE,
+    LIMITS,
+    VOLUME,
+    few_effective,
+    hidden,
+    outer_limits,
+    too_few_effective,
+)
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import smallest_difference
 from streammetrics.metrics import Metric
@@ -103,14 +113,17 @@ class Differences(Sides):
             .then(pl.lit("a"))
         )
         judged = self._changes.with_columns(equal).with_columns(better=ahead)
-        found = self._differences.rename({"value": "difference"}).drop(ENDS, "note")
+        found = self._differences.rename({"value": "difference"}).drop(ENDS, EFFECTIVE_ROWS, "note", strict=False)
         if self.confidence is None:
             return found.with_columns(judged["better"])
         (lower, upper), (low, high) = map(pl.col, LIMITS), outer_limits()
         known = lower.is_not_null() & upper.is_not_null()
-        is_open = pl.col("better").is_in(["a", "b"]) & ~(known & ((low > 0) | (high < 0)))
+        few = few_effective(units=self._folds is not None) & known
+        is_open = pl.col("better").is_in(["a", "b"]) & ~(known & ~few & ((low > 0) | (high < 0)))
         why = (
-            pl.when(known & ((lower > 0) | (upper < 0)))
+            pl.when(few)
+            .then(pl.format("{}: {}", pl.lit(AHEAD), self._few_differ))
+            .when(known & ((lower > 0) | (upper < 0)))
             .then(pl.lit(AHEAD_WITHIN_BOUNDS))
             .when(known)
             .then(pl.lit(AHEAD))
@@ -118,6 +131,12 @@ class Differences(Sides):
         )
         note = pl.when(is_open).then(pl.format("{} {}", "better", why)).otherwise("note")
         return found.with_columns(judged.select(better=pl.when(~is_open).then("better"), note=note))
+
+    @property
+    def _few_differ(self) -> pl.Expr:
+        """Why a verdict is open if it depends on few effective rows."""
+        what = FEW_EFFECTIVE if self.independent else FEW_DIFFER
+        return too_few_effective(what, units=self._folds is not None)
 
     @cached_property
     def note(self) -> str | None:
@@ -222,7 +241,7 @@ class Differences(Sides):
         >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
         >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
         >>> round(sm.compare(acc, models=("old", "new"), metrics=["roc_auc"]).detectable, 3)
-        0.1
+        0.102
         """
         if self.primary is None or self.confidence is None:
             return None

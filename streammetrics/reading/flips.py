@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from streammetrics.errors import MetricError
-from streammetrics.frame import NO_LIMITS
-from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.frame import LIMITS
+from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
 from streammetrics.intervals.proportions import wilson_interval
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, find_groups, roll_up
@@ -34,12 +34,12 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
         own = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
         left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
-        limits = left.group_by(GROUP, "threshold").agg(
-            jackknife_interval(without, pl.col("value").first(), confidence, range=(0, 1))
-        )
+        ends = {TOTAL: pl.col("value"), "value": without, LOW: pl.lit(0.0), HIGH: pl.lit(1.0)}
+        limits = jackknife_intervals(left.with_columns(**ends), [GROUP, "threshold"], confidence)
+        limits = limits.select(GROUP, "threshold", *LIMITS)
         whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
     elif whole.schema["rows"].is_float():  # weights do not give the number of rows
-        whole = whole.with_columns(NO_LIMITS)
+        whole = whole.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
     else:
         whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))
     return total.groups.join(whole, on=GROUP, maintain_order="right").drop(GROUP)

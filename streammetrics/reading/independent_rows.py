@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 import polars as pl
 
-from streammetrics.frame import LIMITS, A, B, no_limits
+from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, A, B, no_limits
 from streammetrics.intervals.method import Quantity, Read, Sample
 from streammetrics.intervals.methods import limits_of
 from streammetrics.intervals.pairs import difference_interval
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import by_view, estimate, with_label
 from streammetrics.state.tables import State
-from streammetrics.statistics import GROUP, Statistic, View
+from streammetrics.statistics import GROUP, ProbabilityLoss, ScoreHistogram, Statistic, View
 from streammetrics.statistics.statistic import is_weighted
 from streammetrics.statistics.view import first_case
 
@@ -46,6 +46,8 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     """The rows of a view. A view without the counts of its statistic is computed from pairs of labels."""
     table, groups, squares = state.table(statistic), state.groups_of(statistic), statistic.twins
     weighted, first, index = is_weighted(statistic, table), first_case(view, table), [GROUP, *view.kept]
+    if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
+        first = first.join(scores.tails(state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left")
     pairs, of_pairs = None, not {*statistic.counts} <= {*first.columns}
     if weighted and squares:
         table = _in_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
@@ -55,6 +57,12 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     if of_pairs:
         squares = {c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}
     return Sample(first, index, groups, view.folds, weighted, squares, lambda own: reader(own, view.folds), pairs)
+
+
+def _scores(state: State) -> ScoreHistogram | None:
+    """The histogram of probabilities, which shows how skewed their losses are."""
+    histograms = (s for s in state.statistics if isinstance(s, ScoreHistogram))
+    return next((s for s in histograms if s.domain == "probability"), None)
 
 
 def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
@@ -103,13 +111,16 @@ def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame, factor: float) -> pl.DataFrame:
     """Return keys, metric, and limits of ``b - factor * a`` (see `difference_interval`), of independent rows.
 
-    ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
+    The effective rows are those of the side with fewer. ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame
     for side, limits in ((A, a), (B, b)):
-        ends = limits.select(*keys, pl.col(LIMITS).name.prefix(side)).cast(frame.select(keys).schema)
+        own = [c for c in (*LIMITS, EFFECTIVE_ROWS) if c in limits.columns]
+        ends = limits.select(*keys, pl.col(own).name.prefix(side)).cast(frame.select(keys).schema)
         both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
     of_a, of_b = ([pl.col(f"{side}{limit}") for limit in LIMITS] for side in (A, B))
     low, high = (factor * limit for limit in (of_a if factor > 0 else reversed(of_a)))
-    return both.select(*keys, *difference_interval(pl.col("b"), (of_b[0], of_b[1]), pl.col("a"), (low, high)))
+    rows = [c for c in (f"{A}{EFFECTIVE_ROWS}", f"{B}{EFFECTIVE_ROWS}") if c in both.columns]
+    fewest = pl.min_horizontal(rows or pl.lit(None, pl.Float64)).alias(EFFECTIVE_ROWS)
+    return both.select(*keys, *difference_interval(pl.col("b"), (of_b[0], of_b[1]), pl.col("a"), (low, high)), fewest)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import keys_of
+from streammetrics.frame import EFFECTIVE_ROWS, keys_of
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric
@@ -112,6 +112,11 @@ class Readings:
         confidence level, ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval. The schema depends
         on the specification, and not on the data, except for the types of groups and labels.
         """
+        return self._sampled_frame.drop(EFFECTIVE_ROWS, strict=False)
+
+    @cached_property
+    def _sampled_frame(self) -> pl.DataFrame:
+        """The frame, with the effective rows behind intervals."""
         return self._estimates(self.metrics)
 
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -178,12 +183,16 @@ class Readings:
         >>> report.rows("accuracy", country="FR").select("country", "metric", "value").rows()
         [('FR', 'accuracy', 0.0)]
         """
+        return self._sampled_rows(metric, **keys).drop(EFFECTIVE_ROWS, strict=False)
+
+    def _sampled_rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
+        """The rows, with the effective rows behind intervals."""
         elsewhere = self._at_threshold(keys.get("threshold"))
         if elsewhere is not None and elsewhere.readable(metric):
-            return elsewhere.rows(metric, **keys)
+            return elsewhere._sampled_rows(metric, **keys)
         found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
-        frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
+        frame = self._sampled_frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
         return matching(frame, keys_of(frame), keys)
 
     def _at_threshold(self, threshold: Any) -> Self | None:

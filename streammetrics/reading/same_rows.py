@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -11,11 +11,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frame import LIMITS, hidden, no_limits
-from streammetrics.intervals.limits import tidy
+from streammetrics.frame import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
+from streammetrics.intervals.limits import Spread, tidy
 from streammetrics.intervals.method import FEWEST
 from streammetrics.intervals.methods import method_of
-from streammetrics.intervals.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
+from streammetrics.intervals.paired_influence import (
+    OUTCOMES,
+    of_areas,
+    of_losses,
+    of_outcomes,
+    of_scores,
+    spread_of_matches,
+)
 from streammetrics.intervals.paired_proportions import paired_limits
 from streammetrics.intervals.proportions import cells_of
 from streammetrics.intervals.smooth import Influence, share_of_negatives
@@ -40,12 +47,14 @@ from streammetrics.statistics import (
     Statistic,
 )
 from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.paired_differences import PairedDifferences
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.statistics.probability_loss import Losses
 
 Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]
-Found: TypeAlias = Iterator[tuple[pl.DataFrame, Sequence[Metric], Limits]]  # rows, metrics, and limits of these
+Found: TypeAlias = Iterator[tuple[pl.DataFrame, Sequence[Metric], Limits, Spread | None]]
+"""Rows, metrics, their limits, and how they vary; None for proportions, whose limits depend on the counts alone."""
 
 SEEN = hidden("seen")
 OVER, UNDER = pl.col("over_sum"), pl.col("under_sum")
@@ -75,6 +84,7 @@ class _Compared:
     values: pl.DataFrame
     confidence: float
     factor: float
+    proportions: bool = True  # whether proportions have limits of their own
 
     def differences(self, rows: pl.DataFrame, metrics: Sequence[Metric]) -> Values:
         """The differences of metrics, in the groups of some rows: shape (rows, metrics), NaN if one is undefined."""
@@ -93,31 +103,50 @@ def same_rows_intervals(
 
     ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
-    keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.by
+    compared = _compared(frame, found, confidence, factor)
+    return _around(frame, _of_statistics(frame, compared, metrics)).drop(VARIANCE)
+
+
+def spread_of_pairs(frame: pl.DataFrame, found: SameRows, metrics: Sequence[Metric], factor: float) -> pl.DataFrame:
+    """Return keys, metric, effective rows, and variance of ``b - factor * a``, as if the rows were independent."""
+    compared = replace(_compared(frame, found, 0.5, factor), proportions=False)
+    return _of_statistics(frame, compared, metrics).drop(LIMITS)
+
+
+def _compared(frame: pl.DataFrame, found: SameRows, confidence: float, factor: float) -> _Compared:
+    groups, by = found.a.groups, found.a.by
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
-    compared, parts = _Compared(found, values, confidence, factor), [no_limits(frame, keys)]
-    for statistic, _, own in by_view(found.a, metrics):
+    return _Compared(found, values, confidence, factor)
+
+
+def _of_statistics(frame: pl.DataFrame, compared: _Compared, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Keys, metric, limits, effective rows, and variance, from the tables of pairs of all statistics."""
+    models = compared.models
+    parts = [no_limits(frame, frame.columns[: frame.columns.index("a")])]
+    for statistic, _, own in by_view(models.a, metrics):
         smooth = [m for m in own if m.average is None and m.interval.jackknifed]
         paired, method = METHODS.get(type(statistic), (None, None))
-        if smooth and paired and method and (table := found.table(paired)).height:
-            for rows, chosen, limits in method(compared, table, smooth):
-                limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits)
-                parts.append(groups.join(limited, on=GROUP, maintain_order="right").drop(GROUP))
-    return _around(frame, pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns))
+        if smooth and paired and method and (table := models.table(paired)).height:
+            for rows, chosen, limits, spread in method(compared, table, smooth):
+                limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits, spread)
+                parts.append(models.a.groups.join(limited, on=GROUP, maintain_order="right").drop(GROUP))
+    return pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns)
 
 
 def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
     """The limits of defined differences, extended to contain them: rows added to empty cells can move limits."""
-    keys, (lower, upper) = limits.columns[: -len(LIMITS)], LIMITS
+    keys, (lower, upper) = limits.columns[: -len(SAMPLED)], LIMITS
     seen = frame.select(*keys, (pl.col("b") - pl.col("a")).fill_nan(None).alias(SEEN)).drop_nulls(SEEN)
-    known = limits.drop_nulls(LIMITS).join(seen, on=keys, nulls_equal=True, maintain_order="left")
-    return known.select(*keys, pl.min_horizontal(lower, SEEN), pl.max_horizontal(upper, SEEN))
+    known = limits.join(seen, on=keys, nulls_equal=True, maintain_order="left")
+    limited = pl.when(pl.all_horizontal(pl.col(LIMITS).is_not_null()))
+    ends = limited.then(pl.min_horizontal(lower, SEEN)), limited.then(pl.max_horizontal(upper, SEEN))
+    return known.with_columns(ends).drop(SEEN)
 
 
 def _outcomes(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) -> Found:
     """Confusion-count metrics: proportions of the same rows by a score test, others by the influence of outcomes."""
     rows, counts = table.select(GROUP, "threshold"), table.select(CELLS).to_numpy().reshape(-1, 2, 2, 2)
-    shares = {m: share for m in metrics if (share := _of_same_rows(m)) is not None}
+    shares = {m: share for m in metrics if found.proportions and (share := _of_same_rows(m)) is not None}
     others = [m for m in metrics if m not in shares]
     for metric, (counted, among) in shares.items():
         gain = counted[np.newaxis] - counted[:, np.newaxis]  # by decision of a, decision of b, label
@@ -125,10 +154,11 @@ def _outcomes(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) 
             continue
         parts = counted[np.newaxis] * counted[:, np.newaxis], gain.clip(0), -gain.clip(None, 0), among
         both, more, less, total = ((counts * own).sum(axis=(1, 2, 3)) for own in parts)
-        yield rows, [metric], _columns(paired_limits(both, more, less, total, found.confidence, found.factor))
+        limits = _columns(paired_limits(both, more, less, total, found.confidence, found.factor))
+        yield rows, [metric], limits, None
     if others:
         difference = of_outcomes(counts, [m.name for m in others], reader(others, by_group=False), found.factor)
-        yield rows, others, difference.limits(others, found.confidence)
+        yield rows, others, difference.limits(others, found.confidence), difference.spread
 
 
 def _of_same_rows(metric: Metric) -> tuple[Values, Values] | None:
@@ -148,15 +178,14 @@ def _scores(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) ->
     if areas := [m for m in metrics if m.interval.of_auc]:
         scales = [high - low for low, high in (m.range for m in areas)]
         difference = of_areas(cells, found.differences(rows, areas), scales, found.factor)
-        yield rows, areas, difference.limits(areas, found.confidence)
+        yield rows, areas, difference.limits(areas, found.confidence), difference.spread
     ways = {m: way for m in metrics if isinstance(way := method_of(m), Influence)}
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
-        maxima = {m.name for m in own if m.interval.maximum}
         needed, shares = [way.least_of(m) for m in own], [share_of_negatives(m) for m in own]
         seen, names = found.differences(rows, own), [m.name for m in own]
-        difference = of_scores(cells, seen, names, reader(own), needed, shares, maxima, found.factor)
-        yield rows, own, difference.limits(own, found.confidence)
+        difference = of_scores(cells, seen, names, reader(own), needed, shares, found.factor)
+        yield rows, own, difference.limits(own, found.confidence), difference.spread
 
 
 def _losses(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric], single: type[Losses]) -> Found:
@@ -173,22 +202,28 @@ def _losses(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric], si
         if not own:
             continue
         totals = found.models.totals(single.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
-        both = sums.select(GROUP, "actual", "weight", squares=f"{loss}_difference_square_sum")
+        both = sums.select(GROUP, "actual", "weight", *_named_powers(PairedLosses, loss))
         both = both.hstack(totals.drop(GROUP, "actual")).rename({"weight": weight})
         needed = [FEWEST_OF_LOSSES.get(m.formula, FEWEST) for m in own]
         seen, names = found.differences(rows, own), [m.name for m in own]
         difference = of_losses(both, column, seen, names, reader(own), needed, weight, found.factor)
-        yield rows, own, difference.limits(own, found.confidence)
+        yield rows, own, difference.limits(own, found.confidence), difference.spread
 
 
 def _matches(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) -> Found:
     """Multiclass accuracy and error rate: proportions of the same rows by a score test."""
     both, a, b, neither = table.select(pl.col(PairedMatches.counts).cast(pl.Float64)).to_numpy().T
     total = both + a + b + neither
+    if not found.proportions:
+        for metric in (m for m in metrics if m.formula in MATCHES):
+            spread = spread_of_matches(b, a, total)
+            yield table.select(GROUP), [metric], (spread.squares * np.nan, spread.squares * np.nan), spread
+        return
     for metric in metrics:
         if metric.formula in MATCHES:
             counts = (both, b, a) if MATCHES[metric.formula] else (neither, a, b)
-            yield table.select(GROUP), [metric], _columns(paired_limits(*counts, total, found.confidence, found.factor))
+            limits = _columns(paired_limits(*counts, total, found.confidence, found.factor))
+            yield table.select(GROUP), [metric], limits, None
 
 
 def _errors(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) -> Found:
@@ -197,12 +232,20 @@ def _errors(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) ->
     for metric in (m for m in metrics if m.formula in ERRORS):
         loss, column, total, squares = ERRORS[metric.formula]
         totals = found.models.totals(ErrorMoments.name, rows, total, squares)
-        both = sums.select(GROUP, "weight", squares=f"{loss}_difference_square_sum").hstack(totals.drop(GROUP))
+        both = sums.select(GROUP, "weight", *_named_powers(PairedErrors, loss)).hstack(totals.drop(GROUP))
         both = both.with_columns(pl.lit(0.0).alias(c) for c in metric.columns if c not in ("weight", column))
         seen = found.differences(rows, [metric])
         read = reader([metric], by_group=False)
-        difference = of_losses(both, column, seen, [metric.name], read, [2], "weight", found.factor)
-        yield rows, [metric], difference.limits([metric], found.confidence)
+        difference = of_losses(
+            both, column, seen, [metric.name], read, [2], "weight", found.factor, signed=loss == "error"
+        )
+        yield rows, [metric], difference.limits([metric], found.confidence), difference.spread
+
+
+def _named_powers(statistic: type[PairedDifferences], loss: str) -> list[pl.Expr]:
+    return [
+        power.alias(name) for power, name in zip(statistic.powers(loss), ("squares", "cubes", "fourths"), strict=True)
+    ]
 
 
 def _from_zero(table: pl.DataFrame) -> pl.DataFrame:

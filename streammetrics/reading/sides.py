@@ -12,7 +12,19 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, joined, keys_of
+from streammetrics.frame import (
+    EFFECTIVE_ROWS,
+    LIMITS,
+    METRIC,
+    NO_LIMITS,
+    RIGHT,
+    VALUE,
+    VARIANCE,
+    A,
+    B,
+    joined,
+    keys_of,
+)
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import BEST
@@ -65,7 +77,7 @@ class Sides:
 
         If ``a`` has fewer group columns, its rows are repeated for each group of ``b``.
         """
-        one, other = (_with_confidence(r, confidence).frame for r in (self.a, self.b))
+        one, other = (_with_confidence(r, confidence)._sampled_frame for r in (self.a, self.b))
         own = [*keys_of(one), METRIC]
         keys = [c for c in [*keys_of(other), METRIC] if c in own or c in self.b.by]
         if LABEL not in keys and any(LABEL in frame.columns and frame[LABEL].count() for frame in (one, other)):
@@ -123,7 +135,7 @@ class Sides:
         return pl.concat(parts, how="diagonal_relaxed").sort(RIGHT).select(self._differences.columns)
 
     def _with_limits(self, values: pl.DataFrame, factor: float) -> pl.DataFrame:
-        """`_values` with ``ci_lower`` and ``ci_upper`` of ``b - factor * a``, null where there are none."""
+        """`_values` with the limits of ``b - factor * a``, null without an interval, and the effective rows."""
         keys = values.columns[: values.columns.index("a")]
         limits = self._limits(values.select(*keys, pl.col("a") * factor, "b"), factor)
         return values.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
@@ -131,12 +143,15 @@ class Sides:
     def _limits(self, values: pl.DataFrame, factor: float) -> pl.DataFrame:
         """Keys, metric, and limits of ``b - factor * a``, where valid. ``values`` has ``a`` times the factor."""
         from streammetrics.reading.independent_rows import independent_intervals  # when it is needed
-        from streammetrics.reading.same_rows import same_rows_intervals
-        from streammetrics.reading.units import paired_intervals
+        from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
+        from streammetrics.reading.units import of_effective_units, paired_intervals
 
         level = self.confidence or 0.0
         if (folds := self._folds) is not None:
             found = paired_intervals(values, *folds, self._metrics, level, factor)
+            if self.same_rows is not None:
+                found = of_effective_units(found, spread_of_pairs(values, self.same_rows, self._metrics, factor))
+            found = found.drop(VARIANCE, strict=False)
             if self.independent or (apart := self._of_different_rows).is_empty():
                 return found
             return found.join(apart, on=self.b.by, how="anti", nulls_equal=True) if self.b.by else found.clear()
@@ -182,7 +197,7 @@ def _coarser(folds: State, times: int) -> State:
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:
-    return [c for c in (*VALUE, *LIMITS, "note") if c in frame.columns]
+    return [c for c in (*VALUE, *LIMITS, EFFECTIVE_ROWS, "note") if c in frame.columns]
 
 
 def _undefined(name: str, side: str) -> pl.Expr:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.frame import ESTIMATE, LIMITS, RIGHT, A, B, hidden, no_limits
+from streammetrics.frame import EFFECTIVE_ROWS, ESTIMATE, LIMITS, RIGHT, SAMPLED, VARIANCE, A, B, hidden, no_limits
 from streammetrics.intervals.auc import FEW_PLACEMENTS
-from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import FEWEST
 from streammetrics.intervals.paired_influence import range_of_difference
@@ -20,13 +20,15 @@ from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
+from streammetrics.reading.looks import TOTAL as ROWS_OF_SHARE
+from streammetrics.reading.looks import with_total
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up, select, with_keys
 from streammetrics.statistics import GROUP
 
 AT_ONCE = 1 << 20  # table rows that are processed at once
 MERGED = -1  # instead of the numbers of folds that stay
-TOTAL, ALONE, NUMBER = hidden("total"), hidden("alone"), hidden("number")
+ALONE, NUMBER, OF_ROWS = hidden("alone"), hidden("number"), hidden("variance of rows")
 
 
 def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -37,16 +39,36 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     ranges = [m for m in metrics if m.interval.of_folds and m.average is None]
     metrics = [m for m in metrics if m.interval.jackknifed]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
-    limits = [
-        own.group_by(keys, maintain_order=True).agg(
-            jackknife_interval(pl.col("value"), pl.col(TOTAL).first(), confidence, range=range, maximum=maximum)
-        )
-        for maximum in (False, True)
-        for range, own in _by_range(left_out, [m for m in metrics if m.interval.maximum == maximum])
-    ]
+    left_out = left_out.with_columns(_ends({m.name: m.range for m in metrics}))
+    limits = [jackknife_intervals(left_out, keys, confidence)]
     limits += [limits_of_ranges(state, folds, ranges, confidence)] if ranges else []
     found = pl.concat([no_limits(frame, keys), *limits], how="diagonal_relaxed")
-    return _widened(found, _alone(state, _of_few(state, metrics, FEW_PLACEMENTS), metrics, confidence))
+    found = _widened(found, _alone(state, _of_few(state, metrics, FEW_PLACEMENTS), metrics, confidence))
+    return of_effective_units(found, _spread_of_rows(frame, state, metrics, confidence))
+
+
+def of_effective_units(found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the effective rows of independent rows, divided by the design effect: how much more units vary than rows.
+
+    ``rows`` has the keys, the effective rows, and the variance of independent rows. Few folds do not show that few rows
+    have most of the variance.
+    """
+    keys = [c for c in found.columns if c not in (*LIMITS, VARIANCE, EFFECTIVE_ROWS)]
+    own = rows.select(*keys, EFFECTIVE_ROWS, pl.col(VARIANCE).alias(OF_ROWS)).cast(found.select(keys).schema)
+    design_effect = pl.max_horizontal(pl.col(VARIANCE) / pl.col(OF_ROWS), pl.lit(1.0))
+    both = found.drop(EFFECTIVE_ROWS, strict=False).join(own, on=keys, how="left", nulls_equal=True)
+    return both.with_columns(pl.col(EFFECTIVE_ROWS) / design_effect).select(*keys, *LIMITS, EFFECTIVE_ROWS)
+
+
+def _spread_of_rows(frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Keys, metric, effective rows, and variance of independent rows, also of proportions."""
+    keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
+    found = rows_intervals(state, samples_of(state, metrics), confidence).drop_nulls(EFFECTIVE_ROWS)
+    shares = [with_total(frame.filter(metric=m.name), state, m).drop_nulls(ROWS_OF_SHARE) for m in metrics]
+    p, rows = pl.col("value"), pl.col(ROWS_OF_SHARE)
+    successes = rows * p * (1 - p) / ((1 - p) ** 3 + p**3)
+    of_shares = [f.select(*keys, successes.alias(EFFECTIVE_ROWS), (p * (1 - p) / rows).alias(VARIANCE)) for f in shares]
+    return pl.concat([no_limits(frame, keys), found, *of_shares], how="diagonal_relaxed")
 
 
 def paired_intervals(
@@ -71,14 +93,10 @@ def paired_intervals(
         .join(frame, on=keys, nulls_equal=True)
         .with_columns(_left_of(A, "a"), _left_of(B, "b"))
     )
-    difference, total = pl.col(B) - pl.col(A), (pl.col("b") - pl.col("a")).first()
-    limits = [
-        own.group_by(keys, maintain_order=True).agg(
-            jackknife_interval(difference, total, confidence, range=range_of_difference(range, factor))
-        )
-        for range, own in _by_range(values, metrics)
-    ]
-    found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
+    ranges = {m.name: range_of_difference(m.range, factor) for m in metrics}
+    differences = {"value": pl.col(B) - pl.col(A), TOTAL: pl.col("b") - pl.col("a")}
+    limits = jackknife_intervals(values.with_columns(**differences).with_columns(_ends(ranges)), keys, confidence)
+    found = pl.concat([no_limits(frame, keys), limits], how="diagonal_relaxed")
     sides = [_whole(folds) for folds in (a, b)]
     found_few = [frame.select(keys).clear(), *(_of_few(side, metrics, FEWEST) for side in sides)]
     few = pl.concat(found_few, how="diagonal_relaxed").select(keys).unique(maintain_order=True)
@@ -101,14 +119,17 @@ def _widened(found: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
     ``alone`` has the keys and limits of estimates from few rows of a class. Folds with few such rows can be similar by
     chance, so their variance is unreliable.
     """
-    keys = [c for c in found.columns if c not in LIMITS]
-    alone = pl.concat([no_limits(found.clear(), keys), alone], how="diagonal_relaxed")
+    keys = [c for c in found.columns if c not in SAMPLED]
+    alone = pl.concat([no_limits(found.clear(), keys).drop(EFFECTIVE_ROWS, VARIANCE), alone], how="diagonal_relaxed")
     alone = alone.select(*keys, pl.struct(LIMITS).alias(ALONE))
     lower, upper = (pl.col(ALONE).struct.field(side) for side in LIMITS)
     limited = pl.col(ALONE).is_null() | lower.is_not_null() | upper.is_not_null()
     wider = {"ci_lower": pl.min_horizontal("ci_lower", lower), "ci_upper": pl.max_horizontal("ci_upper", upper)}
     return found.join(alone, on=keys, how="left", nulls_equal=True).select(
-        *keys, *(pl.when(limited & pl.col(side).is_not_null()).then(end).alias(side) for side, end in wider.items())
+        *keys,
+        *(pl.when(limited & pl.col(side).is_not_null()).then(end).alias(side) for side, end in wider.items()),
+        EFFECTIVE_ROWS,
+        VARIANCE,
     )
 
 
@@ -137,9 +158,10 @@ def _left_of(without: str, total: str) -> Expr:
     )
 
 
-def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:
-    for range in dict.fromkeys(m.range for m in metrics):
-        yield range, frame.filter(pl.col("metric").is_in([m.name for m in metrics if m.range == range]))
+def _ends(ranges: Mapping[str, Range]) -> list[Expr]:
+    """The ends of the range of each metric."""
+    ends = {name: {metric: float(range[i]) for metric, range in ranges.items()} for i, name in enumerate((LOW, HIGH))}
+    return [pl.col("metric").replace_strict(of, return_dtype=pl.Float64).alias(name) for name, of in ends.items()]
 
 
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:

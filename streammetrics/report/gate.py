@@ -12,7 +12,19 @@ import polars as pl
 
 from streammetrics.arguments import false_discovery_rate
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import ALONE, LIMITS, NO_LIMITS, UNPAIRED, A, B, hidden, joined, keys_of, noted, of_labels_once
+from streammetrics.frame import (
+    ALONE,
+    EFFECTIVE_ROWS,
+    LIMITS,
+    NO_LIMITS,
+    UNPAIRED,
+    A,
+    B,
+    few_effective,
+    hidden,
+    keys_of,
+    noted,
+)
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.keys import matching
@@ -21,7 +33,6 @@ from streammetrics.metrics.margin import Margin, Margins, margins
 from streammetrics.reading.differences import Differences, with_names
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.parts import at_only
-from streammetrics.reading.readings import Readings
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
     PASSING,
@@ -35,8 +46,7 @@ from streammetrics.report.verdicts import (
 )
 from streammetrics.text import escaped
 
-OTHER_ROWS, LEAST, SKEW = map(hidden, ("rows of a", "rows of the smaller class", "skew"))
-CLASSES = ("positives", "negatives")
+OTHER_ROWS = hidden("rows of a")
 MOST = 0.49  # largest error of a limit
 
 
@@ -101,7 +111,7 @@ class _Gate:
         sides, limit = self.sides, self.margin.limit(self.metric)
         own = self._relative(limit.limit) if self.margin.relative else sides._changes.filter(metric=self.metric.name)
         sampled = sides.confidence is not None
-        change = _for_one_side(own, sides) if sampled else own.with_columns(*NO_LIMITS, pl.lit(0.0).alias(SKEW))
+        change = own if sampled else own.with_columns(NO_LIMITS)
         for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
             change = with_count(change, report.state, "rows", name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
@@ -109,11 +119,13 @@ class _Gate:
         note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")
         change = change.with_columns(note=note)
         found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides.names)
-        undecided = NO_INTERVAL & pl.lit(sampled)
-        found = judged(found, limit, self.min_rows, sampled=False, undecided=undecided)
-        is_open = undecided & (pl.col(VERDICT) == "open")
-        why = pl.when(is_open).then(pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}"))
-        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(SKEW))
+        without, units = NO_INTERVAL & pl.lit(sampled), sides._folds is not None
+        few, effective = few_effective(units=units) & ~NO_INTERVAL, pl.col(EFFECTIVE_ROWS)
+        found = judged(found, limit, self.min_rows, sampled=False, undecided=without | few)
+        is_open = pl.col(VERDICT) == "open"
+        unpaired = pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}")
+        why = pl.when(is_open & without).then(unpaired).when(is_open & few).then(sides._few_differ)
+        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, effective, units=units)
         return with_rows_needed(found.with_columns(note=noted("note", why)), needed)
 
     def _relative(self, limit: float) -> pl.DataFrame:
@@ -151,29 +163,6 @@ class _Gate:
     def _breached(self, error: float) -> pl.Series:
         sides = replace(self.sides._showing([self.metric]), confidence=1 - 2 * min(error, MOST))
         return replace(self, sides=sides).judged[VERDICT] == "breached"
-
-
-def _for_one_side(change: pl.DataFrame, sides: Differences) -> pl.DataFrame:
-    """Widen limits by the factor 1 + 1/√n, where n is the number of rows of the smaller class, or of all rows.
-
-    The estimates of few rows are skewed. A two-sided interval misses less often on one side, and more often on the
-    other, by a share of this order. The widened limits miss at most as often as stated on either side. `SKEW` is 1/√n,
-    on the side with fewer rows.
-    """
-    least = [f"{side}{LEAST}" for side in (A, B)]
-    for report, name in zip((sides.a, sides.b), least, strict=True):
-        change = _with_least(change, report, name)
-    skew = 1 / pl.min_horizontal(least).clip(1).sqrt()
-    ends = [(pl.col("value") + (pl.col(limit) - pl.col("value")) * (1 + skew)).alias(limit) for limit in LIMITS]
-    return change.with_columns(*ends, skew.alias(SKEW)).drop(least)
-
-
-def _with_least(change: pl.DataFrame, report: Readings, name: str) -> pl.DataFrame:
-    """The number of rows of the smaller class of each group of a side, or of all its rows."""
-    counted = [one for one in CLASSES if report.readable(one) and not report.state.weighted] or ["rows"]
-    rows = pl.concat(of_labels_once(report.rows(one)).select(*report.by, "value") for one in counted)
-    least = rows.group_by(report.by or pl.lit(0)).agg(pl.min("value").alias(name)).select(*report.by, name)
-    return joined(change, least.cast(change.select(report.by).schema), report.by)
 
 
 def _chance(frame: pl.DataFrame, confidence: float | None, open: str) -> str:

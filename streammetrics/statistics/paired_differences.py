@@ -20,9 +20,14 @@ from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR
 
+POWERS = ("square", "cube", "fourth")  # of differences
+CUBE = "_cube_sum"
+PARTS = {"log_loss": 16}  # into which a difference is divided before the cube and the fourth power
+UNIT = 1e-18  # of decimals
+
 
 class PairedDifferences(PairedSums):
-    """Sums of squared differences between losses of pairs of models, in the cells of the losses of one model.
+    """Sums of powers of differences between losses of pairs of models, in the cells of the losses of one model.
 
     A subclass names the statistic of one model, and its losses.
     """
@@ -39,17 +44,24 @@ class PairedDifferences(PairedSums):
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
         cls.single, cls.kind, cls.roles = of, of.kind, of.roles
         cls.keys = {PAIR: pl.UInt32(), **of.keys}
-        cls.sums = tuple(f"{loss}_difference_square_sum" for loss in losses)
-        cls.decimals = () if of.checks.unbounded else cls.sums
-        limits = {} if of.checks.unbounded else {loss: of.checks.most[f"{loss}_square_sum"] for loss in losses}
+        bounded = not of.checks.unbounded
+        cls.sums = tuple(f"{loss}_difference_{power}_sum" for loss in losses for power in POWERS)
+        cls.decimals = cls.sums if bounded else ()
         cls.checks = Checks(
             cls.counts,
             per=(PAIR,),
             some=True,
-            most={f"{loss}_difference_square_sum": most for loss, most in limits.items()},
-            unbounded=cls.sums if of.checks.unbounded else (),
+            most={f"{loss}_difference_square_sum": of.checks.most[f"{loss}_square_sum"] for loss in losses if bounded},
+            unbounded=() if bounded else cls.sums,
         )
         super().__init_subclass__(**keywords)
+
+    @classmethod
+    def powers(cls, loss: str) -> list[pl.Expr]:
+        """Sums of the squares, cubes, and fourth powers of the differences of a loss, at least what rounding hides."""
+        square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWERS)
+        parts, hidden = PARTS.get(loss, 1), UNIT / 2 * pl.col(cls.counts[0]) if cls.decimals else 0.0
+        return [square, cube * parts**3, (fourth + hidden) * parts**4]
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
@@ -60,18 +72,24 @@ class PairedDifferences(PairedSums):
         one = self.single()
         return one.axes(labels) if isinstance(one, Summed) else ()
 
+    def turned(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table for two models, with the models swapped: cubes change their sign."""
+        return table.with_columns(-pl.col(c) for c in self.sums if c.endswith(CUBE))
+
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid. Sums without a limit can be NaN."""
-        return super().valid(labels) & pl.all_horizontal(pl.col(c) >= 0 for c in self.sums)
+        even = [c for c in self.sums if not c.endswith(CUBE)]
+        return super().valid(labels) & pl.all_horizontal(pl.col(c) >= 0 for c in even)
 
 
 class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "brier")):
-    """Sums of squared differences between the probability losses of pairs of models on the same rows.
+    """Sums of powers of differences between the probability losses of pairs of models on the same rows.
 
     Keys: ``pair`` (number of the pair), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of
-    their weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
-    `ProbabilityLoss`, which has their sums. Rows without a prediction of both models are skipped. Counts and sums
-    merge bit for bit, weighted ones within 1e-12.
+    their weights), and for each loss, such as ``log_loss``, ``log_loss_difference_square_sum``,
+    ``log_loss_difference_cube_sum``, and ``log_loss_difference_fourth_sum``. The cube and the fourth power are those of
+    a sixteenth of the difference of log losses. Losses are those of `ProbabilityLoss`, which has their sums. Rows
+    without a prediction of both models are skipped. Counts and sums merge bit for bit, weighted ones within 1e-12.
 
     `Report.compare` computes confidence intervals for differences of log loss, Brier score, and their skill scores from
     it. `binary` includes it for several models without weights and units.
@@ -120,14 +138,14 @@ class PairedClassLosses(PairedLosses, of=ClassLoss, losses=("log_loss", "brier")
 
 
 class PairedErrors(PairedDifferences, of=ErrorMoments, losses=("error", "absolute", "square", "percentage")):
-    """Sums of squared differences between the regression losses of pairs of models on the same rows.
+    """Sums of powers of differences between the regression losses of pairs of models on the same rows.
 
-    Keys: ``pair`` (number of the pair). Values: ``weight`` (the number of rows, or the sum of their weights), and sums
-    of squared differences of four losses. With e = p - y, these are ``error_difference_square_sum`` of e,
-    ``absolute_difference_square_sum`` of ``|e|``, ``square_difference_square_sum`` of ``e**2``, and
-    ``percentage_difference_square_sum`` of ``|e / y|``. `ErrorMoments` has the sums of the losses. Rows without a
-    prediction of both models are skipped. Counts merge bit for bit, sums within 1e-12. Infinite and too large values
-    follow floating-point arithmetic.
+    Keys: ``pair`` (number of the pair). Values: ``weight`` (the number of rows, or the sum of their weights), and for
+    four losses the sums of the square, the cube, and the fourth power of the difference, such as
+    ``error_difference_square_sum``, ``error_difference_cube_sum``, and ``error_difference_fourth_sum``. With e = p - y,
+    the losses are ``error``: e, ``absolute``: ``|e|``, ``square``: ``e**2``, and ``percentage``: ``|e / y|``.
+    `ErrorMoments` has the sums of the losses. Rows without a prediction of both models are skipped. Counts merge bit
+    for bit, sums within 1e-12. Infinite and too large values follow floating-point arithmetic.
 
     `Report.compare` computes confidence intervals for differences of MAE, MSE, RMSE, bias, and MAPE from it.
     `regression` includes it for several models without weights and units.
@@ -145,6 +163,6 @@ class PairedErrors(PairedDifferences, of=ErrorMoments, losses=("error", "absolut
     name: ClassVar[str] = "paired_errors"
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Sums over rows: shape (groups, 5)."""
+        """Sums over rows: shape (groups, 13)."""
         one, other = rows.predicted
         core.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)

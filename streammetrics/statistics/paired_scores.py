@@ -22,6 +22,7 @@ from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.view import GROUP, PAIR
 
 CELLS = 4_096
+CELLS_OF_FOLDS = 256  # of each fold of units, which only show how many rows differ
 
 
 @dataclass(frozen=True)

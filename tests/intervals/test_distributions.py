@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from streammetrics.errors import SpecificationError
 from streammetrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
-from streammetrics.intervals.jackknife import jackknife_interval
+from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
 from streammetrics.intervals.limits import FARTHEST, limits
 from streammetrics.intervals.means import mean_interval
 from streammetrics.intervals.proportions import wilson_interval
@@ -117,9 +117,11 @@ def test_where_there_are_no_limits(value, error, range):
 @pytest.mark.parametrize("confidence", [-0.5, 0, 1, 95, math.nan])
 def test_confidences_that_cannot_be(confidence):
     x = pl.col("x")
-    for interval in (wilson_interval, jackknife_interval):
-        with pytest.raises(SpecificationError, match="between 0 and 1"):
-            interval(x, x, confidence=confidence)
+    with pytest.raises(SpecificationError, match="between 0 and 1"):
+        wilson_interval(x, x, confidence=confidence)
+    folds = pl.DataFrame({"value": [0.5], TOTAL: [0.5], LOW: [0.0], HIGH: [1.0]})
+    with pytest.raises(SpecificationError, match="between 0 and 1"):
+        jackknife_intervals(folds, [], confidence)
     for interval in (mean_interval, quantile_interval):
         with pytest.raises(SpecificationError, match="between 0 and 1"):
             interval(x, x, x, confidence=confidence)

@@ -58,10 +58,10 @@ def peers():
         "accuracy": ("Wilson", "`binomtest`", wilson((label == chosen).sum(), ROWS), 1e-9),
         "recall": ("Wilson", "`binomtest`", wilson(cells[0][0], label.sum()), 1e-9),
         "diagnostic_odds_ratio": ("Woolf, half a row added", "`odds_ratio`", odds.confidence_interval(), 0.05),
-        "f1": ("delta method on the logit", "`bootstrap`, BCa", bootstrap(f1, label, chosen), 0.1),
-        "log_loss": ("Student's t on the logarithm", "`bootstrap`, BCa", bootstrap(np.mean, loss), 0.1),
-        "bias": ("Student's t", "`ttest_1samp`", mean.confidence_interval(), 2e-3),
-        "pearson_r": ("influence on Fisher's z", "`pearsonr`, normal rows", fisher.confidence_interval(), 0.1),
+        "f1": ("influence", "`bootstrap`, BCa", bootstrap(f1, label, chosen), 0.1),
+        "log_loss": ("influence", "`bootstrap`, BCa", bootstrap(np.mean, loss), 0.1),
+        "bias": ("influence", "`ttest_1samp`", mean.confidence_interval(), 0.05),
+        "pearson_r": ("influence", "`pearsonr`, normal rows", fisher.confidence_interval(), 0.1),
         "median_error": ("order statistics", "`quantile_test`", median.confidence_interval(), 0.05),
     }
 

@@ -25,6 +25,7 @@ SPREAD = tuple(
     )
 )
 OUTCOMES = 8  # combinations of both decisions and the label
+SIXTEENTH = 1 / 16  # of a difference of log losses, so that sums of its powers are not too large
 
 
 def interleave(one: Floats, other: Floats, probability: bool, out: Keys) -> None:
@@ -56,11 +57,11 @@ def count_pairs(
 def sum_loss_differences(
     label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """Sum squared differences of log and Brier losses by label: ``out`` is (groups, 2, cell)."""
+    """Sum powers of differences of log and Brier losses by label: ``out`` is (groups, 2, cell)."""
     rest = 1.0 - label
     ratio = np.abs((clipped(one) - rest) / (clipped(other) - rest))
     brier = (other - one) * (one + other - 2.0 * label)
-    add_values(out, runs.codes() * 2 + label, (np.square(log(ratio)), np.square(brier)), weight)
+    add_values(out, runs.codes() * 2 + label, [*powers(log(ratio), SIXTEENTH), *powers(brier)], weight)
 
 
 def sum_class_loss_differences(
@@ -71,18 +72,18 @@ def sum_class_loss_differences(
     runs: Runs,
     out: Counts,
 ) -> None:
-    """Sum squared differences of log and Brier losses by class: ``out`` is (groups, classes, cell)."""
+    """Sum powers of differences of log and Brier losses by class: ``out`` is (groups, classes, cell)."""
     ratio = clipped(own_scores(truth, one)) / clipped(own_scores(truth, other))
     brier = np.zeros(len(truth))
     for i, (p, q) in enumerate(zip(one, other, strict=True)):
         brier += (q - p) * (p + q - 2.0 * (truth == i))
-    add_values(out, runs.codes() * len(one) + truth, (np.square(log(ratio)), np.square(brier)), weight)
+    add_values(out, runs.codes() * len(one) + truth, [*powers(log(ratio), SIXTEENTH), *powers(brier)], weight)
 
 
 def sum_error_differences(
     actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
 ) -> None:
-    """Sum weight and squared differences of losses in floats, as losses have no limit: ``out`` is (groups, 5).
+    """Sum weight and powers of differences of losses in floats, as losses have no limit: ``out`` is (groups, 13).
 
     The losses are the error, the absolute error, the squared error, and the absolute percentage error.
     """
@@ -90,7 +91,14 @@ def sum_error_differences(
         a, b = one - actual, other - actual
         absolute = np.abs(b) - np.abs(a)
         values = (b - a, absolute, (b - a) * (a + b), absolute / actual)
-        add_values(out, runs.codes(), [np.square(value) for value in values], weight)
+        add_values(out, runs.codes(), [power for value in values for power in powers(value)], weight)
+
+
+def powers(difference: Floats, share: float = 1.0) -> list[Floats]:
+    """The square of a difference, and the cube and the fourth power of a share of it."""
+    part = difference * share
+    squared = np.square(part)
+    return [np.square(difference), squared * part, np.square(squared)]
 
 
 def _prefixes(values: Floats, probability: bool) -> Keys:
