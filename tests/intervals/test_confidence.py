@@ -78,7 +78,10 @@ def test_without_a_confidence_nothing_changes(make, options):
     assert sampled.columns == [*plain.columns[:-1], *LIMITS, "note"]
     assert_frame_equal(sampled.drop(*LIMITS, "note"), plain.drop("note"))
     without = sampled.select(pl.col("value").is_not_null() & pl.all_horizontal(pl.col(LIMITS).is_null())).to_series()
-    assert_frame_equal(sampled.filter(~without).select("note"), plain.filter(~without).select("note"))
+    as_before = sampled.with_columns(
+        note=pl.col("note").str.replace("(; )?about \\d+ effective rows.*", "").replace("", None)
+    )
+    assert_frame_equal(as_before.filter(~without).select("note"), plain.filter(~without).select("note"))
     for before, after in zip(plain.filter(without)["note"], sampled.filter(without)["note"], strict=True):
         assert after.startswith("no interval: " if before is None else f"{before}; no interval: ")
 

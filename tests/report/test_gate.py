@@ -290,9 +290,8 @@ def test_few_errors_that_differ_decide_nothing():
     found = sm.compare(acc, models=("old", "new")).check(not_worse={"mae": 0.5, "mse": 5.0, "bias": 0.5})
     assert verdicts(found) == ["open"] * 3
     labels = {"y": ["a", "b", "c"] * 200, **{f"{m}_{c}": [0.5, 0.3, 0.2] * 200 for m in "pq" for c in "abc"}}
-    labels["q_a"], labels["q_b"] = (
-        np.where(np.arange(600) < 4, x, labels[c]) for x, c in ((0.05, "q_a"), (0.75, "q_b"))
-    )
+    worse = np.arange(600) < 4
+    labels["q_a"], labels["q_b"] = (np.where(worse, x, labels[c]) for c, x in (("q_a", 0.05), ("q_b", 0.75)))
     scores = {m: {c: f"{m}_{c}" for c in "abc"} for m in "pq"}
     found = sm.compare(sm.multiclass(y_true="y", y_score=scores).update(labels), models=("p", "q"))
     assert verdicts(found.check(not_worse={"log_loss": 1.0})) == ["open"]
