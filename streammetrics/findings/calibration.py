@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf, isinf
 from typing import TypeAlias
 
 import polars as pl
@@ -15,18 +16,20 @@ from streammetrics.findings.finding import (
     Finding,
     Row,
     Searched,
+    Severity,
     beside,
     decided,
     found,
     listed,
 )
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, VALUE
+from streammetrics.reading.parts import least_confidence, of_wrong_labels
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
 from streammetrics.text.decimals import percentage, said
 
-RATIO, ECCE, BIAS = "calibration_ratio", "ecce", "bias"
+RATIO, ECCE, BIAS, RATE, MEAN = "calibration_ratio", "ecce", "bias", "observed_rate", "mean_score"
 MARGIN = 0.05  # of the ratio of expected and observed positives, or share of these, up to which it does not matter
 LARGE = 0.2  # margin from which decisions are likely wrong
 OF_ERRORS = 0.1  # margin of the mean error, as a share of the mean absolute error of the model
@@ -38,28 +41,44 @@ def shares(searched: Searched, error: float) -> Iterator[Finding]:
     """SM101: the expected number of positives differs from the observed number."""
     total = searched.total
     for row in _ratios(searched, total, error):
-        mean, rate = (total.rows(name, **row[WHERE])["value"][0] for name in ("mean_score", "observed_rate"))
+        mean, rate = _shares(total, row)
         sentence = f"Predicts {_ratio(row)} positives: {percentage(mean)} on average, {percentage(rate)} observed."
-        yield found("SM101", "bad" if _distance(row, 1) >= LARGE else "warn", sentence, row, RATIO)
+        yield found("SM101", _severity(row), sentence, row, RATIO)
+
+
+def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM100: multiclass predicted labels are right less often, or more often, than their probability says."""
+    for wrong, row in _wrong_labels(searched, error):
+        stated, right = (percentage(1 - share) for share in _shares(wrong, row))
+        kind = "Overconfident" if row["value"] < 1 else "Underconfident"
+        labels = f"labels with a probability above {least_confidence(wrong):.0%}"
+        sentence = f"{kind}: {labels} have {stated} on average, but are right in {right} of the rows."
+        yield found("SM100", _severity(row), sentence, row, RATIO)
 
 
 def shares_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM102: groups in which the expected number of positives is further off than in all rows."""
     for rows, sentence in _groups(searched, RATIO, 1, error, _ratios, _ratio):
-        yield found("SM102", "bad" if _distance(rows[0], 1) >= LARGE else "warn", sentence, rows[0], RATIO)
+        yield found("SM102", _severity(rows[0]), sentence, rows[0], RATIO)
 
 
 def scores(searched: Searched, error: float) -> Iterator[Finding]:
-    """SM105: positives are missing or in excess in a range of scores, although their number is right in all rows."""
-    if not searched.has(ECCE, "mean_score", "observed_rate"):
+    """SM105: positives are missing or in excess in a range of scores, and no other finding names the cause."""
+    if not searched.has(ECCE, RATIO):
         return
     total = searched.total
-    told = [row[WHERE] for row in _ratios(searched, total, error)]
+    wrong = [row[WHERE] for row in _ratios(searched, total, error)]
+    wrong_models = [row[WHERE].get(MODEL) for _, row in _wrong_labels(searched, error)]
+    near = (pl.col("value") - 1).abs() <= MARGIN
+    right = [row[WHERE] for row in decided(total, RATIO, error, near) if _is_near(row, 1)]
     for row in decided(total, ECCE, error, pl.col("value") > 0):
-        mean, rate = (total.rows(name, **row[WHERE])["value"][0] for name in ("mean_score", "observed_rate"))
-        if row[WHERE] not in told and row[LOW] > MARGIN * max(mean, rate):
-            share = percentage(row["value"] / max(mean, rate))
-            sentence = f"Right on average, but not in each range of scores: {share} of the positives are elsewhere."
+        mean, rate = _shares(total, row)
+        is_known = row[WHERE] in wrong or row[WHERE].get(MODEL) in wrong_models
+        if rate and not is_known and row[LOW] > MARGIN * max(mean, rate):
+            share = f"{percentage(row['value'] / max(mean, rate))} of the positives are elsewhere"
+            sentence = f"Right on average, but not in each range of scores: {share}."
+            if row[WHERE] not in right:
+                sentence = f"Wrong in ranges of scores: {share}. Too few rows to tell whether their number is right."
             yield found("SM105", "warn", sentence, row, ECCE)
 
 
@@ -94,11 +113,37 @@ def _groups(
 
 
 def _ratios(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
-    """Ratios of expected and observed positives whose intervals are far enough from 1."""
-    if searched.has(RATIO):
-        for row in decided(rows, RATIO, error, (pl.col("value") - 1).abs() > MARGIN):
-            if _distance(row, 1) > MARGIN:
-                yield row
+    """Ratios of expected and observed positives whose intervals are far enough from 1.
+
+    If all rows are of one class, or all scores are 0, the ratio does not vary. The interval of the rate then decides.
+    """
+    if not searched.has(RATIO):
+        return
+    means, rates = (pl.lit(rows.rows(name)["value"]) for name in (MEAN, RATE))
+    varies = (means > 0) & rates.is_between(0, 1, closed="none")
+    for row in decided(rows, RATIO, error, varies & ((pl.col("value") - 1).abs() > MARGIN)):
+        if _distance(row, 1) > MARGIN:
+            yield row
+    for row in decided(rows, RATE, error, ~varies):
+        mean = beside(rows.rows(MEAN), row, *rows.by, LABEL)["value"][0]
+        value, low, high = (mean / rate if rate else inf for rate in (row["value"], row[HIGH], row[LOW]))
+        ratio = {**row, **dict.fromkeys(VALUE, value), LOW: low, HIGH: high, LIMITS[0]: low, LIMITS[1]: high}
+        if _distance(ratio, 1) > MARGIN:
+            yield ratio
+
+
+def _shares(rows: Readings, row: Row) -> tuple[float, float]:
+    """The expected and the observed share of positives."""
+    mean, rate = (rows.rows(name, **row[WHERE])["value"][0] for name in (MEAN, RATE))
+    return mean, rate
+
+
+def _wrong_labels(searched: Searched, error: float) -> Iterator[tuple[Readings, Row]]:
+    """For each multiclass model, the ratio of expected and observed wrong labels, if it is far from 1."""
+    if searched.has(RATIO) and any(s.kind == "multiclass" for s in searched.report.state.statistics):
+        wrong = of_wrong_labels(searched.total)
+        for row in _ratios(Searched(wrong), wrong, error):
+            yield wrong, row
 
 
 def _biases(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
@@ -118,6 +163,11 @@ def _biases(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
             yield widened
 
 
+def _is_near(row: Row, best: float) -> bool:
+    """Whether an interval lies within the margin of the best value."""
+    return bool(max(best - row[LOW], row[HIGH] - best) <= MARGIN)
+
+
 def _is_beyond(row: Row, best: float, overall: float | None) -> bool:
     """Whether an interval is further from the best value than a value, or on its other side."""
     return overall is None or (row[HIGH] < overall if row[HIGH] < best else row[LOW] > overall)
@@ -128,8 +178,13 @@ def _distance(row: Row, best: float) -> float:
     return float(max(best - row[HIGH], row[LOW] - best))
 
 
+def _severity(row: Row) -> Severity:
+    return "bad" if _distance(row, 1) >= LARGE else "warn"
+
+
 def _ratio(row: Row) -> str:
-    return f"{abs(row['value'] - 1):.0%} too {'many' if row['value'] > 1 else 'few'}"
+    size = "" if isinf(row["value"]) else f"{abs(row['value'] - 1):.0%} "
+    return f"{size}too {'many' if row['value'] > 1 else 'few'}"
 
 
 def _error(row: Row) -> str:

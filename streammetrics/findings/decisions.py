@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.findings.finding import WHERE, Finding, Row, Searched, found, listed, placed
+from streammetrics.findings.finding import WHERE, Finding, Row, Searched, Severity, found, listed, placed
 from streammetrics.intervals.method import FEWEST
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, ScoreHistogram
+from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, RankCounts, ScoreHistogram
 from streammetrics.text import escaped
 from streammetrics.text.decimals import cutoff, percentage
 
@@ -18,7 +18,10 @@ NEARLY_ALL = 0.99  # share of rows
 
 
 def thresholds(searched: Searched) -> Iterator[Finding]:
-    """SM301 and SM302: almost no rows, or almost all, are predicted positive, even at the best threshold for this."""
+    """SM301 and SM302: almost no rows, or almost all, are predicted positive, even at the best threshold for this.
+
+    A threshold on a score need not be the one in use: at 0.5, a model of rare events without faults predicts none.
+    """
     if not searched.statistic(ConfusionCounts):
         return
     predicted, actual, rows = (
@@ -29,10 +32,14 @@ def thresholds(searched: Searched) -> Iterator[Finding]:
     counts = searched.at_average_weight(counts, "fewest", rows).filter(pl.col("fewest") >= FEWEST)
     for row in searched.once(counts.sort("predicted", descending=True)):
         if row["predicted"] < RARE * row["actual"]:
-            yield found("SM301", "bad", _sentence(searched, row, "only "), row)
+            yield found("SM301", _severity(row), _sentence(searched, row, "only "), row)
     for row in searched.once(counts.sort("predicted")):
         if row["predicted"] > NEARLY_ALL and row["actual"] < 1 - RARE:
-            yield found("SM302", "bad", _sentence(searched, row, ""), row)
+            yield found("SM302", _severity(row), _sentence(searched, row, ""), row)
+
+
+def _severity(row: Row) -> Severity:
+    return "bad" if row["threshold"] is None else "info"
 
 
 def _sentence(searched: Searched, row: Row, only: str) -> str:
@@ -63,7 +70,8 @@ def labels(searched: Searched) -> Iterator[Finding]:
     for row in placed(_by_model(never), searched.total):
         texts = [escaped(str(label)) for label in row["labels"]]
         share = percentage(row["share"])
-        yield found("SM303", "warn", f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
+        severity: Severity = "info" if searched.statistic(RankCounts) else "warn"
+        yield found("SM303", severity, f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
 
 
 def _by_model(frame: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     ranking.direction_of_groups,
     ranking.skill,
     ranking.majority,
+    calibration.predicted_labels,
     calibration.shares,
     calibration.shares_of_groups,
     calibration.scores,
@@ -35,8 +36,9 @@ def findings(report: Readings) -> list[Finding]:
     """Return what stands out, the most important first: by severity, then by code.
 
     Findings about metrics are decided by confidence intervals, widened by the certified bounds. Their levels allow for
-    all groups: if a model has no faults, at most 5% of its reports have such a finding. Other findings are counts, such
-    as those of dropped rows. The documentation has the reason for each code, and what to do.
+    all groups: if a model has no faults, at most 5% of its reports have such a finding of severity ``"bad"`` or
+    ``"warn"``, other than slices that are harder to predict. Other findings are counts, such as those of dropped rows.
+    The documentation has the reason for each code, and what to do.
 
     Returns:
         A list of `Finding`, empty if nothing stands out.
@@ -44,8 +46,8 @@ def findings(report: Readings) -> list[Finding]:
     >>> import streammetrics as sm
     >>> batch = {"y": [0, 0, 0, 1] * 250, "p": [0.1, 0.2, 0.3, 0.4] * 250}
     >>> found = sm.binary(y_true="y", y_score="p").update(batch).finalize().findings()
-    >>> found[0].code, str(found[0])[:48]
-    ('SM301', 'At threshold 0.5, no rows are predicted positive')
+    >>> found[0].code, str(found[0])[:65]
+    ('SM105', 'Wrong in ranges of scores: 60.00% of the positives are elsewhere.')
     """
     if report not in KNOWN:
         KNOWN[report] = tuple(_found(report))

@@ -12,7 +12,7 @@ from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.text import escaped
 from streammetrics.text.decimals import cutoff, percentage, said
 
-AUC, CHANCE = "roc_auc", 0.5
+AUC, CHANCE, USEFUL = "roc_auc", 0.5, 0.55
 ACCURACY, MAJORITY = "accuracy", "majority_accuracy"
 CONSTANTS = {  # skills: 0 for the best constant, 1 for perfect predictions
     "log_loss_skill": ("SM203", "log loss is higher than that of always predicting the observed rate"),
@@ -21,15 +21,18 @@ CONSTANTS = {  # skills: 0 for the best constant, 1 for perfect predictions
 
 
 def direction(searched: Searched, error: float) -> Iterator[Finding]:
-    """SM201 and SM202: the scores rank the wrong way round, or not measurably better than chance."""
+    """SM201 and SM202: the scores rank the wrong way round, or no better than chance, or too few rows tell."""
     if searched.has(AUC):
         for row in decided(searched.total, AUC, error, _below(1)):
-            auc = f"ROC AUC is {said(row)}"
+            auc, low, high = f"ROC AUC is {said(row)}", *(said({**row, "value": row[end]}) for end in (LOW, HIGH))
             if row[HIGH] < CHANCE:
                 sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
                 yield found("SM201", "bad", sentence, row, AUC)
+            elif row[LOW] <= CHANCE and row[HIGH] < USEFUL:
+                yield found("SM202", "warn", f"Ranks no better than chance: {auc}, and at most {high}.", row, AUC)
             elif row[LOW] <= CHANCE:
-                yield found("SM202", "warn", f"Ranks no better than chance, on this evidence: {auc}.", row, AUC)
+                sentence = f"Too few rows to tell whether it ranks better than chance: {auc} ({low} to {high})."
+                yield found("SM202", "info", sentence, row, AUC)
 
 
 def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
