@@ -22,10 +22,10 @@ def compare(
 ) -> Comparison:
     """Compare two evaluations, such as two models on the same rows or one model on two days.
 
-    Confidence intervals of the differences depend on how the rows are related. Two ``models`` of one accumulator have
-    the same rows, so intervals are paired. The same holds if both sides have the same ``unit`` and the same number of
-    rows. Otherwise there are intervals only for ``independent`` rows. Without an interval, neither side is called
-    better, and the note names the side that is better on these rows.
+    Confidence intervals of the differences depend on how the rows are related. Intervals of two ``models`` of one
+    accumulator are paired, unless the models dropped different rows. The same holds if both sides have the same
+    ``unit`` and the same number of rows in each fold. Otherwise there are intervals only for ``independent`` rows.
+    Without an interval, neither side is called better, and the note names the side that is better on these rows.
 
     Args:
         a: An accumulator, or a report.

@@ -58,6 +58,10 @@ OF_THE_SAME_ROWS = (
     "models in one pass, or pass unit= to both evaluations."
 )
 OTHER_FOLDS = "Both evaluations have too few folds of units in common for confidence intervals. Use the same folds=."
+UNKNOWN_ROWS = (
+    "Both sides have equal numbers of rows, but rows were dropped, possibly different ones, so differences have no "
+    "confidence intervals. For intervals, filter out nulls, or pass fingerprint= with columns that identify a row."
+)
 NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Do not pass independent=True."
 WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
 NOT_COUNTED = (
@@ -142,7 +146,7 @@ class Differences(Sides):
     def note(self) -> str | None:
         """A warning if the evaluations have no group in common, or cannot have confidence intervals; otherwise None.
 
-        Without ``independent``, different numbers of rows are also a reason. The warning includes the fix.
+        Without ``independent``, different rows are also a reason. The warning includes the fix.
         """
         if self._apart:
             return NOTHING_IN_COMMON
@@ -163,8 +167,10 @@ class Differences(Sides):
 
     def _without_intervals(self, is_same: bool) -> str | None:
         """The fix if the differences of two evaluations with equal numbers of rows cannot have intervals."""
-        if self.confidence is None or self._folds is not None:
+        if self.confidence is None:
             return None
+        if self._folds is not None:
+            return None if self._of_unknown_rows.is_empty() else UNKNOWN_ROWS
         if self.same_rows is None:
             with_units = 0 < self._common_folds < FEWEST_FOLDS
             return OTHER_FOLDS if with_units else OF_THE_SAME_ROWS if is_same else NOT_PAIRED

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import ReportError
+from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.roles import MODEL
+from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, roll_up, select
-from streammetrics.statistics import GROUP, RowCounts
+from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.statistic import is_weighted
 from streammetrics.statistics.view import PAIR
@@ -78,6 +81,22 @@ class SameRows:
             rows = rows.join(state.tables[RowCounts.name], on=[GROUP, "rows"], how="semi")
         return table.join(rows, on=GROUP, how="semi", maintain_order="left")
 
+    @cached_property
+    def same(self) -> pl.Series:
+        """Whether both models predicted the same rows, by group: null if no table of the pair counts them."""
+        for statistic in self.pairs.statistics:
+            pairs = statistic.pairs if isinstance(statistic, Paired) else ()
+            numbers = [i for i, pair in enumerate(pairs) if {*pair} == {*self.names}]
+            if numbers:
+                table = self.pairs.tables[statistic.name].filter(pl.col(PAIR).is_in(numbers))
+                weighted = is_weighted(statistic, table)
+                shared = _sizes(self.pairs, statistic, table)
+                one, other = ((_sizes_of_model(state, weighted) - shared).abs() for state in (self.a, self.b))
+                rounding = shared * (SUM_ROUNDING if weighted else 0.0)
+                return (one <= rounding) & (other <= rounding)
+        is_one_model = len({*self.names}) == 1
+        return pl.Series([is_one_model or None] * self.a.groups.height, dtype=pl.Boolean)
+
     def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
         """A sum of each model, and the sum of its squares, for groups and keys of a statistic."""
         found = keys
@@ -88,3 +107,21 @@ class SameRows:
             )
             found = found.join(sums, on=keys.columns, how="left", maintain_order="left")
         return found
+
+
+def _sizes(state: State, statistic: Statistic, table: pl.DataFrame) -> pl.Series:
+    """The number of rows of each group in a table, or their weight; null if they were not counted."""
+    sizes = statistic.checks.rows_of_groups(table, 1)
+    found = state.groups.join(sizes, on=GROUP, how="left", maintain_order="left")
+    uncounted = pl.col(GROUP).is_in(lacking(state.missing, statistic).implode())
+    return found.select(pl.when(~uncounted).then(pl.col("most").fill_null(0.0))).to_series()
+
+
+def _sizes_of_model(state: State, weighted: bool) -> pl.Series:
+    """The number of rows of each group of a model, or their weight; null if it was not counted."""
+    if weighted:
+        counted = (s for s in state.statistics if s.checks.rows and not s.checks.some)
+        sizes = (_sizes(state, s, state.tables[s.name]) for s in counted)
+        return next(sizes, pl.Series([None] * state.groups.height, dtype=pl.Float64))
+    rows = state.tables[RowCounts.name].select(GROUP, pl.col("rows").cast(pl.Float64))
+    return state.groups.join(rows, on=GROUP, how="left", maintain_order="left")["rows"].fill_null(0.0)

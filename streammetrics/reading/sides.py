@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
@@ -22,6 +22,7 @@ from streammetrics.frame import (
     VARIANCE,
     A,
     B,
+    hidden,
     joined,
     keys_of,
 )
@@ -33,10 +34,12 @@ from streammetrics.reading.models import SameRows
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.rows.frames import common_types, typed
-from streammetrics.rows.roles import LABEL, coarser_folds
+from streammetrics.rows.roles import FOLD, LABEL, coarser_folds
 from streammetrics.state.fingerprints import TRUTH, fingerprints, identifies_rows
 from streammetrics.state.tables import State, for_reports, roll_up, with_keys
+from streammetrics.statistics import GROUP, RowCounts
 
+PAIRED = hidden("paired")
 COLUMNS = ("a", "b", "difference", "better", "note")
 
 
@@ -152,7 +155,10 @@ class Sides:
             if self.same_rows is not None:
                 found = of_effective_units(found, spread_of_pairs(values, self.same_rows, self._metrics, factor))
             found = found.drop(VARIANCE, strict=False)
-            if self.independent or (apart := self._of_different_rows).is_empty():
+            if self.independent:
+                return found
+            apart = pl.concat([self._of_different_rows, self._of_unknown_rows])
+            if apart.is_empty():
                 return found
             return found.join(apart, on=self.b.by, how="anti", nulls_equal=True) if self.b.by else found.clear()
         if self.same_rows is not None:
@@ -177,18 +183,49 @@ class Sides:
 
     @cached_property
     def _rows(self) -> pl.DataFrame:
-        """The numbers of rows of both sides, by group, and whether they are the ``same`` rows, or null if unknown."""
-        rows = self._showing(["rows"])._values
-        if self.a.by != self.b.by or not all(identifies_rows(side.state, side.unit) for side in (self.a, self.b)):
-            return rows.with_columns(same=pl.lit(None, pl.Boolean))
-        for name, side in ((f"{A}{TRUTH}", self.a), (f"{B}{TRUTH}", self.b)):
-            own = fingerprints(side.state).select(*side.by, pl.col(TRUTH).alias(name)).cast(rows.select(side.by).schema)
-            rows = joined(rows, own, side.by)
-        return rows.with_columns(same=pl.col(f"{A}{TRUTH}") == pl.col(f"{B}{TRUTH}"))
+        """The numbers of rows of both sides, by group, and whether they are the ``same`` rows.
+
+        ``same`` is null if it is unknown. If a side also ``dropped`` rows, they can then be different ones.
+        """
+        by, (one, other) = self.b.by, (self.a, self.b)
+        dropped = self._showing(["dropped"])._values.select(*by, dropped=pl.max_horizontal("a", "b") > 0)
+        rows = joined(self._showing(["rows"])._values.select(*by, "a", "b"), dropped, by)
+        same: list[pl.Expr] = [pl.when(pl.col("a").ne_missing(pl.col("b"))).then(False)]
+        if self.same_rows is not None:
+            of_pair = self.same_rows.a.keys.with_columns(self.same_rows.same.alias(PAIRED))
+            rows = joined(rows, of_pair.cast(rows.select(by).schema), by)
+            same += [pl.col(PAIRED), pl.when(~pl.col("dropped")).then(True)]
+        if one.by == other.by and all(identifies_rows(side.state, side.unit) for side in (one, other)):
+            rows = _with(rows, (fingerprints(side.state).select(*by, TRUTH) for side in (one, other)), by)
+            same.append(pl.col(f"{A}{TRUTH}") == pl.col(f"{B}{TRUTH}"))
+        if self._folds is not None:
+            rows = _with(rows, map(_sizes_of_folds, self._folds), by)
+            same.append(pl.when(pl.col(f"{A}{FOLD}").ne_missing(pl.col(f"{B}{FOLD}"))).then(False))
+        return rows.select(*by, "a", "b", "dropped", same=pl.coalesce(same))
 
     @property
     def _of_different_rows(self) -> pl.DataFrame:
-        return self._rows.filter(pl.col("a").ne_missing(pl.col("b")) | ~pl.col("same").fill_null(True))
+        return self._rows.filter(~pl.col("same"))
+
+    @property
+    def _of_unknown_rows(self) -> pl.DataFrame:
+        return self._rows.filter(pl.col("same").is_null() & pl.col("dropped"))
+
+
+def _with(rows: pl.DataFrame, sides: Iterable[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+    """The rows, with the column of each side that is not a key."""
+    for side, frame in zip((A, B), sides, strict=True):
+        value = frame.columns[-1]
+        rows = joined(rows, frame.cast(rows.select(by).schema).rename({value: f"{side}{value}"}), by)
+    return rows
+
+
+def _sizes_of_folds(folds: State) -> pl.DataFrame:
+    """The group columns, and the number of rows of each fold."""
+    by = [c for c in folds.by if c != FOLD]
+    rows = folds.groups.join(folds.tables[RowCounts.name], on=GROUP).filter(pl.col("rows") > 0).sort(FOLD)
+    sizes = pl.struct(pl.col(FOLD).cast(pl.Int64), "rows").alias(FOLD)
+    return rows.group_by(by, maintain_order=True).agg(sizes) if by else rows.select(sizes.implode())
 
 
 def _coarser(folds: State, times: int) -> State:

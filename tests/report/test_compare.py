@@ -436,6 +436,76 @@ def test_two_models_of_different_rows_are_told_the_remedy():
     assert both.frame["ci_lower"].is_not_null().all()
 
 
+OTHER_ROWS = "equal numbers of rows, but not the same rows"
+PERHAPS_OTHER_ROWS = "rows were dropped, possibly different ones"
+UNITS = {"unit": "u"}
+
+
+def two_sides(task, scores, without_a, without_b, **options):
+    """An evaluation of labels and two models, or of one, without predictions in some rows of each model."""
+    rng, row = np.random.default_rng(0), np.arange(400)
+    y, a, b = rng.random(400) < 0.4, rng.random(400), rng.random(400)
+    frame = pl.DataFrame({"y": y, "a": a, "b": b, "u": row // 4, "w": 1.0 + row % 2, "g": row % 2, "id": row})
+    if task is not sm.binary:
+        frame = frame.with_columns((pl.col("y", "a", "b") * 2.0).floor().cast(pl.Int64))
+    for name, lacking in (("a", without_a), ("b", without_b)):
+        frame = frame.with_columns(pl.when(pl.Series(~np.isin(row, lacking))).then(name).alias(name))
+    column = "y_score" if task is sm.binary else "y_pred"
+    return task(y_true="y", nulls="drop", **{column: scores}, **options).update(frame)
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        *((task, options) for options in (UNITS, {}) for task in (sm.binary, sm.regression, sm.multiclass)),
+        (sm.binary, {"sample_weight": "w"}),
+        *((task, UNITS | {"sample_weight": "w"}) for task in (sm.binary, sm.regression)),
+    ],
+)
+def test_equally_many_but_other_rows_of_two_models_have_no_paired_interval(task, options):
+    metric = "mae" if task is sm.regression else "accuracy"
+    for without, known in ((([4], [6]), task is sm.binary or not options), ((range(40), range(40, 80)), True)):
+        acc = two_sides(task, {"a": "a", "b": "b"}, *without, **options)
+        found = sm.compare(acc, models=("a", "b"), metrics=metric)
+        assert (OTHER_ROWS if known else PERHAPS_OTHER_ROWS) in found.note
+        assert found.frame["ci_lower"].is_null().all()
+        assert found.note in str(found.check(not_worse=metric))
+    of_groups = two_sides(task, {"a": "a", "b": "b"}, range(0, 40, 2), range(40, 80, 2), by="g", **options)
+    found = sm.compare(of_groups, models=("a", "b"), metrics=metric)
+    assert f"{OTHER_ROWS} in 1 of 2 groups" in found.note
+    assert found.frame["ci_lower"].is_null().to_list() == [True, options == {"sample_weight": "w"}]
+
+
+def test_two_states_of_units_that_dropped_other_rows_have_no_paired_interval():
+    for without, note in (((range(40), range(40, 80)), OTHER_ROWS), (([4], [6]), PERHAPS_OTHER_ROWS)):
+        a, b = (two_sides(sm.binary, m, *without, **UNITS) for m in "ab")
+        found = sm.compare(a, b, metrics="roc_auc")
+        assert note in found.note
+        assert found.frame["ci_lower"].is_null().all()
+        assert sm.compare(a, b, metrics="roc_auc", independent=True).frame["ci_lower"].is_not_null().all()
+    other_day = [two_sides(sm.binary, m, *without, unit=unit) for m, unit in (("a", "u"), ("b", pl.col("u") + 1_000))]
+    assert OTHER_ROWS in sm.compare(*other_day).note
+
+
+@pytest.mark.parametrize("task", [sm.regression, sm.binary])
+def test_models_that_dropped_the_same_rows_keep_their_paired_interval(task):
+    """A row ID tells it where no pair of models is counted: in a regression with units."""
+    metric, scores = "mae" if task is sm.regression else "accuracy", {"a": "a", "b": "b"}
+    identified = {"fingerprint": "id"} if task is sm.regression else {}
+    for options in (
+        UNITS | identified,
+        UNITS | {"sample_weight": "w"} | identified,
+        {},
+        UNITS | {"by": "g"} | identified,
+    ):
+        acc = two_sides(task, scores, [4, 7], [4, 7], **options)
+        found = sm.compare(acc, models=("a", "b"), metrics=metric)
+        assert found.note is None
+        assert found.frame["ci_lower"].is_not_null().all()
+    acc = two_sides(task, scores, [4], [4], **UNITS)
+    assert sm.compare(acc, models=("a", "a"), metrics=metric).note is None
+
+
 def test_units_of_different_rows_need_independent():
     rng = np.random.default_rng(0)
     p = rng.random(4_000)
