@@ -20,6 +20,23 @@ AT_LIMIT = "no number of rows decides a value at the limit"  # the same
 BEFORE_LABELS = " before labels"  # in the text of a rule whose intervals contain the bounds
 BETWEEN = "no window starts in this period"  # in the note of a verdict on a period within a window
 INCOMPLETE = "newer windows are in an incomplete period"  # in the note of a verdict with an alarm
+FEW_DIFFER = "too few rows differ"  # in the note of an open verdict on a comparison, before the effective rows
+FEW_EFFECTIVE = "too few rows"  # the same, on one evaluation
+DECIDE = " decide)"  # at the end of both
+READ = (
+    FEW_OF_A_CLASS,
+    ON_THESE_ROWS,
+    UNPAIRED,
+    ALONE,
+    WIDE,
+    AT_LIMIT,
+    BEFORE_LABELS,
+    BETWEEN,
+    INCOMPLETE,
+    DECIDE,
+    "no interval",
+)
+UNREAD = {words: words.replace(" ", "\N{NO-BREAK SPACE}") for words in READ}
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 
@@ -39,12 +56,25 @@ def hidden(name: str) -> str:
 
 EFFECTIVE_ROWS = hidden("effective rows")  # see `streammetrics.intervals.limits.Spread`
 VARIANCE = hidden("variance")  # of an estimate of independent rows
-FEW_DIFFER = "too few rows differ"  # in the note of an open verdict on a comparison, before the effective rows
-FEW_EFFECTIVE = "too few rows"  # the same, on one evaluation
-DECIDE = " decide)"  # at the end of both
 ENOUGH, ENOUGH_OF_UNITS = 10, 15  # effective rows for a verdict, of independent rows and of units
 SAMPLED = (*LIMITS, EFFECTIVE_ROWS, VARIANCE)
 NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)]
+def of_user(text: str) -> str:
+    """Return a text of a user, such as a name, without words that are read in notes and rules: with other spaces.
+
+    >>> of_user("a model on these rows")
+    'a model on\\xa0these\\xa0rows'
+    """
+    for words, unread in UNREAD.items():
+        text = text.replace(words, unread)
+    return text
+
+
+def notes_of_users(notes: pl.Expr) -> pl.Expr:
+    """Return notes of users, such as those of a custom metric or of a file, as `of_user` does."""
+    return notes.cast(pl.String).str.replace_many(UNREAD)
+
+
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 

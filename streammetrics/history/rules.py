@@ -17,7 +17,7 @@ from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
-from streammetrics.frame import BEFORE_LABELS
+from streammetrics.frame import BEFORE_LABELS, of_user
 from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.metric import metrics_of_name
@@ -205,13 +205,13 @@ class Rule:
         return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
     def __str__(self) -> str:
-        text = str(self.required)
+        text = of_user(str(self.required))
         if self.before_labels:
             text += BEFORE_LABELS + (f", odds {self.odds:g}" if self.odds != 1 else "")
         if self.against is not None:
             change = "" if self.measure or self.before_labels else "change of "
             text = f"{change}{text} against {self.against} before"
-        text += "" if self.model is None else f", model {self.model}"
+        text += "" if self.model is None else f", model {of_user(self.model)}"
         return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:

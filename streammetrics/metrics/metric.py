@@ -15,6 +15,7 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.expressions import without_nan
+from streammetrics.frame import of_user
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import Method, Without
 from streammetrics.intervals.methods import SMOOTH
@@ -312,7 +313,7 @@ def metric(
         raise MetricError(f"range= must be two numbers in ascending order, got {range!r}. Pass infinity for no end.")
 
     def declare(formula: Formula) -> Metric:
-        method = Without(interval) if isinstance(interval, str) else interval
+        method = Without(of_user(interval)) if isinstance(interval, str) else interval
         named = dict(map(parse_metric, aliases))
         made = Metric(formula, range, better, tuple(named), interval=method)
         for name in (made.__name__, *named):

@@ -83,7 +83,7 @@ class Differences(Sides):
         Columns: group columns, key columns such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a),
         ``lower`` and ``upper`` (certified bounds of the difference), and ``better``. ``better`` is the name of a side
         if the bounds prove it, ``"equal"`` if both are proven equal, else null. Differences of at most 1e-12, relative
-        to the values, count as rounding.
+        to the values, count as rounding. If a side is named ``equal``, its name is in quotes.
 
         With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
         there is no valid one. ``better`` then also requires that the interval, widened by the bounds, excludes 0. If it

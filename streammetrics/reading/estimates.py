@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.expressions import by_group
-from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
+from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted, notes_of_users
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
@@ -167,7 +167,7 @@ def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metri
         each = pl.lit([*getattr(statistic, "thresholds", ())] or [None], pl.List(pl.Float64))
         every = pl.when(pl.col(THRESHOLD).is_null()).then(each).otherwise(pl.concat_list(THRESHOLD))
         lacking = lacking.with_columns(every.alias(THRESHOLD)).explode(THRESHOLD)
-    said = pl.lit("undefined: ") + pl.col(NOTE).unique().sort().str.join("; ")
+    said = pl.lit("undefined: ") + notes_of_users(pl.col(NOTE)).unique().sort().str.join("; ")
     lacking = lacking.group_by(keys, maintain_order=True).agg(said.alias("note"))
     for name, values in ((METRIC, [m.name for m in metrics]), (LABEL, state.labels_of(statistic))):
         if values:
@@ -181,7 +181,7 @@ def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     remarks = missing.filter(pl.col(STATISTIC).is_null())
     if remarks.is_empty():
         return found
-    remarks = remarks.group_by(GROUP).agg(pl.col(NOTE).unique().sort().str.join("; ").alias("remark"))
+    remarks = remarks.group_by(GROUP).agg(notes_of_users(pl.col(NOTE)).unique().sort().str.join("; ").alias("remark"))
     joined = found.join(remarks, on=GROUP, how="left", maintain_order="left")
     return joined.with_columns(note=noted("note", "remark")).drop("remark")
 
@@ -268,7 +268,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         cases = [f"case {i} of {m}" for i in range(len(others))]
         low, high = ([f"lower of {m}"], [f"upper of {m}"]) if m in own else (cases, cases)
         defined = pl.when(value.is_not_null())
-        note = pl.col(f"note of {m}") if m in notes else pl.lit(None, pl.String)
+        note = notes_of_users(pl.col(f"note of {m}")) if m in notes else pl.lit(None, pl.String)
         return pl.struct(
             value=value,
             lower=defined.then(pl.min_horizontal(value, *low)),

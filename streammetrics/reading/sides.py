@@ -25,6 +25,7 @@ from streammetrics.frame import (
     hidden,
     joined,
     keys_of,
+    of_user,
 )
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
@@ -60,11 +61,19 @@ class Sides:
             raise ReportError(
                 f"The group columns differ: {both}. Roll both up to the same ones, such as with rollup()."
             )
+        if "equal" in self.names:  # which `better` can be, too
+            object.__setattr__(self, "names", tuple(map(repr, self.names)))
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:
             from streammetrics.intervals.distributions import upper_level  # when it is needed
 
             upper_level(self.confidence)
+
+    @property
+    def _names_in_notes(self) -> tuple[str, str]:
+        """The names of both sides in notes, from which verdicts read remarks."""
+        a, b = self.names
+        return of_user(a), of_user(b)
 
     @property
     def _metrics(self) -> list[Metric]:

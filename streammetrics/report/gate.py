@@ -118,7 +118,7 @@ class _Gate:
         without_rows = pl.col("value").is_null() & pl.col("note").is_null()
         note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")
         change = change.with_columns(note=note)
-        found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides.names)
+        found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides._names_in_notes)
         without, units = NO_INTERVAL & pl.lit(sampled), sides._folds is not None
         few, effective = few_effective(units=units) & ~NO_INTERVAL, pl.col(EFFECTIVE_ROWS)
         found = judged(found, limit, self.min_rows, sampled=False, undecided=without | few)
@@ -138,7 +138,7 @@ class _Gate:
         ratios = {name: (pl.col(x) / pl.col(y) - 1).fill_nan(None) for name, (x, y) in ends.items()}
         return values.with_columns(
             *(pl.when(known).then(end) for end in limits),
-            note=pl.when(a == 0).then(pl.lit(f"undefined: {sides.names[0]} is 0")).otherwise("note"),
+            note=pl.when(a == 0).then(pl.lit(f"undefined: {sides._names_in_notes[0]} is 0")).otherwise("note"),
             **{name: pl.when(known).then(ratio) for name, ratio in ratios.items()},
         )
 

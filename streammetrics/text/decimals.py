@@ -265,10 +265,12 @@ def _endpoint(end: float, width: float, decimals: int) -> str:
 def in_units(row: Row) -> tuple[Row, str]:
     """Return the numbers of a verdict, and their unit: percent if the margin of its rule is in percent.
 
+    Rules of a history have windows, and no margin. Their text can end with the name of a model.
+
     >>> in_units({"rule": "log_loss not worse by 0.5%", "value": 0.002, "lower": None})
     ({'rule': 'log_loss not worse by 0.5%', 'value': 0.2, 'lower': None}, '%')
     """
-    if not row["rule"].endswith("%"):
+    if row.get("windows") is not None or not row["rule"].endswith("%"):
         return row, ""
     numbers = (name for name in (*VALUE, *LIMITS) if name in row)
     return {**row, **{name: row[name] and 100 * row[name] for name in numbers}}, "%"
