@@ -9,7 +9,7 @@ import polars as pl
 from streammetrics.charts.picture import MOST, extent
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.frame import ESTIMATE
-from streammetrics.text.decimals import interval, said
+from streammetrics.text.decimals import bounds, interval, said
 
 
 def key_columns(rows: pl.DataFrame) -> list[str]:
@@ -38,11 +38,12 @@ def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, floa
 
 
 def said_with(low: str, high: str) -> pl.Expr:
-    """The value with its interval."""
+    """The value with its interval, or with its certified bounds."""
+    ends_of = bounds if (low, high) == ("lower", "upper") else interval
 
     def told(row: dict[str, Any]) -> str:
         value = said({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
-        ends = interval(row[low], row[high]) if row[low] != row[high] else ""
+        ends = "" if row[low] == row[high] else ends_of(row[low], row[high])
         return f"{value} ({ends})" if ends else value
 
     return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(told, return_dtype=pl.String)

@@ -11,7 +11,7 @@ from streammetrics.intervals.method import FEWEST
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.roles import LABEL
 from streammetrics.statistics import ScoreHistogram
-from streammetrics.text.decimals import percentage
+from streammetrics.text.decimals import bound, percentage
 
 DROPPED = 0.1  # share of the rows above which the others can be a biased sample
 TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
@@ -71,7 +71,8 @@ def scores(searched: Searched) -> Iterator[Finding]:
     for row in placed(total.rows("roc_auc").filter(pl.col("upper") - pl.col("lower") > WIDE), total):
         own = beside(mixed, row, *keys).head(1)
         for share, low, high in own.select("share", "lowest", "highest").iter_rows():
-            known = f"ROC AUC is known only to ± {(row['upper'] - row['lower']) / 2:.2g}"
+            certain = bound(row["value"], row["lower"], row["upper"])
+            known = f"ROC AUC is known only {'to be within' if ' to ' in certain else 'to'} {certain}"
             bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
             sentence = f"{known}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
             yield found("SM505", "warn", sentence, row, "roc_auc")

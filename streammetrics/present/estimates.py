@@ -12,7 +12,7 @@ from streammetrics.present.narrow import narrowed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.present.terminal import PIPED
 from streammetrics.text import FEW, named, rows, shown_of
-from streammetrics.text.decimals import Row, alike, bound, cutoff, interval, said, typical_of, uncertainty
+from streammetrics.text.decimals import Row, alike, bound, bounds, cutoff, interval, said, typical_of, uncertainty
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
 ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
@@ -129,7 +129,9 @@ def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = Fal
     cells = []
     for row, common in zip(found, alike(found, typical), strict=True):
         value = said(row) if bounded and uncertainty(row) else common
-        sampled = interval(row.get("ci_lower"), row.get("ci_upper"), value)
+        ends = row.get("ci_lower"), row.get("ci_upper")
+        is_bound = ends == (row["lower"], row["upper"]) and ends[0] != ends[1]  # by odds, before labels
+        sampled = (bounds if is_bound else interval)(*ends, value)
         cells.append(Cell(value, row["value"], sampled or (certified(row) if bounded else "")))
     return cells
 

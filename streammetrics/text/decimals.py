@@ -163,22 +163,27 @@ def compared(row: Row) -> list[str]:
 def rounded(row: Row) -> dict[str, Any]:
     """Return a value, its bounds, and its interval with two digits of the smaller uncertainty, bounds outward.
 
+    An exact value, which equals its bounds, has six digits.
+
     >>> rounded({"value": 0.85412345, "lower": 0.85402, "upper": 0.854231, "ci_lower": 0.8412345, "ci_upper": 0.866})
     {'value': 0.85412, 'lower': 0.85402, 'upper': 0.85424, 'ci_lower': 0.84123, 'ci_upper': 0.866}
     >>> rounded({"value": 1 / 3, "lower": 1 / 3, "upper": 1 / 3}), rounded({"value": None, "lower": None})
     ({'value': 0.333333, 'lower': 0.333333, 'upper': 0.333333}, {'value': None, 'lower': None})
+    >>> rounded({"value": -76.81, "lower": -76.81, "upper": -76.81, "ci_lower": -80.2, "ci_upper": -69.7})
+    {'value': -76.81, 'lower': -76.81, 'upper': -76.81, 'ci_lower': -80.0, 'ci_upper': -70.0}
     """
     bounds, sampled = (width(row.get(f"{end}lower"), row.get(f"{end}upper")) for end in ("", "ci_"))
     known = [size for size in (bounds, sampled) if size]
     places = digits(min(known)) if known else decimals(row)
+    exact = places if bounds else max(places, decimals({"value": row["value"]}))
     outward = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING} if bounds else {}
 
     def near(name: str, value: Any) -> Any:
         if not isinstance(value, float) or not math.isfinite(value):
             return value
-        return (
-            float(_rounded(value, places, outward[name]).replace(",", "")) if name in outward else round(value, places)
-        )
+        if name in outward:
+            return float(_rounded(value, places, outward[name]).replace(",", ""))
+        return round(value, exact if name in VALUE else places)
 
     return {name: near(name, value) for name, value in row.items()}
 
@@ -214,6 +219,8 @@ def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
 
     >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
+    >>> bounds(1.99999999, math.inf), bounds(-math.inf, -1.99999999)
+    ('1.999999 to ∞', '-∞ to -1.999999')
     >>> bounds(0.30603, 0.30711, "0.307"), bounds(0.30603, 0.30711, "0.306")
     ('0.30603 to 0.30711', '0.306 to 0.308')
     """
@@ -222,11 +229,11 @@ def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
     if not (half := width(lower, upper) / 2):
         return "exact"
     if not math.isfinite(half):
-        return f"{said({'value': lower})} to {said({'value': upper})}"
-    decimals = digits(half)
+        return f"{_end(lower, ROUND_FLOOR)} to {_end(upper, ROUND_CEILING)}"
+    places = digits(half)
     if NUMBER.fullmatch(shown) and not lower <= float(shown.replace(",", "")) <= upper:
-        decimals = min(decimals, _decimals(shown))
-    return f"{_rounded(lower, decimals, ROUND_FLOOR)} to {_rounded(upper, decimals, ROUND_CEILING)}"
+        places = min(places, _decimals(shown))
+    return f"{_rounded(lower, places, ROUND_FLOOR)} to {_rounded(upper, places, ROUND_CEILING)}"
 
 
 def _decimals(shown: str) -> int:
@@ -235,8 +242,13 @@ def _decimals(shown: str) -> int:
 
 
 def _rounded(bound: float, decimals: int, way: str) -> str:
-    shown = Decimal(repr(bound)).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=400))
+    shown = Decimal(repr(float(bound))).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=400))
     return f"{shown:z,.{decimals}f}"
+
+
+def _end(bound: float, way: str) -> str:
+    """A bound beside an infinite one."""
+    return _rounded(bound, MODEST, way).rstrip("0").rstrip(".") if math.isfinite(bound) else _text({"value": bound}, 0)
 
 
 def interval(lower: float | None, upper: float | None, shown: str = "") -> str:
