@@ -29,6 +29,7 @@ from streammetrics.system.lazy import pa
 GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
 TOGETHER = 1_024, 8_192  # rows of a file that are read together, under the same assumption
+WINDOW_REQUIRED = "A history requires a window, a group column of type Date or Datetime."
 PLACE = "group"  # a name that group columns cannot have
 
 
@@ -50,6 +51,8 @@ class Layout:
     def of(cls, acc: Accumulator, window: str | None, known: Mapping[str, Any] | None = None) -> Layout:
         """Return the layout of the first append of a version. Types of some columns can be known."""
         _require_years(acc)
+        if not acc.roles.by:
+            raise SpecificationError(f"{WINDOW_REQUIRED} The accumulator has no group columns: pass by= to it.")
         empty = acc.filter(pl.lit(False))
         made = cls(empty, "", empty.to_arrow()).typed_as(known or {})
         schema = made.schema
@@ -57,7 +60,7 @@ class Layout:
         if window is None and len(times) != 1:
             choice = f"Select one of {', '.join(times)} with window=."
             fix = choice if times else f"The accumulator has none. {TEXT_DATES}"
-            raise SpecificationError(f"A history requires a window, a group column of type Date or Datetime. {fix}")
+            raise SpecificationError(f"{WINDOW_REQUIRED} {fix}")
         if window is not None and window not in times:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         require_distinct(acc.roles.by, (*schema, *OWN))

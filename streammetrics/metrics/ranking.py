@@ -311,14 +311,15 @@ def best_mcc(neg: Expr, pos: Expr) -> Expr:
 def best_kappa(neg: Expr, pos: Expr) -> Expr:
     """Largest Cohen's kappa over all thresholds; 0 for predicting all or no rows positive.
 
-    Bounds are as for `best_f1`.
+    Null if a class has no rows. Bounds are as for `best_f1`.
 
     >>> best_kappa([2, 1, 0], [0, 1, 2])
     0.6666666666666666
-    >>> best_kappa([], []) is None
+    >>> best_kappa([2, 1], [0, 0]) is None
     True
     """
-    return at_thresholds(kappa, confusion_counts(neg, pos)).max()
+    both_classes = (neg.sum() > 0) & (pos.sum() > 0)
+    return pl.when(both_classes).then(at_thresholds(kappa, confusion_counts(neg, pos)).max())
 
 
 @roc_auc.note

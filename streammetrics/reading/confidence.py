@@ -29,6 +29,7 @@ from streammetrics.statistics import Statistic
 
 TOO_FEW = hidden("few rows")
 OLD = "the state lacks required sums, like states of earlier versions"
+INFINITE = "the metric is infinite"
 ALIKE = "they do not vary"
 AT_END = "the metric does not vary at the end of its range"
 NEEDS_UNITS = "pass unit= for a confidence interval"
@@ -55,8 +56,9 @@ def with_intervals(
             needed[m] = FEWEST if method is None else method.fewest_of(m)
             reasons[m.name] = _reason_with_units(m) if folds is not None else _reason(m, statistic, sample, state)
             otherwise[m.name] = _of_rows(m, units=folds is not None)
-    without = pl.col("value").is_finite() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
+    without = ~pl.col("value").is_nan() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
     told, else_told = (pl.col("metric").replace_strict(texts, return_dtype=pl.String) for texts in (reasons, otherwise))
+    told = pl.when(pl.col("value").is_infinite()).then(pl.lit(INFINITE)).otherwise(told)
     ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
     at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
     at_end = pl.any_horizontal(at_ends)

@@ -29,11 +29,13 @@ _COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
 def threshold_table(table: pl.DataFrame, **others: Expr) -> pl.DataFrame:
     """Confusion counts at every bin edge, from the highest threshold down, with other columns of the bin above it.
 
-    The first row of each group predicts no positives; its threshold is infinite.
+    The first row of each group predicts no positives; its threshold is infinite, or null if a score is, too, since no
+    threshold is above it.
     """
     counts = confusion_counts(pl.col("neg"), pl.col("pos"))
     bins = {name: column.append(pl.lit(None)) for name, column in others.items()}
-    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **counts, **bins}
+    above = pl.when(pl.col("low").max() < math.inf).then(math.inf)
+    ascending = {"threshold": pl.col("low").append(above), **counts, **bins}
     descending = {name: column.reverse() for name, column in ascending.items()}
     return table.group_by(GROUP, maintain_order=True).agg(**descending).explode(*descending)
 
@@ -86,7 +88,7 @@ def metric_curve(metric: Metric, table: pl.DataFrame) -> pl.DataFrame:
     cases = [case.select(_value(metric).alias(name)) for name, case in threshold_cases(counts).items()]
     values = pl.concat([points.select("value"), *cases], how="horizontal")
     ends = values.select(lower=pl.min_horizontal(pl.all()), upper=pl.max_horizontal(pl.all()))
-    return points.drop("wide").hstack(ends)
+    return points.drop("wide").hstack(ends).drop_nulls("threshold")
 
 
 def quantile_calibration(table: pl.DataFrame, bins: int) -> pl.DataFrame:
@@ -147,16 +149,20 @@ def operating_point(
     for constraint in constraints:
         constraint.require_within(*find_metric(constraint.metric, _COUNTS).range)
     if confidence is not None:
-        points = threshold_table(cases["tied"])
+        points = threshold_table(cases["tied"]).drop_nulls("threshold")
         chosen, notes = guaranteed(points, list(map(constraint_of, constraints)), confidence)
         found = _best(points.with_columns(chosen, value=_value(objective), possible=chosen), sign)
         why = pl.when(pl.col("threshold").is_null()).then(pl.coalesce("note", pl.lit("undefined: 0/0")))
         return found.join(notes, on=GROUP, maintain_order="left").with_columns(note=why)
     tables = (threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items())
-    points = pl.concat(tables).with_columns(
-        value=_value(objective),
-        chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
-        possible=pl.all_horizontal(pl.lit(True), *map(_holds, filter(_eases, constraints))),
+    points = (
+        pl.concat(tables)
+        .drop_nulls("threshold")
+        .with_columns(
+            value=_value(objective),
+            chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
+            possible=pl.all_horizontal(pl.lit(True), *map(_holds, filter(_eases, constraints))),
+        )
     )
     return _best(points, sign)
 

@@ -287,7 +287,7 @@ class Readings:
                 actual_highest, count).
             order: Assumed order of the rows within a bin, for the first four kinds: ``"tied"``, ``"best"`` (positives
                 above negatives), or ``"worst"`` (positives below negatives). The exact curve lies between the best and
-                the worst one.
+                the worst one. They begin above all scores, at an infinite threshold, or at null if a score is infinite.
             keys: Values of group columns, ``model``, and ``label`` that select curves.
 
         Returns:

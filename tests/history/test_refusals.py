@@ -195,6 +195,16 @@ def test_a_table_whose_configuration_cannot_be_read_is_refused(content, tmp_path
             step()
 
 
+def test_the_first_append_needs_a_group_column(tmp_path):
+    for number, options in enumerate(({}, {"window": "day"})):
+        acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, 0.2]})
+        for some in (acc, acc.empty()):
+            with pytest.raises(
+                sm.SpecificationError, match=r"requires a window, .* The accumulator has no group columns"
+            ):
+                sm.MetricStore(tmp_path / str(number), **options).append(some, batch_id="1")
+
+
 def test_only_accumulators_are_appended(store):
     for thing in (5, None, predictions(9, 0), COUNTS().finalize()):
         with pytest.raises(sm.SpecificationError, match="acc= must be an Accumulator, got"):

@@ -393,6 +393,18 @@ def test_accumulators_of_other_units_do_not_merge():
             sm.regression(**ERRORS, by=clash)
 
 
+@pytest.mark.parametrize("options", [{}, {"unit": "u"}, {"sample_weight": "w"}])
+def test_the_reason_for_no_interval_of_an_infinite_value(options):
+    rows = {"y": [0.0, 1.0, 2.0] * 40, "p": [1.0, 1.5, 2.0] * 40, "u": range(120), "w": [1.0, 2.0] * 60}
+    report = sm.regression(y_true="y", y_pred="p", **options).update(rows).finalize(confidence=0.95)
+    perfect = sm.binary(y_true="y", y_score="p", **options).update(rows | {"y": [0, 1] * 60, "p": [0.2, 0.7] * 60})
+    ratios = perfect.finalize(["positive_likelihood_ratio"], confidence=0.95)
+    for estimate in (report.get("mape"), report.get("rmspe"), ratios.get("positive_likelihood_ratio")):
+        assert estimate.value == math.inf
+        assert estimate.ci_lower is not None or "no interval: " in estimate.note
+    assert report.get("mape").note.endswith("no interval: the metric is infinite")
+
+
 def test_the_reason_for_no_interval_of_a_perfect_model():
     score = np.linspace(0, 1, 1000)
     perfect = sm.binary(y_true="y", y_score="p").update({"y": score > 0.5, "p": score})

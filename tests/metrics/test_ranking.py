@@ -40,7 +40,7 @@ DEFINED_WITHOUT_NEGATIVES = {
     best_accuracy,
     best_kappa,
 }
-DEFINED_WITHOUT_POSITIVES = {best_f1, best_fbeta, best_accuracy, best_kappa}
+DEFINED_WITHOUT_POSITIVES = {best_f1, best_fbeta, best_accuracy}
 
 
 def sample(seed, distinct):

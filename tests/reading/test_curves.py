@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from sklearn import metrics as sk
 
+import streammetrics as sm
 from streammetrics.errors import MetricError
 from streammetrics.metrics.ranking import pr_auc
 from streammetrics.metrics.ratios import cost
@@ -123,3 +124,19 @@ def test_a_single_class_has_no_best_mcc():
 def test_unusable_objectives_and_constraints(options, message):
     with pytest.raises(MetricError, match=message):
         point(**options)
+
+
+def test_thresholds_of_a_curve_differ_also_if_a_score_is_infinite():
+    """No threshold is above an infinite score, so none predicts no positives."""
+    rows = {"y": [1, 0, 0, 1], "p": [math.inf, 0.5, math.inf, -math.inf]}
+    report = sm.binary(y_true="y", y_score="p", domain="real", thresholds=[math.inf]).update(rows).finalize()
+    for kind in ("roc", "pr", "det", "lift"):
+        curve = report.curve(kind)
+        assert curve["threshold"].to_list() == [None, math.inf, 0.5, -math.inf]
+        assert curve.select("tp", "fp").rows() == [(0, 0), (1, 1), (1, 2), (2, 2)]
+    recall = report.curve("recall")
+    assert recall.select("threshold", "value").rows() == [(math.inf, 0.5), (0.5, 0.5), (-math.inf, 1.0)]
+    assert recall["value"][0] == report.get("recall", threshold=math.inf).value
+    point = report.operating_point(minimize="fpr")
+    assert point.select("threshold", "fp", "value", "lower", "upper").row(0) == (math.inf, 1, 0.5, 0.5, 0.5)
+    assert report.operating_point(maximize="recall", where="fpr <= 0.1")["threshold"].to_list() == [None]
