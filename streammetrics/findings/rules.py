@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.findings.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
+from streammetrics.present.verdicts import arrived
 from streammetrics.text import escaped, rows
 from streammetrics.text.decimals import said
 from streammetrics.text.values import readable
@@ -17,7 +18,7 @@ from streammetrics.text.values import readable
 Now: TypeAlias = tuple[str, str, pl.DataFrame]
 """A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
 
-``since`` is null if it is unknown. Undecided segments can have ``rows_needed``.
+``since`` is null if it is unknown. Undecided segments can have ``rows_needed`` and ``coverage``.
 """
 
 SEVERITY: Final[dict[str, Severity]] = {"page": "bad", "warn": "warn"}  # of a breach, by that of its rule
@@ -90,5 +91,6 @@ def _facts(row: Mapping[str, Any]) -> str:
     value = [] if row["value"] is None else [said(row)]
     since = [] if row["since"] is None else [f"since {row['since']}"]
     needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
-    told = ", ".join([*value, *since, *needed])
+    labels = [text] if (text := arrived(row)) else []
+    told = ", ".join([*value, *since, *labels, *needed])
     return f" ({told})" if told else ""

@@ -19,13 +19,21 @@ from numpy.typing import NDArray
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import LIMITS, RIGHT, hidden, keys_of
-from streammetrics.history.estimates import COLUMNS, NUMBERS, of_change, of_measure, of_metric
+from streammetrics.history.estimates import (
+    BOUNDS,
+    COLUMNS,
+    has_few_labels,
+    of_change,
+    of_measure,
+    of_metric,
+    with_coverage,
+)
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, Windows, clock
 from streammetrics.intervals.beta import Values
 from streammetrics.intervals.distributions import normal_quantile
 from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
-from streammetrics.reading.looks import ROWS
+from streammetrics.reading.looks import ROWS, TOTAL
 from streammetrics.report.verdicts import VERDICT
 from streammetrics.text.values import dates
 from streammetrics.times import ends, truncated
@@ -113,7 +121,7 @@ def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.D
     starts, days = blocks(windows.starts, rule.over, end)
     if starts.is_empty():
         return None
-    groups, course, _ = courses(windows.ask, rule, starts, days)
+    groups, course, _ = courses(windows, rule, starts, days)
     named = dates(starts)
     since = pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String)
     e_value = pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST)))
@@ -121,7 +129,7 @@ def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.D
     return clock(starts.tail(1)), found.with_columns(pl.when(ALARM).then(SINCE).alias(SINCE))
 
 
-def with_alarms(found: pl.DataFrame, raised: pl.DataFrame | None) -> pl.DataFrame:
+def with_alarms(found: pl.DataFrame, rule: Rule, raised: pl.DataFrame | None) -> pl.DataFrame:
     """Return judged estimates of which only segments in alarm are breached, including those without rows.
 
     The columns `SINCE` and `E_VALUE` are added, null if no period is complete.
@@ -134,7 +142,8 @@ def with_alarms(found: pl.DataFrame, raised: pl.DataFrame | None) -> pl.DataFram
         raised.cast(found.select(keys).schema), on=keys, how="full", coalesce=True, nulls_equal=True, suffix=RIGHT,
         maintain_order="left_right",
     )  # fmt: skip
-    no_rows, no_interval = pl.col(VERDICT).is_null(), pl.col("value").is_not_null() & ~pl.col(SOUND)
+    no_rows = pl.col(VERDICT).is_null()
+    no_interval = pl.col("value").is_not_null() & ~pl.col(SOUND) & ~has_few_labels(rule)
     verdict = (
         pl.when(ALARM)
         .then(pl.lit("breached"))
@@ -152,23 +161,29 @@ def with_alarms(found: pl.DataFrame, raised: pl.DataFrame | None) -> pl.DataFram
     return both.filter(pl.col(ALARM) | ~no_rows).with_columns(verdict.alias(VERDICT), note.alias("note"))
 
 
-def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course, pl.DataFrame]:
-    """Return each segment with its metric and whether any window has a confidence interval; their course; estimates."""
+def courses(windows: Windows, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course, pl.DataFrame]:
+    """Return each segment with its metric and whether any window has a confidence interval; their course; estimates.
+
+    Windows add no evidence as long as labels are missing.
+    """
     rate = (rule.alarms_per_day or 0) * days
     if rate >= 1:
         raise SpecificationError(
             f"Rule field 'alarm' must be rarer than one per window ({days:g} days), got {rule.alarm!r}."
         )
-    found = pl.concat(_by_window(ask, rule, starts), how="vertical_relaxed")
+    found = pl.concat(_by_window(windows.ask, rule, starts), how="vertical_relaxed")
     window, *keys = [c for c in found.columns if c not in COLUMNS]
+    since = clock(starts)
+    reference = None if rule.against is None else (before(since, rule.against), since)
+    found = with_coverage(found, rule, windows, (since, ends(since, rule.over)), reference, starts)
     sound = pl.any_horizontal(pl.col(LIMITS).is_not_null()).any()
     groups = found.group_by(keys, maintain_order=True).agg(sound.alias(SOUND)).with_row_index(PLACE)
     column = found.select(keys).join(groups, on=keys, how="left", nulls_equal=True, maintain_order="left")[PLACE]
     row = starts.search_sorted(found[window].cast(starts.dtype))
-    enough = (found[ROWS] >= rule.min_rows).fill_null(False).to_numpy()
+    enough = found.select((pl.col(ROWS) >= rule.min_rows).fill_null(False) & ~has_few_labels(rule)).to_series()
     breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))
     for matrix, values in zip((breach, recovery), log_e_values(rule, found), strict=True):
-        matrix[row.to_numpy(), column.to_numpy()] = np.where(enough, values, np.nan)
+        matrix[row.to_numpy(), column.to_numpy()] = np.where(enough.to_numpy(), values, np.nan)
     return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr), found
 
 
@@ -197,7 +212,7 @@ def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
     evidence, and resets it if its value is on the other side.
     """
     limit, high = rule.required.limit, rule.required.wants_high
-    value, lower, upper, ci_lower, ci_upper, _, total = found.select(NUMBERS.names()).to_numpy().T
+    value, lower, upper, ci_lower, ci_upper, total = found.select(*BOUNDS, TOTAL).to_numpy().T
     error = np.where(value < limit, ci_upper - value, value - ci_lower) / normal_quantile(rule.confidence)
 
     def beyond(above: bool) -> Values:

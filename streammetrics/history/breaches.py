@@ -8,15 +8,16 @@ import polars as pl
 
 from streammetrics.frame import KEPT, LIMITS, METRIC, VALUE, keys_of
 from streammetrics.history.alarms import SOUND, blocks, courses
-from streammetrics.history.estimates import beginning, judged, judged_at_each, require_scores
+from streammetrics.history.estimates import beginning, has_few_labels, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
 from streammetrics.history.windows import AT_ONCE, Windows, clock
-from streammetrics.report.verdicts import NEEDED, VERDICT
+from streammetrics.report.verdicts import COVERAGE, NEEDED, VERDICT
 from streammetrics.times import ends
 
 NUMBERS = (*VALUE, *LIMITS)
 SCHEMA = pl.Schema(
-    {METRIC: pl.String(), **dict.fromkeys(NUMBERS, pl.Float64()), VERDICT: pl.String(), NEEDED: pl.Int64()}
+    {METRIC: pl.String(), **dict.fromkeys((*NUMBERS, COVERAGE), pl.Float64()), VERDICT: pl.String()}
+    | {NEEDED: pl.Int64()}
 )
 COLUMNS = (*SCHEMA,)
 RECENT = 8  # cached query results: rules often use the same ones
@@ -83,17 +84,20 @@ def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
     starts, days = blocks(own.starts, rule.over, own.times.dt.offset_by("1us")[-1])
     if starts.is_empty():
         return
-    groups, course, found = courses(own.ask, rule, starts, days)
+    groups, course, found = courses(own, rule, starts, days)
     window, segments = own.starts.name, groups.drop(SOUND)
-    estimates = found.with_columns(pl.col(window).cast(own.starts.dtype)).select(window, *segments.columns, *NUMBERS)
+    estimates = found.select(pl.col(window).cast(own.starts.dtype), *segments.columns, *NUMBERS, COVERAGE)
     for after, name in zip(_blocks_before_the_end(own.times, starts, rule.over), own.starts, strict=True):
         if after > 0:
             verdict = pl.when(pl.Series(course.alarm[after - 1])).then(pl.lit("breached")).otherwise(pl.lit("holds"))
             judged = segments.with_columns(verdict.alias(VERDICT))
             values = estimates.filter(pl.col(window) == starts[after - 1]).drop(window)
             both = judged.join(values, on=segments.columns, how="left", nulls_equal=True, maintain_order="left")
+            waits = has_few_labels(rule) & (pl.col(VERDICT) != "breached")
             yield both.with_columns(
-                pl.lit(name, own.starts.dtype).alias(window), pl.lit(None, SCHEMA[NEEDED]).alias(NEEDED)
+                pl.lit(name, own.starts.dtype).alias(window),
+                pl.when(waits).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT),
+                pl.lit(None, SCHEMA[NEEDED]).alias(NEEDED),
             )
 
 

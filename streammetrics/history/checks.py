@@ -15,7 +15,7 @@ from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.windows import Windows, after, time_of
 from streammetrics.reading.looks import ROWS
-from streammetrics.report.verdicts import NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdicts
+from streammetrics.report.verdicts import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdicts
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates
@@ -92,7 +92,7 @@ def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
         end = ends(start, rule.over)
     found = judged(windows, rule, start, end, labels)
     if rule.alarm:
-        found = with_alarms(found, raised and raised[1])
+        found = with_alarms(found, rule, raised and raised[1])
     if rule.model is not None:  # which the text of the rule names
         found = found.drop(MODEL, strict=False)
     seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
@@ -104,7 +104,7 @@ def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
     remarks = [pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]
     of_rules = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
     of_rules |= {"windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype))))}
-    of_rules |= {"reference": pl.col(REFERENCE), "note": noted("note", *remarks)}
+    of_rules |= {"reference": pl.col(REFERENCE), "note": noted("note", *remarks), "coverage": pl.col(COVERAGE)}
     step = times.diff().median()  # of the windows, which are checked as a whole
     if isinstance(step, timedelta):
         needed = (pl.col(NEEDED) * len(seen) / pl.col(ROWS)).ceil() * (step / timedelta(days=1))

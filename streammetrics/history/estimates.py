@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import polars as pl
 
@@ -13,22 +14,26 @@ from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import LIMITS, hidden, noted
-from streammetrics.history.rules import Rule, before, is_growing, of_total
+from streammetrics.history.rules import Rule, before, is_growing, of_count, of_total
 from streammetrics.history.windows import Windows
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.reading.looks import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_count, with_total
 from streammetrics.reading.parts import of_periods
 from streammetrics.report.report import Comparison, Report
-from streammetrics.report.verdicts import VERDICT, at_least_one, with_rows_needed
+from streammetrics.report.verdicts import COVERAGE, NEEDED, VERDICT, at_least_one, with_rows_needed
 from streammetrics.report.verdicts import judged as with_verdicts
 
-OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
+CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
+REFERENCE = hidden("value of the reference")
 AT_LOOKS = hidden("rows to decide at every look")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
-COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
+COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL)
+COLUMNS = (*BOUNDS, REFERENCE, "note", *COUNTS)
+Period: TypeAlias = tuple[pl.Series | None, pl.Series]
+Names: TypeAlias = pl.Series | None
 TOO_SOON = "the history is shorter than the period"  # in the note of a verdict
-NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
+NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, *COUNTS), pl.Float64()))
 
 
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
@@ -55,11 +60,47 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
     found = _with_verdicts(at_least_one(found), rule)
     found = with_rows_needed(found, _rows_to_decide(rule, current))
-    if not (is_growing(rule) and _is_too_short(windows, rule.over, end).any()):
-        return found
-    breached = pl.col(VERDICT) == "breached"
-    note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
-    return found.with_columns(pl.col(VERDICT).replace("breached", "open"), note=note)
+    if is_growing(rule) and _is_too_short(windows, rule.over, end).any():
+        breached = pl.col(VERDICT) == "breached"
+        note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
+        found = found.with_columns(pl.col(VERDICT).replace("breached", "open"), note=note)
+    since = None if earlier is None else pl.Series([earlier])
+    found = with_coverage(found, rule, labels, (start, end), None if reference is None else (since, start))
+    return _open_before_labels_arrive(found, rule)
+
+
+def with_coverage(
+    found: pl.DataFrame, rule: Rule, labels: Windows, checked: Period, reference: Period | None, names: Names = None
+) -> pl.DataFrame:
+    """Add `COVERAGE`, the share of labels that have arrived, of the period with fewer; null without a joiner.
+
+    ``checked`` and ``reference`` are starts and ends of one or several periods, which ``names`` are of.
+    """
+    coverage = labels.labels
+    if not rule.coverage or coverage is None or not coverage.is_known:
+        return found.with_columns(pl.lit(None, pl.Float64).alias(COVERAGE))
+    sides = [] if rule.before_labels else [(CURRENT_ROWS, checked)]
+    sides += [] if reference is None else [(OTHER_ROWS, reference)]
+    shares = [coverage.share(found, rows, rule.by, *period, names) for rows, period in sides]
+    return found.with_columns(pl.min_horizontal(shares).alias(COVERAGE))
+
+
+def _open_before_labels_arrive(found: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+    """Return verdicts that are open as long as labels are missing, except those on counts that no label can change."""
+    certain = pl.lit("holds" if rule.required.wants_high else "breached") if of_count(rule) else pl.lit(None)
+    waits = has_few_labels(rule) & (pl.col(VERDICT) != certain).fill_null(True)
+    return found.with_columns(
+        pl.when(waits).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT),
+        pl.when(~waits).then(NEEDED).alias(NEEDED),
+        note=pl.when(waits)
+        .then(pl.format("{} % of labels have arrived", (100 * pl.col(COVERAGE)).cast(pl.Int64)))
+        .otherwise("note"),
+    )
+
+
+def has_few_labels(rule: Rule) -> pl.Expr:
+    """Whether fewer labels have arrived than a rule requires."""
+    return (pl.col(COVERAGE) < rule.coverage).fill_null(False)
 
 
 def _rows_to_decide(rule: Rule, current: Report) -> pl.Expr:
@@ -82,7 +123,8 @@ def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFra
     found = with_rows_needed(found, _rows_to_decide(rule, report))
     if is_growing(rule):
         found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
-    return found
+    found = with_coverage(found, rule, windows, (starts, ends), None if reference is None else (earlier, starts), names)
+    return _open_before_labels_arrive(found, rule)
 
 
 def _with_verdicts(found: pl.DataFrame, rule: Rule) -> pl.DataFrame:
@@ -114,6 +156,7 @@ def estimated(rule: Rule, current: Report, reference: Report | None) -> pl.DataF
         expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
         ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED[metric].range, strict=True))
         frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
+        frame = with_count(frame, reference.state, "rows", OTHER_ROWS)
         return _whole(with_count(frame, expected.scores.state, "rows", ROWS))
     if reference is None:
         return of_metric(rule, current)
@@ -131,7 +174,7 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     (metric,) = report.metrics
     if rule.against is None:
         rule.required.require_within(*metric.range)
-    found = with_count(report.frame, report.state, "rows", ROWS)
+    found = with_count(report.frame, report.state, "rows", ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
     if report.unit is None and (rule.alarm or rule.always):
         found = with_total(found, report.state, metric)
     found = _whole(found)
@@ -161,9 +204,9 @@ def of_measure(moved: Drift, measure: str) -> pl.DataFrame:
 
 
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
-    for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
+    for report, name in ((sides.a, OTHER_ROWS), (sides.b, CURRENT_ROWS)):
         frame = with_count(frame, report.state, "rows", name)
-    return frame.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).alias(ROWS)).drop(OTHER_ROWS)
+    return frame.with_columns(pl.min_horizontal(CURRENT_ROWS, OTHER_ROWS).alias(ROWS))
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:

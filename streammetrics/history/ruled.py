@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.findings.rules import Now
 from streammetrics.frame import LIMITS, VALUE, hidden
 from streammetrics.history.rules import Rule
-from streammetrics.report.verdicts import NEEDED, VERDICT, Verdicts
+from streammetrics.report.verdicts import COVERAGE, NEEDED, VERDICT, Verdicts
 from streammetrics.text.values import readable
 
 SEGMENT, CUT, RUN = hidden("segment"), hidden("cut"), hidden("run")
@@ -42,7 +42,8 @@ class Ruled:
     def newest(self) -> pl.DataFrame:
         """Segments with a verdict at the newest window that the rule checks, the worst first.
 
-        Columns: ``segment``, ``verdict``, ``since``, ``rows_needed``, the value, its bounds, and its interval.
+        Columns: ``segment``, ``verdict``, ``since``, ``rows_needed``, ``coverage`` (the share of labels that have
+        arrived), the value, its bounds, and its interval.
         """
         window = self.windows.name
         worst = self.rows.sort(_rank(VERDICT), maintain_order=True)
@@ -53,6 +54,7 @@ class Ruled:
             pl.last(VERDICT).alias("verdict"),
             pl.last(*VALUE, *LIMITS, window),
             pl.last(NEEDED).alias("rows_needed"),
+            pl.last(COVERAGE).alias("coverage"),
             since=since,
         )
         last = last.filter(pl.col(window) == pl.max(window)).drop(window)
@@ -71,7 +73,7 @@ def now(found: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
         yield (
             title_of(rule),
             rule.severity,
-            worst_first(own.select(segment, "verdict", "since", "rows_needed", *VALUE, *LIMITS), rule),
+            worst_first(own.select(segment, "verdict", "since", "rows_needed", "coverage", *VALUE, *LIMITS), rule),
         )
 
 

@@ -65,6 +65,8 @@ class Rule:
         before_labels: Whether to check the expected metric of windows whose labels have not arrived (see `expect`). The
             reference is all earlier windows with labels, or with ``against`` the last ones of this duration.
         odds: Largest factor by which the odds of a positive can differ from the reference, with ``before_labels``.
+        coverage: Minimum share of labels that must have arrived for a verdict, between 0 and 1, of the share that
+            matured windows have (see `Joiner`). Below it, the verdict is open.
 
     Raises:
         MetricError: If the requirement is invalid.
@@ -97,6 +99,7 @@ class Rule:
     always: int | None = None
     before_labels: bool = False
     odds: float = 1.0
+    coverage: float = 0.95
 
     def __post_init__(self) -> None:
         given: Any = self.by
@@ -133,6 +136,8 @@ class Rule:
             yield f"Rule field 'before_labels' must be true or false, got {self.before_labels!r}."
         if not (_is_number(self.odds) and 1 <= self.odds < inf):
             yield f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}."
+        if not (_is_number(self.coverage) and 0 <= self.coverage <= 1):
+            yield f"Rule field 'coverage' must be a number from 0 to 1, got {self.coverage!r}."
 
     def _wrong_measure(self) -> Iterator[str]:
         name, options = parse_metric(self.required.metric)
@@ -273,6 +278,11 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
 def of_total(rule: Rule) -> bool:
     """Return whether the limit is on a count or a sum over the rows."""
     return not rule.against and any(map(is_total, metrics_of_name(rule.required.metric)))
+
+
+def of_count(rule: Rule) -> bool:
+    """Return whether the limit is on a number of rows, which can only grow as labels arrive."""
+    return not rule.against and any(m.interval.reason == "a count" for m in metrics_of_name(rule.required.metric))
 
 
 def is_growing(rule: Rule) -> bool:

@@ -11,12 +11,13 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.history.columns import OWN
+from streammetrics.history.label_coverage import FOLDER, LabelCoverage
 from streammetrics.history.layout import PLACE
 from streammetrics.history.migration import migrate
 from streammetrics.history.table import Table, in_small_files
 from streammetrics.history.versions import NUMBER, Versions
 from streammetrics.history.windows import Windows
-from streammetrics.rows.roles import Column, several
+from streammetrics.rows.roles import MODEL, Column, several
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ class Snapshot:
             found = self.rows().select(pl.col(self.versions.window.name).unique()).collect()
         starts = self.versions.keys(found).to_series().drop_nulls().sort()
         empty, models = self.versions.newest.empty, self.versions.names_of_models
-        return Windows(str(self.place.uri), starts, self.query, empty, models)
+        groups = tuple(name for name in self.versions.groups if name != MODEL)
+        labels = LabelCoverage(self.place.beside(FOLDER), self.versions.window, groups)
+        return Windows(str(self.place.uri), starts, self.query, empty, models, labels)
 
     def sizes(self) -> pl.DataFrame:
         """Return the number of groups, rows, and parts of each window, and its last append."""

@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
+from streammetrics.history.label_coverage import LabelCoverage
 from streammetrics.reading.models import require_model
 from streammetrics.rows.roles import MODEL
 from streammetrics.times import instant
@@ -26,7 +27,8 @@ class Windows:
     """The windows of a history, in order.
 
     ``ask`` returns the rows of a time range by segment, and optionally by windows of some duration. ``empty`` is an
-    empty accumulator of the history, and ``models`` lists all models that it has ever had.
+    empty accumulator of the history, and ``models`` lists all models that it has ever had. ``labels`` knows which of
+    their labels have arrived.
     """
 
     uri: str
@@ -34,6 +36,7 @@ class Windows:
     ask: Ask
     empty: Accumulator
     models: tuple[str, ...] = ()
+    labels: LabelCoverage | None = None
 
     @cached_property
     def times(self) -> pl.Series:

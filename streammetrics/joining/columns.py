@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics import Accumulator
 from streammetrics.errors import ColumnError, DataError, SpecificationError
+from streammetrics.history.label_coverage import GROUP
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.floats import as_written
@@ -20,6 +21,7 @@ from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
 
 LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
+UNSTORABLE = (pl.Time, pl.Duration, pl.Int128, pl.UInt128)  # as columns of waiting rows
 LAST = date.max - timedelta(days=1)  # the last day that has a next day
 
 
@@ -49,6 +51,7 @@ class Columns:
             raise SpecificationError("The accumulator has no true values. Pass the columns of the labels as labels=.")
         if both := [name for name in self.key if name in self.labels]:
             raise SpecificationError(f"Column {both[0]!r} cannot be both a key and a label.")
+        taken = {*taken, *(f"{GROUP}{name}".lower() for name in self.roles.by)}
         if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:
             raise SpecificationError(f"Column name {clash[0]!r} is reserved for the joiner. Rename the column.")
         names = sorted(sorted({*self.key, *self.labels, *self.scores}), key=str.lower)
@@ -83,6 +86,12 @@ class Columns:
         """Name a row by its key, for error messages."""
         key = rows.select(self.key).row(number, named=True)
         return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
+
+    def computed_groups(self, scores: pl.DataFrame) -> list[pl.Series]:
+        """Return the group columns that are expressions over scores, which tell what label coverage a segment has."""
+        names = [name for name in _within(self.roles, scores.columns).by if name in self.roles.expressions]
+        groups = map(Reader(scores, self.roles).column, names)
+        return [group.alias(f"{GROUP}{group.name}") for group in groups if group.dtype not in UNSTORABLE]
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
         """Return the day of each score: its window, or the date of its window."""

@@ -12,10 +12,11 @@ import polars as pl
 
 from streammetrics import Accumulator, MetricStore
 from streammetrics.errors import SpecificationError
+from streammetrics.history.label_coverage import CORRECTION, LABEL, SCORE
 from streammetrics.history.store import history_of
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.log import Log
-from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest
+from streammetrics.joining.waiting import OWN, newest
 from streammetrics.system.public import publish
 from streammetrics.times import earlier, require_length
 
@@ -138,7 +139,7 @@ class Joiner:
         return self._add(rows, CORRECTION if correct else LABEL)
 
     def coverage(self) -> pl.DataFrame:
-        """Return how many scores of each day have labels.
+        """Return how many scores of each day have labels. Rules of the history wait for labels, see `Rule`.
 
         Returns:
             One row per day, with the columns ``day``; ``scores``, the number of scores; ``labeled``, the number of

@@ -17,21 +17,11 @@ from streammetrics import Accumulator, accumulate
 from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
 from streammetrics.history.history import History
+from streammetrics.history.label_coverage import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.evaluation import evaluators, require_complete, require_one_type, shares
 from streammetrics.joining.pairs import Change, pairs
-from streammetrics.joining.waiting import (
-    COMMIT,
-    CORRECTION,
-    DAY,
-    FOLDER,
-    KIND,
-    LABEL,
-    SCORE,
-    Waiting,
-    days,
-    last_commit,
-)
+from streammetrics.joining.waiting import Waiting, days, last_commit
 
 HALVES = (SCORE, LABEL, CORRECTION)
 
@@ -56,6 +46,8 @@ class Log:
         """
         self.history.require(self.acc)
         days_of = (lambda scores: self.columns.days(scores, self.history.window)) if kind == SCORE else None
+        if kind == SCORE:
+            rows = rows.with_columns(self.columns.computed_groups(rows))
         return self.waiting.add(self.settle(), rows, kind, self._tried, days_of)
 
     def settle(self, tried: Change | None = None) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streammetrics.joining.waiting import COMMIT, CORRECTION, KIND
+from streammetrics.history.label_coverage import COMMIT, CORRECTION, KIND
 
 
 def pairs(scores: pl.LazyFrame, labels: pl.LazyFrame, key: Sequence[str], upto: int) -> pl.LazyFrame:

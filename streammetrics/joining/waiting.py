@@ -6,6 +6,7 @@ are never changed. They are deleted when their day expires.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,14 +16,26 @@ import polars as pl
 
 from streammetrics.errors import ColumnError
 from streammetrics.history.columns import fitted, one_of_sql
+from streammetrics.history.label_coverage import (
+    COMMIT,
+    CORRECTION,
+    COUNTS,
+    DAY,
+    EXPIRED,
+    FOLDER,
+    KEY,
+    KIND,
+    LABEL,
+    SCORE,
+    ZONE,
+    time_zones,
+    waiting_rows,
+)
 from streammetrics.history.table import Table, deltalake, in_small_files, write
+from streammetrics.joining.columns import UNSTORABLE
 from streammetrics.rows.frames import decoded, has_values, typed
 from streammetrics.system.lazy import ds
 
-FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
-KIND, DAY, COMMIT = "_kind", "_day", "_commit"
-SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
-COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of an expired day
 OWN: dict[str, pl.DataType] = {
     KIND: pl.String(),
     DAY: pl.Date(),
@@ -31,7 +44,6 @@ OWN: dict[str, pl.DataType] = {
     **dict.fromkeys(COUNTS, pl.Int64()),
 }
 BEFORE = "streammetrics.expired"  # the transaction that stores the first day that has not expired
-ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake stores times in UTC
 TOGETHER = 131_072  # rows per row group of a file
 SCATTERED = 64  # files that could be merged with others, at which the joiner compacts
 T = TypeVar("T")
@@ -58,7 +70,8 @@ class Waiting:
         rows are of expired days, it is not called. ``days_of`` returns the days of scores; labels get the newest day.
         """
         if opened is None:
-            self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
+            key = {KEY: json.dumps(self.key)}
+            self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, key, parts=[KIND, DAY])
         rows = _storable(rows)
 
         def append(table: Any) -> tuple[int, T | None] | None:
@@ -81,9 +94,7 @@ class Waiting:
 
     def rows(self, table: Any, *kinds: str) -> pl.LazyFrame:
         """Return the rows of some kinds, with times in their original time zones."""
-        zones = _zones(table)
-        found = self.table.scan(table).filter(pl.col(KIND).is_in(kinds))
-        return found.with_columns(pl.col(name).dt.convert_time_zone(zone) for name, zone in zones.items())
+        return waiting_rows(self.table, table, *kinds)
 
     def of(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> pl.LazyFrame:
         """Return the rows that have one of these keys."""
@@ -235,13 +246,9 @@ def _fields(rows: pl.DataFrame) -> Iterable[Any]:
         yield delta.Field(field.name, field.type, metadata={ZONE: zone} if zone else {})
 
 
-def _zones(table: Any) -> dict[str, str]:
-    return {field.name: field.metadata[ZONE] for field in table.schema().fields if ZONE in field.metadata}
-
-
 def _storable(rows: pl.DataFrame) -> pl.DataFrame:
     for name, kind in rows.schema.items():
-        if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
+        if kind in UNSTORABLE:
             raise ColumnError(f"Column {name!r} cannot be stored, because it is of type {kind}. Cast it to Int64.")
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
     return rows.with_columns(map(decoded, rows.iter_columns())).with_columns(pl.col(times).dt.cast_time_unit("us"))
@@ -249,7 +256,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows."""
-    schema, zones = pl.Schema(table.schema()), _zones(table)
+    schema, zones = pl.Schema(table.schema()), time_zones(table)
     made = []
     for column in rows:
         kind, zone = schema.get(column.name), zones.get(column.name)

@@ -150,7 +150,10 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield "from " + " to ".join(said({**row, "value": end}) for end in ends)
     if row.get("since") is not None:
         yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
-    if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
+    labels = arrived(row)
+    if labels:
+        yield labels
+    elif row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
     elif BETWEEN in (row["note"] or ""):
         yield BETWEEN
@@ -163,6 +166,16 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield from few_effective_rows(row)
         if row.get("rows_needed"):
             yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
+
+
+def arrived(row: Mapping[str, Any]) -> str:
+    """Return the share of labels that have arrived, if it is known and the verdict is open.
+
+    >>> arrived({"verdict": "open", "coverage": 0.149}), arrived({"verdict": "holds", "coverage": 0.149})
+    ('14 % of labels have arrived', '')
+    """
+    coverage = row.get("coverage") if row["verdict"] == "open" else None
+    return "" if coverage is None or coverage == 1 else f"{int(100 * coverage)} % of labels have arrived"
 
 
 def _duration(days: float | None) -> str:

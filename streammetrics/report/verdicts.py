@@ -42,13 +42,16 @@ SCHEMA = pl.Schema(
     | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
     | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
     | dict.fromkeys(("note", "description"), pl.String())
-    | {"rows_needed": pl.Int64(), "days_needed": pl.Float64(), "limit": pl.Float64(), "comparison": pl.String()}
+    | {"rows_needed": pl.Int64()}
+    | dict.fromkeys(("days_needed", "coverage", "limit"), pl.Float64())
+    | {"comparison": pl.String()}
 )
 OF_RULES = (
     *("name", "severity", "windows", "reference", "since", "e_value", "description"),
-    "days_needed",
+    *("days_needed", "coverage"),
 )  # of histories
 VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
+COVERAGE = hidden("coverage")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
 
@@ -62,8 +65,9 @@ class Verdicts:
     ``rows_needed`` (how many rows of this mix would decide an open verdict, if the value stays), and ``limit`` and
     ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history add ``name``, ``severity``,
     ``windows`` (the first and the last), ``reference`` (the metric in the reference period if ``value`` is its change),
-    ``since`` and ``e_value`` (of a rule with an alarm), ``description``, and ``days_needed``: the number of days with
-    about ``rows_needed`` rows, if they are like those checked.
+    ``since`` and ``e_value`` (of a rule with an alarm), ``description``, ``days_needed``: the number of days with
+    about ``rows_needed`` rows, if they are like those checked, and ``coverage``: the share of labels that have arrived,
+    null if the history has no `Joiner`.
 
     The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
     are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a group has fewer than

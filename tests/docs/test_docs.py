@@ -22,7 +22,7 @@ PRINTING = {  # pages, and how many outputs they show
     "bounds-and-intervals": 3,
     "before-labels": 3,
     "why-bounds": 2,
-    "late-labels": 3,
+    "late-labels": 4,
     "histories": 3,
     "integrations": 4,
     "thresholds": 4,

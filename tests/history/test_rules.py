@@ -489,7 +489,7 @@ def test_the_frame_has_the_same_columns_whatever_came(store):
     assert [name for name, _ in schemas.pop()] == [
         *("rule", "name", "severity", "windows", "where", "rows", "value", "lower", "upper", "ci_lower", "ci_upper"),
         *("reference", "verdict", "passes", "since", "e_value", "note", "description", "rows_needed", "days_needed"),
-        *("limit", "comparison"),
+        *("coverage", "limit", "comparison"),
     ]
 
 
