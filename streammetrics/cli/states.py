@@ -147,9 +147,9 @@ def drift_command(
     if findings:
         write_findings(found.findings(), form, output)
         return
-    first, tables = findings_above(form), [drift_table(found.frame, found.metrics.note)]
+    first, tables = findings_above(form), [drift_table(found._judged, found.metrics.note)]
     begin = found.findings() if first else []
-    show_tables(found.frame, begin, first, tables, [measures_table(found.frame)], form, output)
+    show_tables(found.frame, begin, first, tables, [measures_table(found._judged)], form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:

@@ -17,14 +17,15 @@ from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import ReportError, SpecificationError
-from streammetrics.findings.drift import findings_of_drift
+from streammetrics.findings.drift import LEVEL, findings_of_drift
 from streammetrics.findings.finding import Finding
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, joined
 from streammetrics.keys import require_free
 from streammetrics.present.drift import drift_table
 from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.reading.readings import with_parts
+from streammetrics.reading.shifts import VERDICT, judged, shifts
 from streammetrics.report.report import Comparison, Report
 from streammetrics.rows.roles import several
 from streammetrics.state.tables import State, for_reports, in_order, periods, roll_up, select
@@ -50,9 +51,9 @@ def drift(
     without labels can be compared with a labeled reference), ``"y_true"`` (binary labels as 0 and 1, or a `Histogram`
     of true values), ``"y_pred"``, and ``"error"``. The measures:
 
-    - ``psi``: population stability index, over quantile bins of the reference; below 0.1 counts as stable, above 0.25
-      as shifted (Siddiqi 2006). For n and m rows without drift, it is about ``(bins - 1) * (1 / n + 1 / m)`` (Yurdakul
-      2018), so small groups require a higher limit;
+    - ``psi``: population stability index, over quantile bins of the reference. By convention, 0.1 and 0.25 are limits
+      of small and large drift (Siddiqi 2006), but a mean can rise by 41% at a PSI of 0.05. For n and m rows without
+      drift, it is about ``(bins - 1) * (1 / n + 1 / m)`` (Yurdakul 2018), so small groups require a higher limit;
     - ``js``: Jensen-Shannon divergence over the same bins, to base 2, so from 0 to 1 (Lin 1991);
     - ``ks``: Kolmogorov-Smirnov distance, the largest difference of the distribution functions;
     - ``wasserstein``: Wasserstein-1 distance, the area between them, in the units of the values.
@@ -90,7 +91,7 @@ def drift(
     >>> sm.drift(january, may, bins=2)
     of       verdict    psi      js     ks  wasserstein
     ───────  ───────  ─────  ──────  ─────  ───────────
-    y_score  shifted  0.275  0.0488  0.250          0.2
+    y_score  open     0.275  0.0488  0.250          0.2
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
     if foreign := [c for c in one.by if c not in other.by]:
@@ -251,27 +252,46 @@ class Drift:
         weighted = any(side.state.weighted for side in sides)
         return "weights do not count rows" if weighted else None
 
+    @cached_property
+    def _verdicts(self) -> pl.DataFrame:
+        """The verdict on each distribution and group, with the change that decides it; of 95% without a confidence."""
+        confidence = self.confidence or LEVEL
+        psi = replace(self, confidence=confidence).frame.filter(measure="psi")
+        parts = []
+        for of in self.of:
+            verdicts = judged(shifts(self.metrics, of, confidence), psi.filter(of=of))
+            parts.append(verdicts.with_columns(of=pl.lit(of)))
+        return pl.concat(parts, how="diagonal_relaxed")
+
+    @property
+    def _judged(self) -> pl.DataFrame:
+        """The measures with the verdict on their distribution and group, as tables show them."""
+        keys = self.frame.columns[: self.frame.columns.index("measure")]
+        return joined(self.frame, self._verdicts.select(*keys, VERDICT), keys)
+
     def findings(self) -> list[Finding]:
         """Return what stands out: first whether distributions drifted, then the others by severity and by code.
 
-        A distribution or group drifted if the confidence interval of its PSI is above 0.1, at levels that allow for the
-        number of groups. Without such intervals, for example of weighted rows, there are no such findings.
+        The intervals of the changes of the mean, of quantiles, and of the rate of predicted positives decide, at levels
+        that allow for their number and that of groups. A distribution shifted if one of them contains only changes
+        above 20%, and moved if it excludes no change or the interval of PSI is above 0.1. It is stable if all contain
+        only changes below 10%. Otherwise, it is open, also if weighted rows have no ``unit`` and thus no intervals.
 
         Returns:
             A list of `Finding`. Those of changed metrics are those of `Comparison.findings`.
 
         >>> import streammetrics as sm
         >>> a, b = (sm.predictions(y_score="p").update({"p": [low, 0.5] * 500}) for low in (0.1, 0.4))
-        >>> print(sm.drift(a, b).findings()[0])
-        y_score shifted: PSI is 8.515 (8.097 to 8.931).
+        >>> print(str(sm.drift(a, b).findings()[0]).partition(";")[0])
+        y_score shifted: the mean is 0.45, and was 0.3 (+50%, +44% to +56%)
         """
         return self._findings(("reference", "current"))
 
     def _findings(self, names: tuple[str, str]) -> list[Finding]:
-        def measured(sides: Comparison, confidence: float) -> pl.DataFrame:
-            return replace(self, metrics=sides, confidence=confidence).frame
+        def verdicts(sides: Comparison, confidence: float) -> pl.DataFrame:
+            return replace(self, metrics=sides, confidence=confidence)._verdicts
 
-        return findings_of_drift(replace(self.metrics, names=names), measured, self.rolling)
+        return findings_of_drift(replace(self.metrics, names=names), verdicts, self.rolling)
 
     def save_html(
         self,
@@ -294,17 +314,17 @@ class Drift:
         """
         from streammetrics.html import drift_page  # when it is needed
 
-        total = None if self.rolling else replace(self, metrics=self.metrics.total).frame
+        total = None if self.rolling else replace(self, metrics=self.metrics.total)._judged
         found = self._findings(names)
-        write_file(path, drift_page(self.metrics, names, title, interactive, found, total, self.frame).encode())
+        write_file(path, drift_page(self.metrics, names, title, interactive, found, total, self._judged).encode())
 
     def _repr_html_(self) -> str:
         from streammetrics.html import in_notebook  # when it is needed
 
-        return in_notebook(self.findings(), [drift_table(self.frame, self.metrics.note)])
+        return in_notebook(self.findings(), [drift_table(self._judged, self.metrics.note)])
 
     def __str__(self) -> str:
-        return as_text(drift_table(self.frame, self.metrics.note), width=terminal_width())
+        return as_text(drift_table(self._judged, self.metrics.note), width=terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

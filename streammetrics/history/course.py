@@ -34,7 +34,7 @@ MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is m
 REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
 BINS = 10  # of the PSI
 PLACE, RUN = hidden("place"), hidden("run")
-STABLE = "Below 0.1 counts as stable, above 0.25 as shifted. Without drift, sampling alone gives values near the line."
+OF_PSI = "By convention, 0.1 and 0.25 are limits of small and large drift. Without drift, values are near the line."
 
 Period: TypeAlias = str | tuple[Any, Any]
 
@@ -126,7 +126,7 @@ def course(
     if of := _distribution(early.empty, scored):
         period = reference or _first(scored)
         against = _said(period, reference is None, windows, scored)
-        what = f"PSI compares the distribution of {of} with {against}. {STABLE}"
+        what = f"PSI compares the distribution of {of} with {against}. {OF_PSI}"
         moved = _drift(grid, early, of, period, counted)
         drawn = (DRIFT, *([CHANCE] if CHANCE in moved["series"] else []))
         measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}, None))

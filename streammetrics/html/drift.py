@@ -26,7 +26,7 @@ from streammetrics.reading.differences import Differences
 
 ROLLING = "the period before each window"
 MEASURES = {
-    "psi": "population stability index. Below 0.1 counts as stable, above 0.25 as shifted.",
+    "psi": "population stability index. By convention, 0.1 and 0.25 are limits of small and large drift.",
     "js": "Jensen-Shannon divergence, from 0 to 1.",
     "ks": "largest difference of the distribution functions.",
     "wasserstein": "area between the distribution functions, in the units of the values.",

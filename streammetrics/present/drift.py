@@ -10,41 +10,25 @@ import polars as pl
 from streammetrics.frame import LIMITS
 from streammetrics.present.estimates import certified, estimate, listed
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
+from streammetrics.reading.shifts import VERDICT
 from streammetrics.text import rows, shown_of
 from streammetrics.text.decimals import Row
 
-STABLE, SHIFTED = 0.1, 0.25  # PSI (Siddiqi 2006)
 DECIMALS = {"psi": 3, "ks": 3, "js": 4}  # of measures without a unit, that matter
 
 
-def stability(row: Row) -> str:
-    """Return what the PSI of a distribution means; empty for other measures.
-
-    >>> [stability({"measure": "psi", "value": psi}) for psi in (0.02, 0.2, 0.3)]
-    ['stable', 'moderate', 'shifted']
-    >>> stability({"measure": "psi", "value": 0.11, "ci_lower": 0.05, "ci_upper": 0.15})
-    'open'
-    """
-    if row["measure"] != "psi" or row["value"] is None:
-        return ""
-    known = row.get("ci_lower") is not None and row.get("ci_upper") is not None
-    low, high = (row["ci_lower"], row["ci_upper"]) if known else (row["value"],) * 2
-    if high < STABLE:
-        return "stable"
-    if low > SHIFTED:
-        return "shifted"
-    return "moderate" if low > STABLE else "open"
-
-
 def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
-    """Return the frame of a drift as a table: one row per group and distribution, one column per measure."""
+    """Return a drift as a table: one row per group and distribution, one column per measure.
+
+    The frame is that of a `Drift`, with its verdicts.
+    """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     every = frame.height // (len(measures) or 1)
     shown = frame.head(shown_of(every) * len(measures))
     parts = [list(rows(shown.filter(measure=measure))) for measure in measures]
     values = [_column(measure, part) for measure, part in zip(measures, parts, strict=True)]
-    verdicts = [Cell(stability(row)) for row in parts[0]] if parts else []
+    verdicts = [Cell(row.get(VERDICT) or "") for row in parts[0]] if parts else []
     groups = rows(shown.select(keys).unique(maintain_order=True))
     cells = [[*map(key_cell, group.values()), *own] for group, *own in zip(groups, verdicts, *values, strict=True)]
     notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
@@ -60,7 +44,7 @@ def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption
     cells = [
         [
             *map(key_cell, (row[k] for k in (*by, "of", *measure))),
-            Cell(stability(row)),
+            Cell((row.get(VERDICT) or "") if row["measure"] == "psi" else ""),
             *_of_row(row),
             Cell(row["note"] or ""),
         ]
