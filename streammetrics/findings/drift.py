@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
@@ -88,13 +89,16 @@ def _changes(row: Row) -> str:
 def _change(quantity: str, row: Row) -> str:
     """Both values and the change with its interval, relative to the reference for rates and mean probabilities."""
     low, high, scale = row[LIMITS[0]], row[LIMITS[1]], row[SCALE]
-    if row[IS_SHARE] and scale:
-        change = f"{row['difference'] / scale:+.0%}"
-        ends = "" if low is None else f"{low / scale:+.0%} to {high / scale:+.0%}"
+    if not math.isfinite(row["difference"]):
+        change, ends = "", ""
+    elif row[IS_SHARE] and scale:
+        change = f"{row['difference'] / scale:+z.0%}"
+        ends = "" if low is None else f"{low / scale:+z.0%} to {high / scale:+z.0%}"
     else:
         change = compared(row)[2]
         ends = interval(low, high, change)
-    return f"the {quantity} is {row['b']:.4g}, and was {row['a']:.4g} ({change}, {ends or 'no interval'})"
+    size = ", ".join(filter(None, [change, ends or "no interval"]))
+    return f"the {quantity} is {row['b']:.4g}, and was {row['a']:.4g} ({size})"
 
 
 def _psi(row: Row) -> str:

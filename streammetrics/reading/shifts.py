@@ -26,10 +26,11 @@ QUANTILES = {"10% quantile": 0.1, "median": 0.5, "90% quantile": 0.9}
 MEAN, POSITIVES, RATE = "mean", "predicted_positive_rate", "prevalence"
 POSITIVE_RATE = "rate of predicted positives"
 QUANTITY, VERDICT, IS_SHARE, SCALE = map(hidden, ("quantity", "verdict", "is share", "scale"))
-SIZE, LEAST, MOST, STEADY = map(hidden, ("size", "smallest size", "largest size", "steady"))
+SIZE, LEAST, MOST, STEADY, HAS_INTERVALS = map(hidden, ("size", "smallest size", "largest size", "steady", "decides"))
 NUMBERS = ("a", "b", "difference", *LIMITS, IS_SHARE, SCALE)
 MEANS, PSI, WHOLE = map(hidden, ("mean ", "psi ", "group of all folds"))
 SMALL, LARGE = 0.1, 0.2  # sizes of a change, relative to the reference
+FEWEST_ROWS = 10  # of a side, below which there are no intervals
 TINY = 0.001  # change of a rate, below which it is stable even if the reference has no predicted positives
 NOTHING = pl.lit(None, pl.Float64)
 COUNT, LOW, HIGH, VALUE = pl.col("count"), pl.col("low"), pl.col("high"), pl.col("value")
@@ -91,7 +92,10 @@ def judged(changes: pl.DataFrame, psi: pl.DataFrame) -> pl.DataFrame:
     """
     keys = changes.columns[: changes.columns.index(QUANTITY)]
     steady = (pl.col(MOST) < SMALL).fill_null(False).all().alias(STEADY)
-    groups = changes.group_by(keys, maintain_order=True).agg(steady) if keys else changes.select(steady)
+    decides = pl.col(LEAST).is_not_null().any().alias(HAS_INTERVALS)
+    groups = (
+        changes.group_by(keys, maintain_order=True).agg(steady, decides) if keys else changes.select(steady, decides)
+    )
     ranked = changes.sort(pl.col(LEAST).fill_null(0), descending=True, maintain_order=True)  # else the mean is first
     worst = ranked.unique(keys, keep="first", maintain_order=True) if keys else ranked.head(1)
     means = changes.filter(pl.col(QUANTITY) == MEAN).select(*keys, pl.col(NUMBERS).name.prefix(MEANS))
@@ -103,13 +107,13 @@ def judged(changes: pl.DataFrame, psi: pl.DataFrame) -> pl.DataFrame:
     verdict = (
         pl.when(least > LARGE)
         .then(pl.lit("shifted"))
-        .when((least > 0) | (psi_low > SMALL).fill_null(False))
+        .when((least > 0) | ((psi_low > SMALL) & pl.col(HAS_INTERVALS)).fill_null(False))
         .then(pl.lit("moved"))
         .when(pl.col(STEADY) & (psi_high < SMALL).fill_null(True))
         .then(pl.lit("stable"))
         .otherwise(pl.lit("open"))
     )
-    return found.with_columns(verdict.alias(VERDICT)).drop(STEADY)
+    return found.with_columns(verdict.alias(VERDICT)).drop(STEADY, HAS_INTERVALS)
 
 
 def _with_sizes(changes: pl.DataFrame) -> pl.DataFrame:
@@ -167,7 +171,7 @@ def _side(report: Readings, of: str, own: Distribution, quantiles: dict[str, flo
     else:
         error = ((pl.col("square") - pl.col("mean") ** 2).clip(lower_bound=0) / (pl.col("rows") - 1)).sqrt()
         of_ranks = {f"{name} error": (q * (1 - q) / pl.col("rows")).sqrt() for name, q in quantiles.items()}
-        reach = pl.lit(normal_quantile(upper_level(level)))
+        reach = pl.when(pl.col("rows") >= FEWEST_ROWS).then(normal_quantile(upper_level(level)))
         errors = points.select(GROUP, error.alias("mean error"), reach=reach, **of_ranks)
     if report.folds is not None:
         degrees = errors["folds"].to_list()

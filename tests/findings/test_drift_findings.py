@@ -153,6 +153,21 @@ def test_few_rows_decide_nothing():
     assert str(sm.drift(*sides).findings()[0]).startswith("y_score may have moved: ")
 
 
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_a_few_equal_rows_decide_nothing(rows):
+    sides = (sm.predictions(y_score="p", by="g").update({"p": [p] * rows, "g": ["x"] * rows}) for p in (0.2, 0.1))
+    found = sm.drift(*sides)
+    assert [finding.code for finding in found.findings() if finding.severity != "info"] == []
+    assert "open" in str(found)
+
+
+def test_infinite_means_have_no_interval():
+    rng = np.random.default_rng(0)
+    sides = ({"p": [np.inf, *rng.normal(size=500)]} for _ in range(2))
+    found = sm.drift(*(sm.predictions(y_score="p", domain="real").update(side) for side in sides)).findings()
+    assert str(found[0]).startswith("y_score may have moved: the mean is inf, and was inf (no interval); PSI is ")
+
+
 def test_groups_with_any_names():
     names = ["size", "low", "spread", "mean", "whole", "side", "psi", "quantity", "count"]
     rows = [scored(seed).with_columns(pl.lit("x").alias(name) for name in names) for seed in range(2)]
