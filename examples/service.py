@@ -1,7 +1,8 @@
 """Serve a model and its metrics. Run it with: uvicorn service:app. Requires Starlette and the `prometheus` extra.
 
 POST /score scores one request, and GET /metrics returns gauges for Prometheus. The service saves its state every minute
-and when it stops, and loads it when it starts.
+and when it stops, and loads it when it starts. It checks requests before it counts them: the first value of a group
+column sets the type of the column, so a number as the first source would make the accumulator reject all names.
 """
 
 import asyncio
@@ -21,15 +22,22 @@ from starlette.routing import Route
 import streammetrics as sm
 
 FILE, EVERY = Path("scores.state"), 60.0  # seconds
+SOURCES = ("app", "web")
 acc = sm.Accumulator.load(FILE) if FILE.exists() else sm.predictions(y_score="score", by="source")
 registry = prometheus_client.CollectorRegistry()
 registry.register(sm.PrometheusCollector(lambda: acc.finalize(["rows", "predicted_positive_rate", "median"])))
 
 
 async def score(request: Request) -> JSONResponse:
-    row = await request.json()
-    probability = 1 / (1 + math.exp(-row["logit"]))  # the model
-    await run_in_threadpool(acc.update, {"score": [probability], "source": [row["source"]]})
+    try:
+        row = await request.json()
+        logit, source = row["logit"], row["source"]
+        probability = 1 / (1 + math.exp(-logit))  # the model
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return JSONResponse({"error": "The body must be JSON with a number as logit and a source."}, 400)
+    if source not in SOURCES or math.isnan(probability):
+        return JSONResponse({"error": f"source must be one of {', '.join(SOURCES)}, and logit not NaN."}, 400)
+    await run_in_threadpool(acc.update, {"score": [probability], "source": [source]})
     return JSONResponse({"score": probability})  # the row is counted at this point
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
@@ -19,11 +20,10 @@ from streammetrics.sources.streams import Source, Stream, open_stream, paths_of
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
-from streammetrics.system.threads import uninterrupted
+from streammetrics.system.threads import STEP, STEPS, start, uninterrupted
 from streammetrics.text import few
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
-STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
 GRACE = 20  # steps that a source may take to return after an interrupt
 END = object()  # of a source
 
@@ -197,6 +197,7 @@ class _Part:
         self.numbering = threading.Lock()
         self.failed = False  # if memory runs out, contents can contain different batches, or a part of one
         self.busy = False  # whether its thread has drawn a batch and not yet processed it
+        self.begun = False  # whether its thread runs; without memory, a thread can end before its first line
         self.done = threading.Event()  # an interrupted Thread.join would consider a thread ended
 
     def add(self, rows: Sequence[Batch]) -> None:
@@ -269,6 +270,7 @@ class _Feed:
 def _run(feed: _Feed, parts: Sequence[_Part], shared: _Part, bar: Any) -> None:
 
     def work(part: _Part) -> None:
+        part.begun = True
         try:
             for batch in feed.to(part):
                 rows = [read(batch, content.roles) for content in part.contents]
@@ -284,12 +286,17 @@ def _run(feed: _Feed, parts: Sequence[_Part], shared: _Part, bar: Any) -> None:
             part.busy = False
             part.done.set()
 
-    threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
     try:
-        for thread in threads:
-            thread.start()
         for part in parts:
-            while not (part.done.wait(STEP) or feed.stopped):
+            start(partial(work, part))
+        for part in parts:  # other threads take the batches of one that never begins
+            steps = STEPS
+            while not part.begun and not part.done.wait(STEP) and not feed.stopped and steps > 0:
+                steps -= 1
+        if not any(part.begun for part in parts):
+            raise StreamMetricsError("Cannot start a thread: too many threads, or too little memory.")
+        for part in parts:
+            while part.begun and not (part.done.wait(STEP) or feed.stopped):
                 pass
     finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()

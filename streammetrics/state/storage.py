@@ -9,7 +9,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
+from streammetrics.system.threads import of_each
 from streammetrics.system.writing import write_file
 from streammetrics.text import few, near_paths
 
@@ -88,18 +88,17 @@ def read(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
             raise StateError(
                 f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
             )
-    with ThreadPoolExecutor() as pool:
-        for start in range(0, len(found), FILES):
-            batch = found[start : start + FILES]
-            alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
-            bare = []
-            for (path, _), (table, sealed) in zip(batch, pool.map(_read, *zip(*batch, strict=True)), strict=True):
-                alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
-                bare += [] if sealed else [str(path)]
-            for tables in alike.values():
-                yield str(tables[0][0]), _together(tables)
-            if bare:
-                _warn(few(bare))
+    for start in range(0, len(found), FILES):
+        batch = found[start : start + FILES]
+        alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
+        bare = []
+        for (path, _), (table, sealed) in zip(batch, of_each(lambda file: _read(*file), batch), strict=True):
+            alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
+            bare += [] if sealed else [str(path)]
+        for tables in alike.values():
+            yield str(tables[0][0]), _together(tables)
+        if bare:
+            _warn(few(bare))
 
 
 def _warn(what: str) -> None:

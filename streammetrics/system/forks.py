@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from _thread import start_new_thread
 from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -55,7 +56,7 @@ def _polars_answers() -> bool:
         pl.scan_parquet(file).collect(engine="streaming")  # files and streams have threads of their own
         answered.set()
 
-    threading.Thread(target=ask, daemon=True).start()
+    start_new_thread(ask, ())  # not Thread.start, which could wait forever too
     return answered.wait(PATIENCE)
 
 

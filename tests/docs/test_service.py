@@ -97,6 +97,21 @@ def load(port):
         list(clients.map(lambda number: client(port, number), range(CLIENTS)))
 
 
+def test_malformed_requests_are_answered_and_change_nothing():
+    bodies = ["", "[]", "7", "{}", '{"source": "web"}', '{"source": "web", "logit": "x"}']
+    bodies += [f'{{"source": "web", "logit": {x}}}' for x in ("NaN", "-1e9", "null", "[]")]
+    bodies += [f'{{"source": {x}, "logit": 0}}' for x in ("7", "1.5", "true", "[7]", "{}", "null", '"other"', "[]")]
+    with running(every=60) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for body in bodies:
+            connection.request("POST", "/score", body)
+            answer = connection.getresponse()
+            assert (answer.status, [*json.loads(answer.read())]) == (400, ["error"]), body
+        connection.close()
+        client(port, 1, requests=3)
+        assert scraped(port, "rows") == {"app": 3}
+
+
 def test_nothing_is_lost_under_load_and_over_a_restart(directory):
     half = CLIENTS // 2 * REQUESTS
     with running(every=0.1) as port:
