@@ -14,6 +14,7 @@ from streammetrics.arguments import require_level
 from streammetrics.errors import MergeError, SpecificationError, StreamMetricsError
 from streammetrics.intervals.sequences import require_rows
 from streammetrics.metrics import Metric
+from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.available import find
 from streammetrics.receipts import Receipt, receipt_of
 from streammetrics.report.report import Report
@@ -414,7 +415,10 @@ class Accumulator:
             shown = find(self.metrics, self.statistics, self.roles.labels)
             most = max(METRICS_OF_A_RECEIPT // len(self.roles.models), 1)
             metrics = [m for m in shown if m.better and m.average is None][:most]
-        checked = self.finalize(confidence=confidence).check(require) if require else None
+        checked = None
+        if require:  # of these metrics only, so that verdicts do not depend on the metrics shown
+            required = [Requirement.parse(text).metric for text in several(require)]
+            checked = self.finalize(required, confidence=confidence).check(require, confidence=confidence)
         total = self.rollup().finalize(metrics, confidence=confidence)
         return receipt_of(self._saved(), total, confidence, checked)
 

@@ -72,7 +72,8 @@ class Requirement:
         return COMPARISONS[self.comparison](value, self.limit)
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.comparison} {self.limit:g}"
+        limit = f"{self.limit:g}" if float(f"{self.limit:g}") == self.limit else repr(self.limit)
+        return f"{self.metric} {self.comparison} {limit}"
 
 
 def requirements(where: str | Sequence[str] | None) -> list[Requirement]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
@@ -18,7 +20,14 @@ from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.rows.roles import Roles
 from streammetrics.state.content import no_state
-from streammetrics.state.fingerprints import ROW, TRUTH, digest, fingerprint_of, fingerprints_of_models
+from streammetrics.state.fingerprints import (
+    ROW,
+    TRUTH,
+    digest,
+    fingerprint_of,
+    fingerprints_of_models,
+    plain_number,
+)
 from streammetrics.state.header import checked, specification, to_json
 from streammetrics.state.saved import Saved, to_arrow
 from streammetrics.system.lazy import pa
@@ -27,7 +36,7 @@ from streammetrics.system.writing import write_file
 from streammetrics.text import cell, near_paths
 from streammetrics.version import __version__
 
-FORMAT = 1
+FORMAT = 2  # in format 1, fingerprints and digests were others
 LARGEST = 2_048  # bytes
 DIGITS = 12  # of numbers
 KINDS: dict[str, type] = (
@@ -103,8 +112,10 @@ class Receipt:
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
         if found["receipt"] > FORMAT:
             raise StateError(f"{str(path)!r} has the newer format {found['receipt']}. Upgrade streammetrics.")
-        if found["receipt"] < 1:
-            raise StateError(f"{str(path)!r} is not a receipt: the field 'receipt' is not positive.")
+        if found["receipt"] < FORMAT:
+            raise StateError(
+                f"{str(path)!r} has the format {found['receipt']}, which cannot be verified. Write it again."
+            )
         if set(found) - {"receipt"} != names:
             wrong = min(names.symmetric_difference(set(found) - {"receipt"}))
             raise StateError(f"{str(path)!r} is not a receipt: the field {wrong!r} is missing or unknown.")
@@ -189,12 +200,22 @@ def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
     """Numbers by metric, and by model, threshold, and label if it has any. Bounds of exact metrics are omitted."""
     found: dict[str, dict[str, Any]] = {}
     for row in frame.iter_rows(named=True):
-        place = ", ".join(f"{key} {cell(row[key])}" for key in keys_of(frame) if row[key] is not None)
+        place = ", ".join(f"{key} {_place(row[key])}" for key in keys_of(frame) if row[key] is not None)
         wanted = [*(VALUE[:1] if row["lower"] == row["upper"] else VALUE), *LIMITS]
         numbers = {name: row.get(name) for name in wanted}
         own = {name: float(f"{x:.{DIGITS}g}") for name, x in numbers.items() if x is not None and isfinite(x)}
         found.setdefault(row[METRIC], {})[place] = own
     return {metric: of[""] if {*of} == {""} else of for metric, of in found.items()}
+
+
+def _place(value: Any) -> str:
+    """A label or another key as text: the same for equal numbers and truth values, and in every time zone."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Decimal) or (isinstance(value, float) and isfinite(value)):
+        return plain_number(value)
+    aware = isinstance(value, datetime) and value.tzinfo is not None
+    return cell(value.astimezone(UTC) if aware else value)
 
 
 def _counted(verdicts: Verdicts) -> dict[str, dict[str, int]]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import isclose
 from typing import Any
 
 from streammetrics.receipts.receipt import Receipt
 from streammetrics.system.public import publish
 from streammetrics.text import escaped, few
 
-ROUNDING = 1e-9  # relative difference of metrics whose sums of floats were added in another order
+ROUNDING = 1e-9  # of metrics whose sums of floats were added in another order, relative to the numbers of the metric
+NUMBERS = (int, float)
 LONGEST = 40  # characters of a value
 CAUSES = {
     "specification": "the columns or the statistics are not those of the receipt",
     "rows": "rows are missing or were added",
     "dropped": "other rows were dropped",
     "truth": "true values, weights, units, or row IDs changed, or other rows were evaluated",
-    "row": "predictions or scores changed, or belong to other rows",
+    "row": "predictions or scores changed, or belong to other rows, or other rows were dropped",
     "groups": "the number of groups changed",
     "digest": "the rows are the same, but their groups or counts are not",
     "metrics": "the counts are the same, but metrics are computed differently",
@@ -58,7 +58,7 @@ class Verification:
         if self.identical:
             return f"Identical: {self.rows:,} rows, with the same fingerprints, counts, metrics, and verdicts."
         first, *others = self.different
-        place, expected, found = _difference(*self.different[first]) or ("", None, None)
+        place, expected, found = _difference(*self.different[first], first == "metrics") or ("", None, None)
         also = f" Also different: {few(others)}." if others else ""
         versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
         named = f"{first!r} ({place})" if place else repr(first)
@@ -70,7 +70,7 @@ class Verification:
 def compared(receipt: Receipt, again: Receipt) -> Verification:
     """Return the differences of two receipts."""
     parts = [_parts(each) for each in (receipt, again)]
-    different = {f: (a, b) for f in CAUSES if _difference(a := parts[0][f], b := parts[1][f])}
+    different = {f: (a, b) for f in CAUSES if _difference(a := parts[0][f], b := parts[1][f], f == "metrics")}
     return Verification(again.rows, different, (receipt.version, again.version))
 
 
@@ -79,19 +79,25 @@ def _parts(receipt: Receipt) -> dict[str, Any]:
     return vars(receipt) | prints
 
 
-def _difference(a: Any, b: Any) -> tuple[str, Any, Any] | None:
-    """Where two values first differ, and what each has there; None if they are equal."""
+def _difference(a: Any, b: Any, rounded: bool = False, scale: float = 0) -> tuple[str, Any, Any] | None:
+    """Where two values first differ, and what each has there; None if they are equal.
+
+    If they are ``rounded``, numbers can differ by rounding errors of numbers as large as ``scale``: a bias of almost 0
+    is a sum of larger errors, as its interval is.
+    """
     parts: Iterable[tuple[str, Any, Any]]
     if isinstance(a, Mapping) and isinstance(b, Mapping):
+        numbers = [abs(x) for x in (*a.values(), *b.values()) if rounded and isinstance(x, NUMBERS)]
+        scale = max(numbers, default=0)
         whole, parts = a.keys() == b.keys(), [(str(key), a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])]
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
         whole, parts = len(a) == len(b), (("", *pair) for pair in zip_longest(a, b))
-    elif isinstance(a, float) and isinstance(b, float):
-        whole, parts = isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING), ()
+    elif rounded and isinstance(a, NUMBERS) and isinstance(b, NUMBERS):
+        whole, parts = abs(a - b) <= ROUNDING * scale, ()
     else:
         whole, parts = bool(a == b), ()
     for key, one, other in parts:
-        if found := _difference(one, other):
+        if found := _difference(one, other, rounded, scale):
             place, one, other = found
             return " ".join(filter(None, [key, place])), one, other
     return None if whole else ("", a, b)

@@ -16,10 +16,13 @@ from streammetrics import core
 from streammetrics.core import Codes, Runs
 from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.codes import find, number
+from streammetrics.rows.folds import identities
 from streammetrics.rows.roles import SINGLE, Roles
 
 Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[str, str]  # of models
+
+HASHED = ("row_id", "truth", "weight", "input", "predicted", "score")  # order of roles in fingerprints
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Rows:
     hashes of row IDs.
 
     ``beside`` has, for each pair of models in which this is the first, the rows predicted by both, with the prediction
-    and the score of this model and of the other.
+    and the score of this model and of the other. ``lost`` are the dropped rows, of which only ``row_id`` is set: hashes
+    of all their columns. It is None without dropped rows, or if nobody asked for them.
     """
 
     numbers: Codes
@@ -52,6 +56,7 @@ class Rows:
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
     beside: Mapping[Pair, Rows] = field(default_factory=dict)
+    lost: Rows | None = None
 
     @property
     def size(self) -> int:
@@ -124,14 +129,15 @@ class Rows:
 
 
 def rows_by_model(
-    batch: Batch, piece: slice, numbers: Codes | None = None, pairs: Sequence[Pair] = ()
+    batch: Batch, piece: slice, numbers: Codes | None = None, pairs: Sequence[Pair] = (), *, lost: bool = False
 ) -> Iterator[Rows]:
     """Yield some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair.
 
-    ``numbers`` are those of the groups in the counters: shape (models, groups).
+    ``numbers`` are those of the groups in the counters: shape (models, groups). With ``lost``, rows have the hashes of
+    dropped rows.
     """
     models = batch.roles.models
-    of_model = {model: _rows(batch, piece, (model,)) for model in models}
+    of_model = {model: _rows(batch, piece, (model,), lost) for model in models}
     whole = all(rows.size == piece.stop - piece.start for rows in of_model.values())
     for i, model in enumerate(models):
         rows = of_model[model] if numbers is None else replace(of_model[model], numbers=numbers[i])
@@ -150,16 +156,19 @@ def _together(one: Rows, other: Rows) -> Rows:
         score=one.score + other.score,
         width=one.width + other.width,
         beside={},
+        lost=None,
     )
 
 
-def _rows(batch: Batch, piece: slice, models: tuple[str, ...]) -> Rows:
+def _rows(batch: Batch, piece: slice, models: tuple[str, ...], lost: bool = False) -> Rows:
     roles, codes = batch.roles, None if batch.codes is None else batch.codes[piece]
     own = [field for model in (SINGLE, *models) for field in batch.columns if field.model == model]
     columns = {field: batch.columns[field][piece] for field in own}
     group_count = 1 if codes is None else batch.groups.height
     dropped = np.zeros(group_count, dtype=np.int64)
-    keep = _rows_to_keep(columns)
+    keep, lost_rows = _rows_to_keep(columns), None
+    if keep is not None and lost:
+        lost_rows = _hashed({field: s.filter(~keep) for field, s in columns.items()})
     if keep is not None:
         columns = {field: s.filter(keep) for field, s in columns.items()}
         kept = keep.to_numpy()
@@ -167,6 +176,7 @@ def _rows(batch: Batch, piece: slice, models: tuple[str, ...]) -> Rows:
             dropped += np.count_nonzero(~kept)
         else:
             dropped += np.bincount(codes[~kept], minlength=group_count)
+            lost_rows = None if lost_rows is None else lost_rows.arranged(codes[~kept], group_count)
             codes = codes[kept]
     size = len(next(iter(columns.values()))) if columns else piece.stop - piece.start
     arrays, labels = _arrays(columns, roles)
@@ -184,12 +194,21 @@ def _rows(batch: Batch, piece: slice, models: tuple[str, ...]) -> Rows:
         row_id=tuple(a for field, a in arrays.items() if field.role == "row_id"),
         weight=arrays.get(WEIGHT),
         labels=labels,
+        lost=lost_rows,
     )
     if codes is not None:
         rows = rows.arranged(codes, group_count)
     if labels is not None and scores and not rows.predicted:
         rows = replace(rows, predicted=(core.likeliest(rows.score),))
     return rows
+
+
+def _hashed(columns: Mapping[Field, pl.Series]) -> Rows:
+    """Rows with only the hashes of columns, which can contain nulls. They are in one group."""
+    hashes = tuple(identities(columns[field]) for field in sorted(columns, key=lambda f: HASHED.index(f.role)))
+    return Rows(
+        np.zeros(1, np.intp), np.zeros(1, np.int64), np.array([0, len(hashes[0])]), np.zeros(1, np.intp), row_id=hashes
+    )
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:

@@ -16,7 +16,7 @@ from streammetrics.core import Codes
 from streammetrics.errors import ColumnError, DataError
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import HEAVIEST, Reader, require_columns
-from streammetrics.rows.folds import fold, hash_values
+from streammetrics.rows.folds import fold, identities
 from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
@@ -146,7 +146,7 @@ def _read(reader: Reader) -> Batch:
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     for i, name in enumerate(roles.row_id):
-        columns[Field("row_id", label=i)] = pl.Series(hash_values(reader.unit(name)))
+        columns[Field("row_id", label=i)] = pl.Series(identities(reader.unit(name)))
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights", HEAVIEST)
     keys = [reader.group(c) for c in roles.by]

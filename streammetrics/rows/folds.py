@@ -21,6 +21,7 @@ FEWEST_FOLDS = 5  # with which the jackknife has meaningful limits
 MOST_FOLDS = 256
 BLOCK = 65_536  # rows hashed at a time, to stay in the cache
 WORD = 8  # bytes
+FLOAT_DIGITS = 15  # significant digits of decimals that have floats of their own
 LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(WORD + 1)], dtype=np.uint64)
 MICROSECONDS_OF_A_DAY = 86_400_000_000
 
@@ -41,7 +42,9 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     The hash h of a value gives the fold ``((h >> 32) * folds) >> 32``. It is
 
     - of an integer of any width, and of a boolean as 0 or 1: ``mix(x)``, negative ones as two's complement. Decimals
-      without digits after the point are integers. Those beyond 64 bits are hashed like their decimal text;
+      without a fraction are integers. Those beyond 64 bits are hashed like their decimal text. Decimals with a fraction
+      are floats if they have at most 15 digits, which a float tells apart, and otherwise hashed like their text without
+      zeros at the end;
     - of a float that is an integer in [-2**63, 2**63): that of the integer, since an integer column with nulls often
       becomes a float column. Of any other float: ``mix`` of its bits as float64;
     - of text, as UTF-8, and of binary: start with h = the number of bytes; for every 8 bytes, read as a little-endian
@@ -67,13 +70,39 @@ def hash_values(values: pl.Series) -> Hashes:
     dtype = values.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
         hashes = _hashes_of_bytes(values if dtype == pl.Binary else values.cast(pl.String))
-    elif dtype in (pl.Int128, pl.UInt128) or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
-        hashes = _hashes_of_wide_integers(values)
+    elif dtype in (pl.Int128, pl.UInt128) or isinstance(dtype, pl.Decimal):
+        hashes = _hashes_of_decimals(values)
     else:
         hashes = mix(_integers(values))
     missing = values.is_nan().fill_null(True) if dtype.is_float() else values.is_null()
     hashes[missing.to_numpy()] = 0
     return hashes
+
+
+def identities(values: pl.Series) -> Hashes:
+    """Return a hash of each value for fingerprints, which also covers what folds do not need.
+
+    It is the hash h of `fold`, but ``mix(h ^ n)`` of text and binary of n bytes, and of a time that is n > 0
+    nanoseconds after a microsecond. The hash of null and NaN is 0.
+    """
+    hashes, rest = hash_values(values), _beyond_folds(values)
+    if rest is not None:
+        some = rest.is_not_null().to_numpy()
+        hashes[some] = mix(hashes[some] ^ rest.drop_nulls().cast(pl.UInt64).to_numpy())
+    return hashes
+
+
+def _beyond_folds(values: pl.Series) -> pl.Series | None:
+    """What the hash of a fold does not tell apart: the length of text, and nanoseconds."""
+    dtype = values.dtype
+    if dtype == pl.Binary:
+        return values.bin.size()
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return values.cast(pl.String).str.len_bytes()
+    if dtype == pl.Time or getattr(dtype, "time_unit", None) == "ns":
+        nanoseconds = values.to_physical() % 1000
+        return nanoseconds.set(nanoseconds == 0, None)
+    return None
 
 
 def _integers(values: pl.Series) -> Hashes:
@@ -111,10 +140,14 @@ def _bits_of_floats(values: NDArray[np.float64]) -> Hashes:
     return bits
 
 
-def _hashes_of_wide_integers(values: pl.Series) -> Hashes:
-    signed, unsigned = (values.cast(dtype, strict=False) for dtype in (pl.Int64, pl.UInt64))
-    hashes = _hashes_of_bytes(values.cast(pl.String))
-    for fitting in (signed, unsigned):
+def _hashes_of_decimals(values: pl.Series) -> Hashes:
+    text = values.cast(pl.String)
+    if isinstance(values.dtype, pl.Decimal) and values.dtype.scale:
+        text = text.str.strip_chars_end("0").str.strip_chars_end(".")
+    hashes = _hashes_of_bytes(text)
+    digits = text.str.replace_all("[-.]", "").str.strip_chars_start("0").str.len_bytes()
+    short = text.set(digits > FLOAT_DIGITS, None)
+    for fitting in (short.cast(pl.Float64), text.cast(pl.Int64, strict=False), text.cast(pl.UInt64, strict=False)):
         fits = fitting.is_not_null().to_numpy()
         hashes[fits] = hash_values(fitting)[fits]
     return hashes

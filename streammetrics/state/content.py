@@ -18,7 +18,7 @@ from streammetrics.rows.frames import concat_groups, has_values, joint_types, ty
 from streammetrics.rows.roles import LABEL, Roles
 from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, with_other
-from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowSums, Statistic
+from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.paired import pairs_kept
@@ -131,8 +131,9 @@ class Content:
     def count(self, rows: Batch, numbers: Codes) -> None:
         """Count rows whose groups have these numbers, also while other threads count others."""
         pairs = pairs_kept(self.statistics)
+        lost = any(isinstance(s, RowFingerprint) for s in self.statistics)
         for piece in rows.pieces(LARGE_BLOCK if rows.groups.height > MANY else BLOCK):
-            for each in rows_by_model(rows, piece, numbers, pairs):
+            for each in rows_by_model(rows, piece, numbers, pairs, lost=lost):
                 self._count_block(each)
 
     def require_content(self, other: Content) -> None:

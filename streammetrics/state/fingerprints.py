@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from hashlib import sha256
 
 import polars as pl
@@ -13,6 +14,14 @@ from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowFingerprint, Statistic
 
 TRUTH, ROW = "truth", "row"
+KINDS = {  # of keys, all others of which are numbers
+    pl.String: "text",
+    pl.Binary: "bytes",
+    pl.Date: "time",
+    pl.Datetime: "time",
+    pl.Time: "time of day",
+    pl.Duration: "duration",
+}
 
 
 def fingerprint_of(state: State) -> RowFingerprint | None:
@@ -48,15 +57,49 @@ def digest(state: State) -> str:
     """Return the SHA-256 of the groups and of all exact numbers of the tables, in 64 hexadecimal digits.
 
     It does not depend on the order of rows and merges. Sums of floats do, by rounding, so it does not cover them, and
-    neither statistics that depend on the order, such as a sketch.
+    neither statistics that depend on the order, such as a sketch. Groups and labels that are equal in different types
+    have the same digest.
     """
     state = in_order(state)
-    parts = [state.keys, *(_exact(s, state.tables[s.name]) for s in state.statistics if not s.depends_on_order)]
+    keys = state.keys.with_columns(map(canonical, state.keys.iter_columns()))
+    parts = [keys, *(_exact(s, state.tables[s.name]) for s in state.statistics if not s.depends_on_order)]
     found = sha256()
     for part in parts:
         found.update(repr(part.columns).encode())
         found.update(_plain(part).write_ndjson().encode())
     return found.hexdigest()
+
+
+def canonical(keys: pl.Series) -> pl.Series:
+    """Return keys as text by their value, whatever type a source has for it.
+
+    Numbers are equal as integers, floats, and decimals of any scale, and times as moments in any time zone.
+
+    >>> canonical(pl.Series([1.0, 0.5])).to_list(), canonical(pl.Series([1, None])).to_list()
+    (['number 1', 'number 0.5'], ['number 1', None])
+    """
+    dtype = keys.dtype
+    if dtype.is_float() or dtype.is_decimal():
+        texts = pl.Series(keys.name, [None if value is None else plain_number(value) for value in keys], pl.String)
+    elif dtype == pl.Binary:
+        texts = keys.bin.encode("hex")
+    elif dtype == pl.Boolean:
+        texts = keys.cast(pl.UInt8).cast(pl.String)
+    elif dtype == pl.Date:
+        texts = keys.cast(pl.Datetime("us")).to_physical().cast(pl.String)
+    else:
+        texts = (keys.to_physical() if dtype.is_temporal() else keys).cast(pl.String)
+    return (KINDS.get(dtype.base_type(), "number") + " " + texts).alias(keys.name)
+
+
+def plain_number(value: float | Decimal) -> str:
+    """Return a number as text, without an exponent and without zeros at the end of a fraction.
+
+    >>> plain_number(1e3), plain_number(Decimal("0.50"))
+    ('1000', '0.5')
+    """
+    text = f"{Decimal(repr(value) if isinstance(value, float) else value):f}" if value else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _digits(first: Hashes, second: Hashes) -> list[str]:
@@ -66,7 +109,8 @@ def _digits(first: Hashes, second: Hashes) -> list[str]:
 def _exact(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
     """The keys of a table, and its columns that are not sums of floats."""
     keys = {GROUP, *statistic.keys}
-    return table.select(c for c in table.columns if c in keys or not table.schema[c].is_float())
+    exact = table.select(c for c in table.columns if c in keys or not table.schema[c].is_float())
+    return exact.with_columns(canonical(exact[key]) for key, kind in statistic.keys.items() if kind == pl.Null())
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -11,12 +11,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
+from streammetrics.core import Runs
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
-from streammetrics.rows.folds import hash_values
+from streammetrics.rows.folds import identities
 from streammetrics.rows.roles import Roles
 from streammetrics.statistics.summed import Summed, Sums
 from streammetrics.text import few
+
+ROW_SUMS = slice(2, 4)  # of the counts
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,11 @@ class RowFingerprint(Summed):
     """Sums of a hash of each row, which tell whether two evaluations saw the same rows, in any order.
 
     Values, each a sum modulo 2**64: ``truth_first`` and ``truth_second``, of row IDs, units, true values, weights, and
-    additional inputs; ``row_first`` and ``row_second``, also of predictions and scores. Two different sets of rows have
-    the same 128 bits with a probability of about 2**-64. The hash is not secret: a fingerprint detects mistakes and
-    lost or repeated data, and not an adversary who constructs rows for it. The integer 1, the float 1.0, and True have
-    the same hash, and so do equal scores of type Float32 and Float64, and IDs that are null, NaN, or empty text.
+    additional inputs; ``row_first`` and ``row_second``, also of predictions and scores, and of dropped rows. Two
+    different sets of rows have the same 128 bits with a probability of about 2**-64. The hash is not secret: a
+    fingerprint detects mistakes and lost or repeated data, and not an adversary who constructs rows for it. The integer
+    1, the float 1.0, and True have the same hash, and so do equal scores of type Float32 and Float64, and IDs that are
+    null or NaN.
 
     Args:
         row_id: Names of columns that identify a row, such as a request ID. Without them and without units, the truth of
@@ -66,6 +70,10 @@ class RowFingerprint(Summed):
         weight = [] if rows.weight is None else [rows.weight]
         truth = [*rows.row_id, *_values(rows, rows.truth), *weight, *rows.inputs.values()]
         core.add_fingerprints(truth, [*_values(rows, rows.predicted), *rows.score], rows.runs, out)
+        if rows.lost is not None:
+            runs, sums = Runs(rows.lost.starts, rows.numbers[rows.lost.local]), np.zeros_like(out)
+            core.add_fingerprints([], rows.lost.row_id, runs, sums)
+            out[:, ROW_SUMS] += sums[:, ROW_SUMS]
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Any integers are valid."""
@@ -78,4 +86,4 @@ class RowFingerprint(Summed):
 
 def _values(rows: Rows, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The arrays, with the hashes of labels in place of their numbers, which differ between batches."""
-    return [*arrays] if rows.labels is None else [hash_values(rows.labels)[numbers] for numbers in arrays]
+    return [*arrays] if rows.labels is None else [identities(rows.labels)[numbers] for numbers in arrays]

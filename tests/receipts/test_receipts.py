@@ -96,6 +96,170 @@ def test_changed_numbers_of_a_receipt_are_different():
         assert not compared(receipt, replace(receipt, specification=other)).identical
 
 
+SMALL = pl.DataFrame({"y": DATA["p"], "q": DATA["p"] + 1e-6 * (DATA["q"] - 0.5), "w": DATA["w"], "id": DATA["id"]})
+
+
+@pytest.mark.parametrize(("metric", "number"), [("mse", "value"), ("mse", "ci_upper"), ("bias", "value")])
+def test_small_numbers_are_compared_relatively(metric, number):
+    acc = sm.regression(y_true="y", y_pred="q", fingerprint="id").update(SMALL)
+    receipt = acc.receipt(["mse", "bias"])
+    metrics = json.loads(json.dumps(receipt.metrics))
+    metrics[metric][number] *= 1 + 1e-11
+    assert sm.verify(replace(receipt, metrics=metrics), SMALL).identical
+    metrics[metric][number] *= 7
+    assert [*sm.verify(replace(receipt, metrics=metrics), SMALL).different] == ["metrics"]
+
+
+def test_a_bias_of_almost_0_is_compared_with_the_size_of_its_errors():
+    fitted = SMALL.with_columns(q=pl.col("q") - (pl.col("q") - pl.col("y")).mean())  # leaves rounding errors
+    acc = sm.regression(y_true="y", y_pred="q", fingerprint="id").update(fitted)
+    shards = sm.merge([acc.empty().update(part) for part in fitted.sort("q").iter_slices(7)])
+    assert abs(acc.finalize()["bias"].value) < 1e-15
+    assert sm.verify(acc.receipt(["bias"]), shards).identical
+
+
+@pytest.mark.parametrize("options", [{"thresholds": [0.4 + 1e-11]}, {"capacity": 1_001}], ids=str)
+def test_options_are_compared_exactly(options):
+    first, other = (
+        sm.binary(y_true="y", y_score="p", fingerprint="id", **{"thresholds": [0.4], "capacity": 1_000} | of)
+        for of in ({}, options)
+    )
+    assert next(iter(sm.verify(first.update(DATA).receipt(), other.update(DATA)).different)) == "specification"
+
+
+MOMENT = pl.datetime(2026, 3, 28 + pl.col("id") % 3, time_unit="us", time_zone="UTC")
+TYPES = {
+    "floats": (pl.col("id") % 3, (pl.col("id") % 3).cast(pl.Float64)),
+    "decimals": (pl.col("id") % 3, (pl.col("id") % 3).cast(pl.Decimal(10, 2))),
+    "scales": ((pl.col("id") % 3 / 2).cast(pl.Decimal(10, 1)), (pl.col("id") % 3 / 2).cast(pl.Decimal(20, 5))),
+    "fractions": (pl.col("id") % 3 / 4, (pl.col("id") % 3 / 4).cast(pl.Decimal(10, 5))),
+    "widths": (pl.col("id") % 3, (pl.col("id") % 3).cast(pl.UInt64)),
+    "Booleans": (pl.col("id") % 2, pl.col("id") % 2 == 1),
+    "zones": (MOMENT, MOMENT.dt.convert_time_zone("Europe/Berlin")),
+    "units of times": (MOMENT, MOMENT.dt.cast_time_unit("ns")),
+    "dates": (MOMENT.dt.date(), MOMENT.dt.date().cast(pl.Datetime("ms"))),
+    "categories": (pl.col("g"), pl.col("g").cast(pl.Categorical)),
+    "nulls": (pl.lit(None, pl.String), pl.lit(None, pl.Float64)),
+}
+
+
+@pytest.mark.parametrize(("types", "other"), TYPES.values(), ids=TYPES.keys())
+def test_groups_and_labels_of_equal_values_are_identical_in_all_types(types, other):
+    binary = sm.binary(y_true="y", y_score="p", by="c", fingerprint="id", nulls="drop")
+    receipt = binary.update(DATA.with_columns(c=types)).receipt(["roc_auc"], require=["roc_auc >= 0.3"])
+    assert str(sm.verify(receipt, DATA.with_columns(c=other))).startswith("Identical")
+    changed = DATA.with_columns(c=pl.when(pl.col("id") != 5).then(other).otherwise(other.shift(-1)))
+    if types is not TYPES["nulls"][0]:
+        assert not sm.verify(receipt, changed).identical
+    if types is not TYPES["nulls"][0] and types is not TYPES["dates"][0]:
+        classes = sm.multiclass(y_true="c", y_pred="c", fingerprint="id").update(DATA.with_columns(c=types))
+        labels = classes.receipt(["precision"], require=["precision >= 0.1", "accuracy >= 0.5"])
+        assert str(sm.verify(labels, DATA.with_columns(c=other))).startswith("Identical")
+
+
+def test_text_and_numbers_are_different_groups():
+    acc = sm.binary(y_true="y", y_score="p", by="c", fingerprint="id").update(DATA.with_columns(c=pl.col("id") % 3))
+    found = sm.verify(acc.receipt(), DATA.with_columns(c=(pl.col("id") % 3).cast(pl.String)))
+    assert [*found.different] == ["digest"]
+
+
+CLASSES = {
+    "predictions": lambda **options: sm.multiclass(y_true="k", y_pred="g", **options),
+    "declared labels": lambda **options: sm.multiclass(y_true="k", y_pred="g", labels=[*"abxyz"], **options),
+    "multilabel": lambda **options: sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "q"}, **options),
+    "groups": lambda **options: sm.multiclass(y_true="k", y_pred="g", by="y", **options),
+}
+
+
+@pytest.mark.parametrize("task", CLASSES.values(), ids=CLASSES.keys())
+def test_requirements_on_several_classes_are_verified_from_the_rows(task):
+    acc = task(fingerprint="id").update(DATA)
+    rules = ["precision >= 0.1", "accuracy >= 0.1", "f1(average=macro) >= 0.1"]
+    receipt = acc.receipt(["accuracy"], require=rules)
+    assert str(sm.verify(receipt, DATA)).startswith("Identical")
+    for rule in rules:
+        assert receipt.verdicts[rule] == dict(acc.finalize().check(rule).frame["verdict"].value_counts().rows())
+
+
+def test_verdicts_have_the_confidence_and_the_exact_limit_of_the_receipt():
+    acc = sm.binary(y_true="y", y_score="p", fingerprint="id").update(DATA)
+    rule = f"accuracy >= {acc.finalize(confidence=0.98)['accuracy'].ci_lower - 1e-9!r}"
+    verdicts = {level: acc.receipt(["rows"], confidence=level, require=[rule]).verdicts for level in (0.99, 0.999)}
+    assert verdicts == {0.99: {rule: {"holds": 1}}, 0.999: {rule: {"open": 1}}}
+
+
+IDS = {
+    "length": ([b"a", b"x"], [b"b\0", b"x"]),
+    "length of long text": ([b"12345678a", b"x"], [bytes([ord("1") ^ 9 ^ 10]) + b"2345678a\0", b"x"]),
+    "text": (["a", "x"], ["b\0", "x"]),
+    "empty text": (["", "x"], [None, "x"]),
+    "nanoseconds": (pl.Series([1_000, 5]).cast(pl.Datetime("ns")), pl.Series([1_001, 5]).cast(pl.Datetime("ns"))),
+    "before 1970": (pl.Series([-1, 5]).cast(pl.Datetime("ns")), pl.Series([-1_000, 5]).cast(pl.Datetime("ns"))),
+    "times of day": (pl.Series([1_000, 5]).cast(pl.Time), pl.Series([1_999, 5]).cast(pl.Time)),
+    "durations": (pl.Series([1, 5]).cast(pl.Duration("ns")), pl.Series([2, 5]).cast(pl.Duration("ns"))),
+    "fractions": (pl.Series(["1.5", "2"]).cast(pl.Decimal(9, 1)), pl.Series(["1.4", "2"]).cast(pl.Decimal(9, 1))),
+}
+
+
+@pytest.mark.parametrize(("ids", "others"), IDS.values(), ids=IDS.keys())
+@pytest.mark.parametrize("role", ["row_id", "unit"])
+def test_row_ids_and_units_are_told_apart(role, ids, others):
+    rows = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]})
+    options = {"fingerprint": "id"} if role == "row_id" else {"fingerprint": True, "unit": "id"}
+    acc = sm.binary(y_true="y", y_score="p", **options)
+    ids, others = (pl.Series("id", values) for values in (ids, others))
+    receipt = acc.update(rows.with_columns(ids)).receipt(["accuracy"])
+    assert sm.verify(receipt, rows.with_columns(ids)[::-1]).identical
+    assert next(iter(sm.verify(receipt, rows.with_columns(others)).different)) == "truth"
+
+
+@pytest.mark.parametrize("types", ["ns", "us", "ms"])
+def test_row_ids_of_equal_values_are_equal_in_all_types(types):
+    acc = TASKS["binary"](fingerprint="c").update(DATA.with_columns(c=MOMENT))
+    assert sm.verify(acc.receipt(), DATA.with_columns(c=MOMENT.dt.cast_time_unit(types))).identical
+    receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt()
+    for other in (pl.Decimal(20, 3), pl.Float64, pl.Int128):
+        assert sm.verify(receipt, DATA.with_columns(pl.col("id").cast(other))).identical
+
+
+HOLES = DATA.with_columns(p=pl.when(pl.col("id") % 7 != 3).then("p"), w=pl.when(pl.col("id") % 11 != 3).then("w"))
+LOST = {
+    "ID": HOLES.with_columns(id=pl.when(pl.col("id") == 3).then(-1).otherwise("id")),
+    "label": HOLES.with_columns(y=pl.col("y") ^ (pl.col("id") == 3)),
+    "weight": HOLES.with_columns(w=pl.when(pl.col("id") == 10).then(0.5).otherwise("w")),
+    "score of a row without a weight": HOLES.with_columns(p=pl.when(pl.col("id") == 14).then(0.5).otherwise("p")),
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_dropped_rows_are_told_apart(lost):
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w", by="g", nulls="drop", fingerprint="id")
+    receipt = acc.empty().update(HOLES).receipt(["accuracy"])
+    parts = [acc.empty().update(part) for part in HOLES.sample(fraction=1, shuffle=True, seed=1).iter_slices(77)]
+    assert sm.verify(receipt, sm.merge(parts)).identical
+    found = sm.verify(receipt, LOST[lost])
+    assert next(iter(found.different)) == "row"
+    assert "or other rows were dropped" in str(found)
+
+
+def test_each_model_has_its_dropped_rows():
+    acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, nulls="drop", fingerprint="id")
+    receipt = acc.update(HOLES).receipt(["accuracy"])
+    other = HOLES.with_columns(id=pl.when(pl.col("id") == 3).then(-1).otherwise("id"))
+    one, two = (receipt.fingerprints[model] for model in ("one", "two"))
+    found = acc.empty().update(other).receipt(["accuracy"]).fingerprints
+    assert found["one"]["truth"] == one["truth"]  # without dropped rows
+    assert found["one"]["row"] != one["row"]
+    assert found["two"]["truth"] != two["truth"]
+
+
+def test_a_receipt_of_another_format_is_refused(tmp_path):
+    text = str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"]))
+    (tmp_path / "r.json").write_text(text.replace('"receipt": 2', '"receipt": 1'))
+    with pytest.raises(sm.StateError, match="has the format 1, which cannot be verified"):
+        sm.Receipt.load(tmp_path / "r.json")
+
+
 def test_without_a_fingerprint_and_with_too_much_the_error_says_what_to_do():
     acc = sm.binary(y_true="y", y_score="p").update(DATA)
     with pytest.raises(sm.SpecificationError, match="Evaluate with fingerprint=True"):
