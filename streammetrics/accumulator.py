@@ -61,7 +61,8 @@ class Accumulator:
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256.
         by: Group columns: names or Polars expressions. Null values form a separate group.
-        positive: Positive label. All others are negative.
+        positive: Positive label. All others are negative. One that differs from it only in spaces or capital letters
+            raises an error, and so do metrics of rows with several labels of which none is positive.
         negative: Negative label. Any third label then raises an error.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
         renormalize: Divide class probabilities by their sum, instead of rejecting rows whose sum is not 1.
@@ -295,7 +296,9 @@ class Accumulator:
         >>> acc.copy().update({"y": [1], "p": [0.7]}).seen, acc.seen
         (4, 3)
         """
-        return self._of(self._saved(), self._content.limit)
+        made = self._of(self._saved(), self._content.limit)
+        made._content.others = self._content.others
+        return made
 
     def rollup(self, *columns: Column | Sequence[Column], folds: int | None = None) -> Accumulator:
         """Return an accumulator with fewer or coarser groups, as if the rows had been grouped by these columns only.
@@ -370,6 +373,7 @@ class Accumulator:
             SpecificationError: If ``confidence`` is not between 0 and 1, or if ``always`` is not a positive integer or
                 is combined with ``unit``.
             MetricError: If a metric is unknown or not available.
+            DataError: If the rows have several labels, none of which is ``positive``. Saved states do not store this.
         """
         found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
         if confidence is not None:
@@ -380,6 +384,8 @@ class Accumulator:
                 raise SpecificationError("always= requires confidence=, such as 0.95.")
             if self.roles.unit is not None:
                 raise SpecificationError("always= cannot be combined with unit=.")
+        with self._lock:
+            self._content.require_positive()
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None, folds=FOLDS)), total

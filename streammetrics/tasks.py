@@ -120,7 +120,8 @@ def binary(
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
             200 (see `rows_needed`).
         by: Group columns: names or Polars expressions.
-        positive: Positive label. All others are negative.
+        positive: Positive label. All others are negative. One that differs from it only in spaces or capital letters
+            raises an error, and so do metrics of rows with several labels of which none is positive.
         negative: Negative label. Any third label then raises an error.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
         thresholds: Decision thresholds on the score. Defaults to 0.5, or 0 in the real domain.

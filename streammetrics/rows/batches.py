@@ -18,6 +18,7 @@ from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import HEAVIEST, Reader, require_columns
 from streammetrics.rows.folds import fold, identities
 from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
+from streammetrics.rows.labels import joint
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
 
@@ -43,7 +44,8 @@ class Batch:
     """Validated columns of one batch. Nulls occur only with ``nulls="drop"``.
 
     Scores keep their float type, to which thresholds are rounded. ``keys`` are the group columns. ``label`` is the type
-    of class labels that are not declared.
+    of class labels that are not declared. ``others`` are the labels, or the first few, while ``positive=`` alone is
+    declared and does not occur; otherwise None.
     """
 
     roles: Roles
@@ -51,6 +53,7 @@ class Batch:
     keys: Sequence[pl.Series]
     columns: dict[Field, pl.Series]
     label: pl.Schema
+    others: frozenset[Any] | None = frozenset()
 
     @cached_property
     def types(self) -> pl.Schema:
@@ -152,7 +155,7 @@ def _read(reader: Reader) -> Batch:
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit), roles.folds).cast(pl.Int64).alias(FOLD))
-    return Batch(roles, frame.height, keys, columns, _label(columns, roles))
+    return Batch(roles, frame.height, keys, columns, _label(columns, roles), reader.others)
 
 
 def no_rows(roles: Roles) -> Batch:
@@ -184,6 +187,7 @@ def append(held: Batch, more: Batch) -> Batch:
         keys=[_extended(s, held.height, decoded(key)) for s, key in zip(held.keys, more.keys, strict=True)],
         columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
         label=more.label,
+        others=joint(held.others, more.others),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,8 +16,8 @@ from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
-from streammetrics.rows.labels import equals, instead_of_third
-from streammetrics.rows.roles import INTEGERS, Roles
+from streammetrics.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, resembles
+from streammetrics.rows.roles import INTEGERS, SINGLE, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.system.foreign import reason
 from streammetrics.text import few, near
@@ -73,6 +74,8 @@ class Reader:
         self.roles = roles
         self.faults = faults
         self.declared: bool = True  # whether all labels so far are declared
+        undeclared = roles.positive is not None and roles.negative is None
+        self.others: frozenset[Any] | None = frozenset() if undeclared else None  # see `Batch`
 
     def column(self, name: str) -> pl.Series:
         """Return a column of the batch, or the result of its expression, with bytes as text."""
@@ -174,10 +177,34 @@ class Reader:
             column = column.cast(pl.String)
         self._refuse_far_times(column)
         is_positive = equals(column, positive)
-        if negative is not None and (wrong := ~(is_positive | equals(column, negative))).any():
+        if negative is None:
+            self._refuse_resembling(column)
+            if column.name in (self.roles.y_true or self.roles.y_pred.get(SINGLE, ())):
+                self.others = self._others(column, is_positive)
+        elif (wrong := ~(is_positive | equals(column, negative))).any():
             fix = instead_of_third(column.filter(wrong)[0], self.roles)
             self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", fix)
         return is_positive
+
+    def _refuse_resembling(self, column: pl.Series) -> None:
+        """Reject labels that are the positive one but for capital letters, which would count as negative."""
+        if column.dtype != pl.String:
+            return
+        codes, first = number(column)
+        labels, positive = column.gather(first), self.roles.positive
+        similar = resembles(labels, positive)
+        if similar.any():
+            fault = f"labels that differ from positive={positive!r} only in spaces or capital letters"
+            known = few(labels.drop_nulls().unique().sort())
+            fix = f"Labels: {known}. Write them with the same spaces and capital letters"
+            self._refuse(column, similar.gather(codes), fault, fix)
+
+    def _others(self, column: pl.Series, is_positive: pl.Series) -> frozenset[Any] | None:
+        """The labels of the targets, or some of them, if none is positive."""
+        if is_positive.any():
+            return None
+        labels = column.drop_nulls().unique().sort()
+        return frozenset(label for label in labels.head(SOME_LABELS) if not is_missing(label))
 
     def group(self, name: str) -> pl.Series:
         """A group column in a portable type, or as categories, of which only the groups become strings."""

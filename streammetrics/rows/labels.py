@@ -13,6 +13,7 @@ from streammetrics.rows.conversions import null_instead_of
 from streammetrics.rows.roles import Roles
 
 BOOLEANS = {"true": True, "false": False}
+SOME_LABELS = 5  # that are remembered, for an error
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 MISSING = {"", "-", "--", ".", "?", "missing", "n/a", "na", "nan", "nil", "none", "null", "unknown"}
 
@@ -28,9 +29,37 @@ def instead_of_third(label: Any, roles: Roles) -> str:
     """
     if isinstance(label, str) and _bare(label) in map(_bare, (roles.positive, roles.negative)):
         return "Write the labels with the same spaces and capital letters"
-    if isinstance(label, str) and _bare(label) in MISSING:
+    if is_missing(label):
         return null_instead_of(label) + (", and pass nulls='drop'" if roles.nulls == "raise" else "")
     return "Drop these rows with a filter, or pass only positive= to count them as negative"
+
+
+def resembles(labels: pl.Series, positive: Any) -> pl.Series:
+    """Return which labels are the positive one but for spaces and capital letters.
+
+    >>> resembles(pl.Series([" Yes", "yes", "no"]), "yes").to_list()
+    [True, False, False]
+    """
+    similar: pl.Series = (labels.str.strip_chars().str.to_lowercase() == _bare(positive)) & (labels != positive)
+    return similar
+
+
+def joint(some: frozenset[Any] | None, more: frozenset[Any] | None) -> frozenset[Any] | None:
+    """Return the labels of both, or the first few of them; None if either has the positive label.
+
+    >>> joint(frozenset(["no"]), frozenset(["maybe"])) == {"no", "maybe"}
+    True
+    """
+    return None if some is None or more is None else frozenset(sorted(some | more, key=str)[:SOME_LABELS])
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a label is text that stands for a missing value.
+
+    >>> is_missing("N/A"), is_missing("no")
+    (True, False)
+    """
+    return isinstance(label, str) and _bare(label) in MISSING
 
 
 def _bare(label: Any) -> Any:

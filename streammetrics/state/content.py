@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from itertools import chain, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes, warn_if_slow
-from streammetrics.errors import MergeError, StreamMetricsError
+from streammetrics.errors import DataError, MergeError, StreamMetricsError
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, has_values, joint_types, typed, types_of
-from streammetrics.rows.roles import LABEL, Roles
+from streammetrics.rows.labels import joint
+from streammetrics.rows.roles import LABEL, SINGLE, Roles
 from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, with_other
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
@@ -27,6 +28,7 @@ from streammetrics.statistics.squares import WithSquares
 from streammetrics.statistics.summed import Summed
 from streammetrics.system.forks import require_threads
 from streammetrics.system.threads import uninterrupted
+from streammetrics.text import few
 
 Counters: TypeAlias = Sequence[Sequence[Counter]]  # of each statistic: one, or one per label
 
@@ -55,6 +57,7 @@ class Content:
         self._counters: Counters = ()
         self._parts = parts  # states to merge
         self._loaded = sum(_rows_of(part) for part in parts)
+        self.others: frozenset[Any] | None = None if self._loaded else frozenset()  # see `Batch`
         self._held: Batch | None = None
         self._found: tuple[pl.DataFrame, Codes] | None = None  # groups of a batch, and their numbers
         self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
@@ -121,7 +124,7 @@ class Content:
 
     def number(self, rows: Batch) -> Codes:
         """Return the number of each group of the rows in the counters: shape (models, groups). New groups are added."""
-        self.types = self._joint_types(rows.types)
+        self.types, self.others = self._joint_types(rows.types), joint(self.others, rows.others)
         if self.groups is None:
             groups = rows.groups_by_model
             self.groups = groups.clear().with_row_index(GROUP) if groups.width else ONE_GROUP
@@ -151,6 +154,7 @@ class Content:
     def absorb(self, other: Content) -> None:
         """Merge other content without buffered rows, which `require_content` accepted. Its counters are taken over."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
+        self.others = joint(self.others, other.others)
         self._loaded += other._loaded
         self._parts = (*self._parts, *other._parts)
         if self.groups is not None and other.groups is not None and self.takes(other.groups.drop(GROUP)):
@@ -171,6 +175,17 @@ class Content:
         self._set_aside()
         self._merge()
         return self._parts[0]
+
+    def require_positive(self) -> None:
+        """Reject rows with several labels, none of which is the declared positive one."""
+        self.observe()
+        if self.others is not None and len(self.others) > 1:
+            [column] = self.roles.y_true or self.roles.y_pred[SINGLE]
+            label, known = self.roles.positive, few(sorted(self.others, key=str))
+            raise DataError(
+                f"Column {column!r} never has the label positive={label!r}. Labels: {known}. Pass one of them, or if "
+                f"{label!r} can be missing, an expression that compares the column with it."
+            )
 
     def _merge(self) -> None:
         merged = combine(self._parts) if len(self._parts) > 1 else self._parts[0]

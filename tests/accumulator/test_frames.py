@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 from datetime import date, datetime, timedelta
 
 import duckdb
@@ -452,13 +453,89 @@ def test_a_label_that_narrow_integers_cannot_hold_may_come_later():
     assert acc.update({"y": [300, 2], "p": [0.9, 0.2]}).finalize()["positives"].value == 1
 
 
-def test_a_positive_label_that_never_occurs_is_told():
-    batch = {"y": ["Yes", "No"], "p": [0.9, 0.1]}
-    report = task(positive="yes").update(batch).finalize()
-    assert report["prevalence"].note == "no row has the positive label"
-    assert "no row has the positive label" in str(report)
-    assert task(positive="Yes").update(batch).finalize()["prevalence"].note is None
-    predicted = sm.predictions(y_pred="y", positive="yes").update(batch).finalize()
+@pytest.mark.parametrize(
+    ("labels", "positive", "known"),
+    [
+        (["yes", "no"], "Yes", "'no', 'yes'"),
+        (["yes ", "no"], "yes", "'no', 'yes '"),
+        (["yes", "no", "YES"], "yes", "'YES', 'no', 'yes'"),
+        (["True", "False"], "true", "'False', 'True'"),
+        (pl.Series(["yes", "no"], dtype=pl.Categorical), "Yes", "'no', 'yes'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("column", ["y", "z"])
+def test_labels_that_resemble_the_positive_one_are_refused(column, labels, positive, known):
+    good = pl.Series(["no"] * len(labels))
+    batch = {"y": good, "z": good} | {column: labels}
+    acc = sm.binary(y_true="y", y_pred="z", positive=positive).update({"y": good, "z": good})
+    with pytest.raises(sm.DataError, match=f"Column '{column}' .* only in spaces or capital letters .*{known}"):
+        acc.update(batch)
+    assert acc.seen == len(labels)
+
+
+def test_the_negative_label_may_resemble_the_positive_one():
+    batch = {"y": ["A", "a"], "p": [0.9, 0.1]}
+    assert task(positive="A", negative="a").update(batch).finalize()["roc_auc"].value == 1
+
+
+NO_POSITIVE = {
+    "text": (["yes", "no"], "true", "'no', 'yes'"),
+    "numbers as text": (["1.0", "0.0"], "1", "'0.0', '1.0'"),
+    "integers": ([0, 1], 2, "0, 1"),
+    "integers and text": ([0, 1], "2", "0, 1"),
+    "floats": ([0.0, 1.0], 2, "0.0, 1.0"),
+    "dates": ([date(2026, 1, 1), date(2026, 1, 2)], date(2026, 1, 3), "datetime.date"),
+}
+
+
+@pytest.mark.parametrize(("labels", "positive", "known"), NO_POSITIVE.values(), ids=NO_POSITIVE.keys())
+def test_metrics_of_several_labels_without_the_positive_one_are_refused(labels, positive, known, tmp_path):
+    batch = {"y": labels, "p": [0.9, 0.1]}
+    parts = [{"y": labels[i : i + 1], "p": [0.5]} for i in range(2)]
+    said = f"Column 'y' never has the label positive={positive!r}. Labels: {known}"
+    acc = task(positive=positive)
+    whole = acc.empty().update(batch)
+    shards = [acc.empty().update(part) for part in parts]
+    for each in (whole, whole.copy(), sm.merge(shards), sm.accumulate(parts, acc, workers=2)):
+        with pytest.raises(sm.DataError, match=re.escape(said)):
+            each.finalize()
+    with pytest.raises(sm.DataError, match=re.escape(said)):
+        sm.evaluate(parts, acc)
+    for shard in shards:
+        assert shard.finalize()["prevalence"].note == "no row has the positive label"
+    if not isinstance(positive, date):  # which states cannot store
+        whole.save(tmp_path / "a.state")
+        assert sm.Accumulator.load(tmp_path / "a.state").finalize()["positives"].value == 0
+    predicted = sm.predictions(y_pred="y", positive=positive).update(batch)
+    with pytest.raises(sm.DataError, match="never has the label"):
+        predicted.finalize()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_shards_and_groups_without_the_positive_label_are_evaluated(order, tmp_path):
+    acc = task(positive="churned", by="g")
+    parts = [["stayed", "paused"], ["stayed"], ["churned", "stayed"], []]
+    batches = [{"y": y, "p": [0.5] * len(y), "g": [str(i)] * len(y)} for i, y in enumerate(parts)][::order]
+    shards = [acc.empty().update(pl.DataFrame(b, schema_overrides={"y": pl.String, "g": pl.String})) for b in batches]
+    total = sm.merge(shards)
+    assert total.finalize().rollup()["positives"].value == 1
+    assert total.filter(pl.col("g") == "0").finalize()["positives"].value == 0
+    total.save(tmp_path / "a.state")
+    later = sm.Accumulator.load(tmp_path / "a.state").update(batches[0] if order == 1 else batches[-1])
+    assert later.finalize().rollup()["positives"].value == 1
+
+
+def test_missing_labels_as_text_are_no_second_label():
+    batch = {"y": ["no", "", "NA", "no"], "p": [0.1] * 4}
+    assert task(positive="yes").update(batch).finalize()["positives"].value == 0
+
+
+def test_a_model_that_never_predicts_the_positive_label_is_evaluated():
+    batch = {"y": ["yes", "no"], "z": ["no", "perhaps"]}
+    report = sm.binary(y_true="y", y_pred="z", positive="yes").update(batch).finalize()
+    assert report["recall"].value == 0
+    predicted = sm.predictions(y_pred="z", positive="yes").update({"z": ["no", "no"]}).finalize()
     assert predicted["predicted_positive_rate"].note == "no row is predicted positive"
 
 

@@ -308,3 +308,12 @@ def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
     other = {0: "a", 1: "b"} if dtype == pl.String else {"0": "a", "1": "b"}
     with pytest.raises(sm.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
         sm.evaluate("digits.parquet", sm.multiclass(y_true="digit", y_score=other))
+
+
+@pytest.mark.parametrize(("positive", "said"), [("Yes", "only in spaces or capital letters"), ("true", "never has")])
+def test_a_positive_label_that_never_occurs_is_an_error_that_names_the_labels(positive, said, tmp_path):
+    pl.DataFrame({"y": ["yes", "no"] * 5, "p": [0.9, 0.1] * 5}).write_csv(tmp_path / "a.csv")
+    arguments = ["evaluate", str(tmp_path / "a.csv"), "--y-true", "y", "--y-score", "p", "--positive", positive]
+    told = run(*arguments, code=2)
+    assert said in told
+    assert "Labels: 'no', 'yes'." in told
