@@ -71,7 +71,7 @@ def digest(state: State) -> str:
 
 
 def canonical(keys: pl.Series) -> pl.Series:
-    """Return keys as text by their value, whatever type a source has for it.
+    """Return keys as text by their value, which does not depend on the type that a source has for it.
 
     Numbers are equal as integers, floats, and decimals of any scale, and times as moments in any time zone.
 

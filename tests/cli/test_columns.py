@@ -32,7 +32,8 @@ def test_a_label_that_never_occurs_is_told(tmp_path):
     path.write_text("outcome,p\nchurned,0.9\nstayed,0.2\n")
     evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p", "--positive"]
     only, of_one = ["--metric", "rows"], ["churned", "--where", "p > 0.5"]
-    assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned", *only)
+    assert "only in spaces or capital letters" in run(*evaluate, "Churned", *only, code=2)
+    assert "Warning: no row has the positive label churned." in run(*evaluate, "churned", "--where", "p < 0.5", *only)
     assert "Warning" not in run(*evaluate, "churned", *only)
     assert "Warning: every row has the positive label churned." in run(*evaluate, *of_one, *only)
     assert "Warning: every row has the positive label churned." in run(*evaluate, *of_one, "--format", "csv")
