@@ -59,6 +59,8 @@ VARIANCE = hidden("variance")  # of an estimate of independent rows
 ENOUGH, ENOUGH_OF_UNITS = 10, 15  # effective rows for a verdict, of independent rows and of units
 SAMPLED = (*LIMITS, EFFECTIVE_ROWS, VARIANCE)
 NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)]
+
+
 def of_user(text: str) -> str:
     """Return a text of a user, such as a name, without words that are read in notes and rules: with other spaces.
 

@@ -14,7 +14,7 @@ from streammetrics.core import ranges
 from streammetrics.intervals.distributions import upper_level
 from streammetrics.intervals.limits import Range, Spread, moved, tidy
 from streammetrics.intervals.method import GROUP, Quantity, Read
-from streammetrics.intervals.tails import Tail, powers_of_losses
+from streammetrics.intervals.tails import Tail, of_bins, powers_of_losses
 from streammetrics.rounding import SUM_ROUNDING
 
 Values = NDArray[np.float64]
@@ -107,7 +107,7 @@ def influence_intervals(
     slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
     spread, rows = spread_of(cells, slopes, columns, products, shares, classes, tail)
     values = np.where(np.isnan(seen) | (rows < np.asarray(fewest)), np.nan, values)
-    of_counts = len(products) == len(columns)
+    of_counts = len(products) == len(columns) or tail is of_bins
     lower, upper = limits_within(values, spread, level, [m.range for m in metrics], of_counts)
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
     return tidy(groups, [GROUP], names, lower, upper, spread)

@@ -93,7 +93,10 @@ class Spread:
     def limits(self, values: Values, level: float, low: Values | float, high: Values | float) -> tuple[Values, Values]:
         """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
         down, up = self.distances(level)
-        sound = np.isfinite(values) & np.isfinite(down) & np.isfinite(up)
+        with np.errstate(invalid="ignore"):
+            nearest = np.minimum(values - low, high - values)
+            rounding = np.isfinite(nearest) & (self.errors <= LEAST_ERROR * nearest)
+        sound = np.isfinite(values) & np.isfinite(down) & np.isfinite(up) & ~rounding
         lower, upper = np.maximum(values - down, low), np.minimum(values + up, high)
         return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
 

@@ -86,7 +86,7 @@ def test_a_mean_that_rose_by_two_fifths_at_a_small_psi_is_not_stable(tmp_path):
 def test_rows_of_units_have_verdicts(options):
     options = options | {"task": sm.predictions}
     now = {
-        rise: sm.drift(risen(40_000, **options), risen(40_000, 1, rise, **options)).findings()[0] for rise in (0, 0.2)
+        rise: sm.drift(risen(100_000, **options), risen(100_000, 1, rise, **options)).findings()[0] for rise in (0, 0.2)
     }
     assert [(f.code, f.severity, str(f).partition(":")[0]) for f in now.values()] == [
         ("SM711", "info", "y_score is stable"),

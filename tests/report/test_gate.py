@@ -277,7 +277,7 @@ def test_few_rows_that_differ_decide_nothing(options, enough):
 def test_so_many_rows_are_needed_that_enough_differ():
     rows = few_differ(1_000, 8).check(not_worse={"log_loss": 0.5}).frame["rows_needed"].item()
     assert 1_000 < rows < 10_000
-    more = few_differ(int(1.3 * rows), int(8 * 1.3 * rows / 1_000)).check(not_worse={"log_loss": 0.5})
+    more = few_differ(2 * rows, 16 * rows // 1_000).check(not_worse={"log_loss": 0.5})
     assert verdicts(more) == ["holds"]
 
 
@@ -289,7 +289,10 @@ def test_few_errors_that_differ_decide_nothing():
     acc = sm.regression(y_true="y", y_pred={"old": "old", "new": "new"}).update(rows)
     found = sm.compare(acc, models=("old", "new")).check(not_worse={"mae": 0.5, "mse": 5.0, "bias": 0.5})
     assert verdicts(found) == ["open"] * 3
-    labels = {"y": ["a", "b", "c"] * 200, **{f"{m}_{c}": [0.5, 0.3, 0.2] * 200 for m in "pq" for c in "abc"}}
+    labels = {
+        "y": ["a", "b", "c"] * 200,
+        **{f"{m}_{c}": [share] * 600 for m in "pq" for c, share in zip("abc", (0.5, 0.3, 0.2), strict=True)},
+    }
     worse = np.arange(600) < 4
     labels["q_a"], labels["q_b"] = (np.where(worse, x, labels[c]) for c, x in (("q_a", 0.05), ("q_b", 0.75)))
     scores = {m: {c: f"{m}_{c}" for c in "abc"} for m in "pq"}
