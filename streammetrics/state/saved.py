@@ -20,6 +20,7 @@ from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import missing
 from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
+from streammetrics.state.memory import require_small, table_size
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
@@ -65,6 +66,7 @@ def from_arrow(table: pa.Table) -> Saved:
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
         table = checked(lambda: pa.table(table))
     checked(lambda: table.validate(full=True))
+    require_small(table_size(table), table.nbytes)
     header = read_header(table.schema.metadata or {})
     roles, statistics, metrics = specification(header)
     names = [s.name for s in statistics]

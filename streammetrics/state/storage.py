@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -17,6 +16,9 @@ from streammetrics.errors import StateError, StateWarning
 from streammetrics.state import checksums
 from streammetrics.state.content import no_state
 from streammetrics.state.header import KEY, NotAState, checked, read_header, specification
+from streammetrics.state.ipc_sizes import ipc_size
+from streammetrics.state.memory import most, require_small, table_size
+from streammetrics.state.parquet_sizes import parquet_sizes
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
@@ -27,8 +29,6 @@ from streammetrics.text import few, near_paths
 
 FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
-ROOM = 1 << 28  # bytes of memory allowed for any file,
-EXPANDING = 100  # or this multiple of its size
 URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
 STATE = ".state"  # usual suffix of a saved state
 IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
@@ -68,7 +68,7 @@ def from_bytes(content: bytes) -> Saved:
     """Return the state of bytes from `to_bytes`."""
     content = checked(lambda: bytes(memoryview(content)))
     sealed = checksums.is_sealed(content)
-    saved = from_arrow(checked(lambda: pa.ipc.open_stream(content).read_all()))
+    saved = from_arrow(checked(lambda: _ipc_table(pa.ipc.open_stream, content)))
     if not sealed:
         _warn("the state")
     return saved
@@ -226,44 +226,26 @@ def _content(path: Path) -> bytes:
 
 def _table(content: bytes) -> pa.Table:
     if content.startswith(IPC):
-        return pa.ipc.open_file(content).read_all()
+        return _ipc_table(pa.ipc.open_file, content)
+    sizes = parquet_sizes(content)
+    require_small(sizes.memory, len(content))
     file = pq.ParquetFile(pa.BufferReader(content))
-    _require_valid(file.metadata, content)
-    _require_small(file.metadata, len(content))
-    return file.read(use_threads=False)
+    if sizes.memory + sizes.copies <= most(len(content)):
+        table = file.read(use_threads=False)
+        require_small(table_size(table), len(content))  # its own types can be dictionaries
+        return table
+    texts = [column.path for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+    encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read(use_threads=False)
+    require_small(table_size(encoded), len(content))
+    return encoded.cast(file.schema_arrow)
 
 
-class _Unread(io.BytesIO):
-    """A file whose content cannot be read, and whether it was wanted."""
-
-    wanted = False
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        self.wanted = True
-        raise OSError("no content")
-
-
-def _require_valid(metadata: pq.FileMetaData, content: bytes) -> None:
-    """Reject invalid metadata of columns: `_require_small` would end the process, but a reader raises an exception."""
-    data = _Unread(content)
-    file = pq.ParquetFile(data, metadata=metadata, buffer_size=1)  # opens all columns, then reads
-    for i in range(metadata.num_row_groups):
-        try:
-            next(file.iter_batches(1, [i], use_threads=False), None)
-        except OSError:
-            if not data.wanted:
-                raise
-        data.wanted = False
-
-
-def _require_small(metadata: pq.FileMetaData, size: int) -> None:
-    """Reject a small file that would fill the memory: in Parquet, a few bytes can represent any number of values."""
-    columns = [
-        metadata.row_group(i).column(j) for i in range(metadata.num_row_groups) for j in range(metadata.num_columns)
-    ]
-    needed = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
-    if needed > max(ROOM, EXPANDING * size):
-        raise StateError(f"the file has {size:,} bytes, but would take {needed:,} in memory.")
+def _ipc_table(open_content: Callable[[bytes], Any], content: bytes) -> pa.Table:
+    require_small(ipc_size(content), len(content))
+    table = open_content(content).read_all()
+    table.validate(full=True)
+    require_small(table_size(table), len(content))
+    return table
 
 
 def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:

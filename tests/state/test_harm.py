@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from formats import of_format_1
 from states import DATA, NAN, SIZE, TASKS, task, with_cell
@@ -478,15 +477,3 @@ def test_sets_of_labels_keep_to_their_rows():
     for harm in ({"exact_match": 10**6}, {"label_errors": 10**6}, {"label_decisions": 10**6}, {"jaccard_sum": 1e6}):
         with pytest.raises(sm.StateError, match=r"'label_sets' contains .* invalid cells"):
             sm.Accumulator.from_arrow(with_cell(table, "label_sets", **harm))
-
-
-@pytest.mark.thorough
-def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path):
-    acc = sm.Accumulator(sm.RowCounts(), y_true="y", by="g").update({"y": [1], "g": [3]})
-    table, rows = acc.to_arrow(), 20_000_000
-    cells = pa.StructArray.from_arrays([pa.repeat(1, rows), pa.repeat(0, rows)], names=["rows", "dropped"])
-    lists = pa.LargeListArray.from_arrays(pa.array([0, rows], pa.int64()), cells)
-    pq.write_table(table.set_column(1, "row_counts", lists), tmp_path / "bomb", compression="zstd")
-    assert (tmp_path / "bomb").stat().st_size < 100_000
-    with pytest.raises(sm.StateError, match=r"bomb': the file has .* bytes, but would take 320,000,\d+ in memory"):
-        sm.Accumulator.load(tmp_path / "bomb")
