@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from numbers import Real
+from math import nan
 from operator import index
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from streammetrics.errors import SpecificationError
 
+SHOWN = 40  # characters of a value in a message
 _FDR = re.compile(r"fdr (\d{1,9}(?:\.\d{1,9})?) ?%")
 
 
@@ -30,10 +31,36 @@ def whole(name: str, value: Any, least: int | None = None, most: int = (1 << 63)
         found = None
     if found is None or (least is not None and found < least):
         range = "" if least is None else f" of at least {least}"
-        raise SpecificationError(f"{name} must be an integer{range}, got {value!r:.40}.")
+        raise SpecificationError(f"{name} must be an integer{range}, got {shown(value)}.")
     if found > most:
-        raise SpecificationError(f"{name} must be at most {most:,}, got {found}.")
+        raise SpecificationError(f"{name} must be at most {most:,}, got {shown(found)}.")
     return found
+
+
+def as_float(value: Any) -> float:
+    """Return a number as a float, or NaN for anything else, such as text or an integer that is too large for a float.
+
+    >>> as_float(2), as_float("2"), as_float(10**400)
+    (2.0, nan, nan)
+    """
+    if isinstance(value, str | bytes | bool | np.bool_):
+        return nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, ArithmeticError):
+        return nan
+
+
+def shown(value: Any) -> str:
+    """Return the beginning of a value in Python, as messages show it.
+
+    >>> shown("a" * 100), shown(10**5000)
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 'an integer of more than 4,300 digits')
+    """
+    try:
+        return f"{value!r:.{SHOWN}}"
+    except ValueError:  # the limit of Python for texts of integers
+        return "an integer of more than 4,300 digits"
 
 
 def require_level(name: str, value: Any, above: float = 0) -> None:
@@ -46,8 +73,9 @@ def require_level(name: str, value: Any, above: float = 0) -> None:
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.
     """
-    if not (isinstance(value, Real) and above < float(value) < 1):
-        raise SpecificationError(f"{name} must be between {above:g} and 1, got {value!r:.40}.{of_percent(value)}")
+    number = as_float(value) if isinstance(value, float | np.floating) else nan
+    if not above < number < 1 or 0.5 + number / 2 == 0.5:  # so small that an interval would be empty
+        raise SpecificationError(f"{name} must be between {above:g} and 1, got {shown(value)}.{of_percent(value)}")
 
 
 def false_discovery_rate(name: str, value: Any) -> float:
@@ -60,10 +88,10 @@ def false_discovery_rate(name: str, value: Any) -> float:
     streammetrics.errors.SpecificationError: segments= must be 'fdr 5 %' or a share, got '5%'.
     """
     match = _FDR.fullmatch(value) if isinstance(value, str) else None
-    rate = float(match[1]) / 100 if match else value
-    if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < float(rate) < 1:
-        raise SpecificationError(f"{name} must be 'fdr 5 %' or a share, got {value!r}.")
-    return float(rate)
+    rate = float(match[1]) / 100 if match else as_float(value)
+    if not 0 < rate < 1:
+        raise SpecificationError(f"{name} must be 'fdr 5 %' or a share, got {shown(value)}.")
+    return rate
 
 
 def of_percent(value: Any) -> str:
@@ -74,7 +102,7 @@ def of_percent(value: Any) -> str:
     """
     try:
         percent = float(value.strip().removesuffix("%") if isinstance(value, str) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         return ""
     marked = isinstance(value, str) and 0 <= percent <= 1
     return f" For {percent:g}%, pass {percent / 100:.10g}." if marked or 1 < percent <= 100 else ""

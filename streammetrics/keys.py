@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.arguments import shown
 from streammetrics.errors import ReportError
 from streammetrics.frame import keys_of
+from streammetrics.system.foreign import FOREIGN
 from streammetrics.text import did_you_mean, few
 from streammetrics.text import rows as text_of
 from streammetrics.times import moment
@@ -25,8 +27,8 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
             raise ReportError(f"Unknown key {key!r}. Keys: {', '.join(columns) or 'none'}.")
         try:
             frame = frame.filter(pl.col(key).eq_missing(_literal(value, frame.schema[key])))
-        except (pl.exceptions.PolarsError, TypeError) as error:
-            raise ReportError(f"Key {key!r} must be {frame.schema[key]}, got {value!r}.") from error
+        except FOREIGN as error:
+            raise ReportError(f"Key {key!r} must be {frame.schema[key]}, got {shown(value)}.") from error
     return frame
 
 

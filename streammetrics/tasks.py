@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import of_percent
+from streammetrics.arguments import of_percent, shown
 from streammetrics.core.lattice import Domain
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
@@ -566,7 +566,7 @@ def _require_probabilities(name: str, thresholds: Sequence[float], advice: str =
     """Reject thresholds that are not probabilities, except infinite ones, which come from ROC curves."""
     beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
     if beyond:
-        got = f"got {beyond[0]}.{of_percent(beyond[0])}"
+        got = f"got {shown(beyond[0])}.{of_percent(beyond[0])}"
         raise SpecificationError(f"{name}= must be between 0 and 1 for probabilities, {got}{advice}")
 
 

@@ -7,6 +7,7 @@ from math import inf
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import as_float, shown
 from streammetrics.before_labels.expectation import KNOWN, OWN, Expectation, ExpectMethod
 from streammetrics.before_labels.groups import require_sample
 from streammetrics.errors import MetricError, SpecificationError
@@ -80,8 +81,8 @@ def expect(
     Scores of at least 0.5 count as positive.
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
-    if not 1 <= odds < inf:
-        raise SpecificationError(f"odds= must be a number of at least 1, got {odds!r}.")
+    if not 1 <= as_float(odds) < inf:
+        raise SpecificationError(f"odds= must be a number of at least 1, got {shown(odds)}.")
     if method not in KNOWN:
         raise SpecificationError(f"method= must be {text.few(list(KNOWN))}, got {method!r}.")
     if confidence is not None:

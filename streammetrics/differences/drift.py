@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import whole
+from streammetrics.arguments import shown, whole
 from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
@@ -345,9 +345,9 @@ def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) 
 def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> State:
     if isinstance(reference, str):
         return _before_each(state, window, reference)
-    if len(reference) != 2:
+    if not isinstance(reference, list | tuple) or len(reference) != 2:
         raise SpecificationError(
-            f"reference= must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
+            f"reference= must be a duration such as '28d' or a (start, end) pair, got {shown(reference)}."
         )
     return _between(state, window, *reference)
 

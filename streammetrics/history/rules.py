@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import false_discovery_rate, require_level, whole
+from streammetrics.arguments import as_float, false_discovery_rate, require_level, shown, whole
 from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
@@ -111,33 +111,38 @@ class Rule:
         object.__setattr__(self, "min_rows", whole("Rule field 'min_rows'", self.min_rows, least=1))
 
     def _wrong_texts(self) -> Iterator[str]:
-        texts = {"require": (self.require,), "over": (self.over, self.against or ""), "by": self.by}
+        texts = {
+            "require": (self.require,),
+            "over": (self.over, "" if self.against is None else self.against),
+            "by": self.by,
+        }
         others = {name: getattr(self, name) for name in ("model", "name", "description", "alarm")}
         texts |= {name: () if value is None else (value,) for name, value in others.items()}
         for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):
-                yield f"Rule field {name!r} must be a string, got {getattr(self, name)!r:.40}."
+                yield f"Rule field {name!r} must be a string, got {shown(getattr(self, name))}."
 
     def _wrong_values(self) -> Iterator[str]:
         for length in (self.over, self.against):
             if length is not None:
                 before(pl.Series([datetime(2000, 1, 1)]), length)
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                yield f"Rule field {name!r} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}."
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in choices:
+                got = shown(getattr(self, name))
+                yield f"Rule field {name!r} must be {' or '.join(map(repr, choices))}, got {got}."
         require_level("Rule field 'confidence'", self.confidence, above=0.5)
         if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
-            yield f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}."
+            yield f"Rule field 'alarm' must be a rate such as '1 per year', got {shown(self.alarm)}."
         if self.segments is not None:
             false_discovery_rate("Rule field 'segments'", self.segments)
         if self.always is not None:
             require_rows(self.always)
         if not isinstance(self.before_labels, bool):
-            yield f"Rule field 'before_labels' must be true or false, got {self.before_labels!r}."
-        if not (_is_number(self.odds) and 1 <= self.odds < inf):
-            yield f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}."
-        if not (_is_number(self.coverage) and 0 <= self.coverage <= 1):
-            yield f"Rule field 'coverage' must be a number from 0 to 1, got {self.coverage!r}."
+            yield f"Rule field 'before_labels' must be true or false, got {shown(self.before_labels)}."
+        if not (_is_number(self.odds) and 1 <= as_float(self.odds) < inf):
+            yield f"Rule field 'odds' must be a number of at least 1, got {shown(self.odds)}."
+        if not (_is_number(self.coverage) and 0 <= as_float(self.coverage) <= 1):
+            yield f"Rule field 'coverage' must be a number from 0 to 1, got {shown(self.coverage)}."
 
     def _wrong_measure(self) -> Iterator[str]:
         name, options = parse_metric(self.required.metric)

@@ -14,6 +14,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.arguments import shown
 from streammetrics.errors import SpecificationError
 from streammetrics.intervals.beta import Values, log_beta
 from streammetrics.intervals.bisection import bisected
@@ -32,10 +33,10 @@ def require_rows(always: object) -> None:
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: 'always' must be a positive integer, such as 100_000, got True. ...
     """
-    if isinstance(always, bool) or not isinstance(always, Integral) or always < 1:
+    if isinstance(always, bool) or not isinstance(always, Integral) or not 1 <= int(always) < 1 << 63:
         raise SpecificationError(
-            f"'always' must be a positive integer, such as 100_000, got {always!r}. It is the number of rows at which "
-            "the interval is tightest, chosen before seeing data."
+            f"'always' must be a positive integer, such as 100_000, got {shown(always)}. It is the number of rows "
+            "at which the interval is tightest, chosen before seeing data."
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from streammetrics.arguments import of_percent
+from streammetrics.arguments import as_float, of_percent, shown
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import Metric
 from streammetrics.metrics.requirement import Requirement
@@ -47,14 +47,15 @@ class Margin:
         Raises:
             MetricError: If the amount is not a number, or negative, or the metric has a limit instead of a margin.
         """
-        match = _AMOUNT.fullmatch(str(amount)) if isinstance(amount, float | int | str) else None
+        text = amount if isinstance(amount, str) else str(as_float(amount))
+        match = _AMOUNT.fullmatch(text) if isinstance(amount, float | int | str) else None
         if _LIMITED.search(metric):
             raise MetricError(
                 f"Cannot read {metric!r} as a metric with a margin. Write one such as 'roc_auc=0.002' or 'mae=1%'."
             )
         if match is None or isinstance(amount, bool) or not math.isfinite(float(match[1])):
             raise MetricError(
-                f"The margin of {metric} must be a number of at least 0, such as 0.002, or '0.5%', got {amount!r}."
+                f"The margin of {metric} must be a number of at least 0, such as 0.002, or '0.5%', got {shown(amount)}."
             )
         number, percent = match.groups()
         return cls(metric, float(number) / (100 if percent else 1), bool(percent), improves)
@@ -101,5 +102,7 @@ def margins(given: Margins, improves: bool) -> Iterator[Margin]:
         yield from (Margin.of(metric, amount, improves) for metric, amount in given.items())
         return
     for text in [given] if isinstance(given, str) else given:
+        if not isinstance(text, str):
+            raise MetricError(f"A margin must name a metric, such as 'roc_auc=0.002', got {shown(text)}.")
         match = _FORM.fullmatch(text)
         yield Margin.of(match[1], match[2], improves) if match else Margin.of(text, 0.0, improves)

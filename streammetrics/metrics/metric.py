@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
+from streammetrics.arguments import shown
 from streammetrics.errors import MetricError
 from streammetrics.expressions import without_nan
 from streammetrics.frame import of_user
@@ -48,6 +49,7 @@ BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
 Direction: TypeAlias = Literal["high", "low"] | None
 Option: TypeAlias = float | int | str | bool | None
 
+LARGEST = 2**63 - 1  # integer option
 AVERAGES = ("macro", "micro", "weighted")
 
 
@@ -145,7 +147,9 @@ class Metric:
             if option not in self.options:
                 raise MetricError(f"Unknown option {option!r} of {self.__name__}. {self._instead(option, value)}")
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
-                raise MetricError(f"{option}= of {self.__name__} must be a number, got {value!r}.")
+                raise MetricError(f"{option}= of {self.__name__} must be a number, got {shown(value)}.")
+            if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+                raise MetricError(f"{option}= of {self.__name__} must be within ±{LARGEST:,}, got {shown(value)}.")
         return self._made(self._bound | options, average)
 
     def _instead(self, option: str, value: Any) -> str:
@@ -242,10 +246,13 @@ class Metric:
 
     def _call(self, formula: Callable[..., Any], columns: list[Expr] | None = None) -> Any:
         names, options = _parameters(formula)
-        return formula(
-            *(columns or [pl.col(c) for c in names]),
-            **{name: self.options[name.rstrip("_")] for name in options},
-        )
+        try:
+            return formula(
+                *(columns or [pl.col(c) for c in names]),
+                **{name: self.options[name.rstrip("_")] for name in options},
+            )
+        except (OverflowError, pl.exceptions.InvalidOperationError) as error:  # such as of a square
+            raise MetricError(f"An option of {self.name} is too large.") from error
 
     def __repr__(self) -> str:
         return self.name
@@ -385,7 +392,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
             options = {k.arg: _option_value(k.value) for k in tree.keywords if k.arg is not None}
             if len(options) == len(tree.keywords):
                 return tree.func.id, options
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass
     if advice := not_supported(text):
         raise MetricError(f"Unknown metric {text!r}.{advice}")
@@ -396,7 +403,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
         advice = "Pass each metric separately"
     if " @ " in text:  # as in tables
         advice = f"Write {text.partition(' @ ')[0]}, and pass its threshold or label separately"
-    raise MetricError(f"Cannot read {text!r} as a metric. {advice}.")
+    raise MetricError(f"Cannot read {text!r:.80} as a metric. {advice}.")
 
 
 @cache

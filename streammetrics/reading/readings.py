@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import isnan
 from numbers import Real
 from typing import Any, Literal, Self, TypeVar
 
 import polars as pl
 from numpy.typing import ArrayLike
 
+from streammetrics.arguments import as_float, require_level, whole
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import EFFECTIVE_ROWS, keys_of
 from streammetrics.intervals.proportions import CELLS
@@ -100,6 +102,8 @@ class Readings:
         >>> "ci_lower" in report.with_confidence(0.95).frame.columns
         True
         """
+        if confidence is not None:
+            require_level("confidence=", confidence)
         if self._sampled is None or self._sampled.confidence != confidence:
             self._sampled = with_parts(self, confidence=confidence, always=None)
         return self._sampled
@@ -197,7 +201,7 @@ class Readings:
 
     def _at_threshold(self, threshold: Any) -> Self | None:
         """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""
-        if not isinstance(threshold, Real):
+        if not isinstance(threshold, Real) or isnan(as_float(threshold)):
             return None
         last, found = self._elsewhere
         if last != threshold:
@@ -391,6 +395,7 @@ class Readings:
 
         Raises:
             MetricError: If there is no confusion matrix.
+            SpecificationError: If ``n`` is not an integer of at least 0.
 
         >>> import streammetrics as sm
         >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
@@ -398,7 +403,8 @@ class Readings:
         >>> report.most_confused().select("actual", "predicted", "count").rows()
         [('cat', 'emu', 1), ('dog', 'cat', 1)]
         """
-        return self._of_matrix(lambda table: confusion.most_confused(table, n))
+        limit = whole("n=", n, least=0)
+        return self._of_matrix(lambda table: confusion.most_confused(table, limit))
 
     def weighted_kappa(self, weights: ArrayLike) -> pl.DataFrame:
         """Return Cohen's kappa of every group with a weight for each kind of error (Cohen 1968).

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from numbers import Real
 from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import false_discovery_rate
+from streammetrics.arguments import as_float, false_discovery_rate
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import (
     ALONE,
@@ -85,7 +86,7 @@ def check_sides(
 
 def at_threshold(sides: Differences, threshold: Any) -> Differences:
     """Return the comparison at one threshold, which the evaluations need not have counted."""
-    if not isinstance(threshold, Real):
+    if not isinstance(threshold, Real) or isnan(as_float(threshold)):
         return sides
     return replace(sides, a=at_only(sides.a, float(threshold)), b=at_only(sides.b, float(threshold)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
-from streammetrics.arguments import of_percent, require_level
+from streammetrics.arguments import as_float, of_percent, require_level, shown
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.intervals.limits import EVERYWHERE
@@ -91,8 +91,9 @@ def rows_needed(
     19,498 rows find a difference of 0.01 in accuracy with 80% power: 9,749 positives and 9,749 negatives.
     """
     require_level("power=", power)
-    if not isinstance(difference, int | float) or isinstance(difference, bool) or not 0 < difference < inf:
-        raise SpecificationError(f"difference= must be a positive number, got {difference!r}.")
+    if not isinstance(difference, int | float) or not 0 < as_float(difference) < inf:
+        raise SpecificationError(f"difference= must be a positive number, got {shown(difference)}.")
+    require_level("confidence=", confidence)
     if not isinstance(pilot, Report | Comparison):
         raise SpecificationError("The pilot must be a report, such as acc.finalize(), or a comparison.")
     report = pilot.b if isinstance(pilot, Comparison) else pilot

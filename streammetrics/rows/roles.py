@@ -17,6 +17,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
+from streammetrics.system.foreign import FOREIGN
 from streammetrics.text import did_you_mean, few
 
 Column: TypeAlias = str | pl.Expr
@@ -308,6 +309,8 @@ def several(given: Any) -> tuple[Any, ...]:
         named = [(name, column) for name, column in given.items() if isinstance(column, str)]
         fix = f" To rename a column, pass pl.col({named[0][1]!r}).alias({named[0][0]!r})." if named else ""
         raise SpecificationError(f"Pass a list instead of the mapping {given!r:.80}.{fix}")
+    if isinstance(given, np.ndarray):
+        given = np.atleast_1d(given)
     return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else (given,)
 
 
@@ -322,7 +325,7 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
     given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+    except (*FOREIGN, RuntimeError):  # such as of decimals that are too large
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import text
+from streammetrics.arguments import as_float
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import LIMITS, keys_of
 from streammetrics.intervals.discoveries import as_normal, difference_of_shares, upper_tail
@@ -219,7 +220,8 @@ class Remainders:
 
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
     threshold = keys.get("threshold")
-    elsewhere = at_threshold(state, float(threshold)) if isinstance(threshold, Real) else None
+    number = as_float(threshold)
+    elsewhere = None if isnan(number) else at_threshold(state, number)
     if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):
         state = elsewhere
     statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from streammetrics.arguments import whole
+from streammetrics.arguments import as_float, shown, whole
 from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.roles import several
@@ -34,17 +34,18 @@ class Binned(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capacity", whole("capacity=", self.capacity))
-        object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in several(self.atoms)})))
         if self.domain not in ("probability", "real"):
             raise SpecificationError(f"domain= must be 'probability' or 'real', got {self.domain!r}.")
+        for atom in several(self.atoms):
+            number = as_float(atom)
+            if number != number or (self.domain == "probability" and not 0 <= number <= 1):
+                raise SpecificationError(f"atoms= contains {shown(atom)}, which is outside the domain {self.domain!r}.")
+        object.__setattr__(self, "atoms", tuple(sorted({as_float(a) + 0.0 for a in several(self.atoms)})))
         smallest = 8 + 64 * len(self.atoms)
         if self.capacity < smallest:
             raise SpecificationError(
                 f"capacity= must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
             )
-        for atom in self.atoms:
-            if atom != atom or (self.domain == "probability" and not 0 <= atom <= 1):
-                raise SpecificationError(f"atoms= contains {atom}, which is outside the domain {self.domain!r}.")
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import core
+from streammetrics.arguments import as_float, shown
 from streammetrics.core import Floats, Runs
 from streammetrics.core.moments import (
     FAMILIES,
@@ -127,8 +128,8 @@ class ErrorMoments(Statistic):
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
             raise SpecificationError(f"Unknown family {unknown[0]!r}. Families: {', '.join(FAMILIES)}.")
-        if not 1 <= self.power < inf:
-            raise SpecificationError(f"power= must be at least 1, got {self.power!r}.")
+        if not 1 <= as_float(self.power) < inf:
+            raise SpecificationError(f"power= must be a number of at least 1, got {shown(self.power)}.")
         object.__setattr__(self, "families", tuple(f for f in FAMILIES if f in self.families))
         object.__setattr__(self, "power", float(self.power))
 

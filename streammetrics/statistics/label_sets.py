@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from streammetrics.arguments import as_float, shown
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -54,8 +55,8 @@ class LabelSets(Summed):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
-            raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
+        if not isinstance(self.threshold, int | float) or isnan(as_float(self.threshold)):
+            raise SpecificationError(f"threshold= must be a number, got {shown(self.threshold)}.")
 
     def values(self, rows: Rows) -> dict[str, Any]:
         """Matches and errors of each row. Squares of label errors are integers."""

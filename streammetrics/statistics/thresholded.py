@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.arguments import whole
+from streammetrics.arguments import as_float, shown, whole
 from streammetrics.core import Labels
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
@@ -31,12 +30,9 @@ class Thresholded(Summed):
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __post_init__(self) -> None:
-        try:
-            found = tuple(sorted(float(t) + 0.0 for t in several(self.thresholds)))
-        except (TypeError, ValueError):
-            found = (nan,)
+        found = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
         if len(set(found)) < len(found) or not all(t == t for t in found):
-            raise SpecificationError(f"thresholds= must be distinct numbers, got {self.thresholds!r}.")
+            raise SpecificationError(f"thresholds= must be distinct numbers, got {shown(self.thresholds)}.")
         whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 
