@@ -377,7 +377,7 @@ def _time(given: Any) -> datetime:
     time = moment(given)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(
-            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}.",
+            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {shown(given)}.",
         )
     return time
 
