@@ -6,7 +6,7 @@ These are files with a column of a type that Polars refuses, even if it is not i
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.sources.kinds import PARQUET, beginning, kind_of
 from streammetrics.system.foreign import translated
-from streammetrics.system.lazy import pa, pq
+from streammetrics.system.lazy import ds, pa, pq
 
 BATCH = 131_072  # rows of a batch of a Parquet file
 STORED = b"ARROW:schema"  # key of the original types in the metadata of a Parquet file
@@ -32,6 +32,22 @@ def schema_of(path: Path) -> pa.Schema:
             return _with_date64(file.schema_arrow, file.metadata.metadata or {})
     with pa.OSFile(str(path)) as file:
         return _open(path, file).schema
+
+
+def schema_of_many() -> Callable[[Path], pa.Schema]:
+    """Return a function like `schema_of` for many Parquet files, which takes half the time for each."""
+    from pyarrow.fs import LocalFileSystem  # when it is needed
+
+    form, system = ds.ParquetFileFormat(), LocalFileSystem()
+
+    def schema(path: Path) -> pa.Schema:
+        try:
+            found = form.inspect(str(path), system)
+        except (pa.ArrowException, OSError, ValueError):
+            return schema_of(path)  # for its error
+        return schema_of(path) if pa.date32() in found.types else found  # its original type can be date64
+
+    return schema
 
 
 def _with_date64(schema: pa.Schema, metadata: Mapping[bytes, bytes]) -> pa.Schema:

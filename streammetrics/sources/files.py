@@ -230,7 +230,8 @@ def expand(pattern: PathLike) -> list[Path]:
         raise SourceError(f"File {str(pattern)!r} not found.{near_paths(pattern)}")
     if not found:
         raise SourceError(f"No file matches {str(pattern)!r}.")
-    for folder in {folder for file in found for folder in file.absolute().parents}:
+    parents = {folder.absolute() for folder in {file.parent for file in found}}
+    for folder in parents.union(*(parent.parents for parent in parents)):
         if kind := table_of(folder):
             raise SourceError(
                 f"{str(pattern)!r} has files of the {kind} table {str(folder)!r}, whose rows may be deleted. "
@@ -243,7 +244,7 @@ def _inside(folder: Path) -> Iterator[Path]:
     if table_of(folder):
         yield folder
         return
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):  # much faster than by paths
         if _hidden(path.name):
             continue
         if path.is_dir() and not path.is_symlink():

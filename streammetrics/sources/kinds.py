@@ -24,9 +24,12 @@ def kind_of(path: Path) -> str:
     >>> kind_of(Path("a.PARQUET")), kind_of(Path("a.csv.gz")), kind_of(Path("a.parquet.gz"))
     ('.parquet', '.csv', '.gz')
     """
-    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     if kind := table_of(path):
         return kind
+    suffix = path.suffix.lower()
+    if suffix in FILES:  # most files
+        return suffix
+    inner = Path(path.stem).suffix.lower()
     if not suffix and path.is_file():
         begins = beginning(path)
         return next((kind for magic, kind in BEGINNINGS.items() if begins.startswith(magic)), suffix)

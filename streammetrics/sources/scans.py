@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,12 +22,19 @@ from streammetrics.system.lazy import pa, to_install
 from streammetrics.system.threads import of_each
 
 Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
+MANY = 1_000  # files, for which it takes long to open each of them in Python
+PARTS = 256  # of files, for threads
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a partition column in the name of a folder
 
 
 def schemas_of(paths: Sequence[Path], kind: str) -> list[Any]:
     """Return the schema of each file of a kind whose files can differ in their types."""
-    return of_each(arrow.schema_of if kind in (*PARQUET, *IPC) else _schema_of_ndjson, paths)
+    of_one: Callable[[Path], Any] = arrow.schema_of if kind in (*PARQUET, *IPC) else _schema_of_ndjson
+    if kind in PARQUET and len(paths) >= MANY:
+        of_one = arrow.schema_of_many()
+    size = max(1, len(paths) // PARTS)  # a call in a thread takes as long as opening a small file
+    parts = [paths[start : start + size] for start in range(0, len(paths), size)]
+    return list(chain.from_iterable(of_each(lambda part: list(map(of_one, part)), parts)))
 
 
 def _schema_of_ndjson(path: Path) -> pl.Schema:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +32,7 @@ Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for 
 
 @dataclass(frozen=True)
 class Stream:
-    """Batches, and their number of rows if it is known in advance.
+    """Batches, and their ``number`` of rows, or a function that returns it, if it is known in advance.
 
     ``again`` returns the same rows again, in order and numbered. ``place`` describes the place of a row by its number,
     and ``of`` is the unit of row counts in messages. Sources that can be read only once have no ``again`` and
@@ -39,11 +40,16 @@ class Stream:
     """
 
     batches: Iterator[Any]
-    rows: int | None = None
+    number: int | Callable[[], int | None] | None = None
     again: Callable[[], Iterable[pl.DataFrame]] | None = None
     place: Callable[[int], str] = str
     of: str = "rows"
     differing: Callable[[StreamMetricsError], SourceError | None] = lambda error: None
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, if it is known in advance. Of many files, it takes long."""
+        return self.number() if callable(self.number) else self.number
 
     @contextmanager
     def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
@@ -180,12 +186,19 @@ def open_files(
     patterns = paths_of(patterns)
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern)]
-        path, times = Counter(map(Path.resolve, paths)).most_common(1)[0]
+        path, times = Counter(_real_paths(paths)).most_common(1)[0]
     if times > 1:
-        raise SourceError(
-            f"{str(path)!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
-        )
+        raise SourceError(f"{path!r} is given {times} times, so its rows would be counted {times} times. Pass it once.")
     return Files(tuple(paths), null_values=tuple(null_values), text=tuple(text))
+
+
+def _real_paths(paths: Iterable[Path]) -> Iterator[str]:
+    """Paths without links. The links of each folder are followed once, since there can be many files."""
+    real_folder = cache(os.path.realpath)
+    for path in map(str, paths):
+        folder, name = os.path.split(path)
+        is_link = name in ("", ".", "..") or os.path.islink(path)  # noqa: PTH114, since a Path takes longer
+        yield os.path.realpath(path) if is_link else os.path.join(real_folder(folder), name)  # noqa: PTH118
 
 
 def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set[str]]) -> Stream:
@@ -198,7 +211,7 @@ def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set
             raise SourceError(f"{str(path)!r} has several columns named {twice[0]!r}. Rename or remove them.")
         files.require_readable(used)
         plans = files.scans(used, [each for each in names if each.isdisjoint(tested)])
-        stream = _plans(plans, columns, chunk, name, files.known_rows, files.place, files.where)
+        stream = _plans(plans, columns, chunk, name, lambda: files.known_rows, files.place, files.where)
         return replace(stream, differing=partial(difference, files, columns))
 
 
@@ -207,28 +220,31 @@ def _plans(
     columns: Sequence[str],
     chunk: int,
     name: Name = "the plan",
-    rows: int | None = None,
+    rows: int | Callable[[], int | None] | None = None,
     place: Callable[[int], str] = "row {} of the plan".format,
     where: pl.Expr | None = None,
 ) -> Stream:
     """Stream plans, one after the other, in batches. Only a few of them wait to be processed."""
-    kept = pl.lit(True) if where is None else where
+    tested = [] if where is None else where.meta.root_names()
+
+    def kept(plan: pl.LazyFrame) -> pl.LazyFrame:
+        return plan if where is None else plan.filter(where)  # a filter that is always true takes time, too
 
     def batches() -> Iterator[pl.DataFrame]:
         for plan in plans:
             # Without any column (volume alone) rows would not be counted.
-            used = plan.filter(kept).select(columns or pl.all())
+            used = kept(plan).select(columns or pl.all())
             yield from guarded(used.collect_batches(chunk_size=chunk, maintain_order=False), name)
 
     def again() -> Iterator[pl.DataFrame]:
         before = 0
         for plan in plans:
-            numbered = plan.with_row_index(ROW, offset=before).filter(kept).select(ROW, *columns)
+            numbered = kept(plan.with_row_index(ROW, offset=before)).select(ROW, *columns)
             yield from guarded(numbered.collect_batches(chunk_size=chunk), name)
             before += plan.select(pl.len()).collect().item() if plan is not plans[-1] else 0
 
     with readable(name):
-        require_columns([*columns, *kept.meta.root_names()], plans[0].collect_schema().names())
+        require_columns([*columns, *tested], plans[0].collect_schema().names())
         return Stream(batches(), rows, again, place, "rows" if where is None else "filtered rows")
 
 

@@ -1,0 +1,74 @@
+"""Many small files take little more time than a scan of Polars."""
+
+import time
+from datetime import date
+
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.sources import scans
+from streammetrics.sources.files import Files
+from streammetrics.sources.streams import open_files
+
+FILES = 5_000
+
+
+@pytest.fixture
+def acc():
+    return sm.binary(y_true="y", y_score="p")
+
+
+def write(folder, frame, number):
+    frame.write_parquet(folder / "0.parquet")
+    content = (folder / "0.parquet").read_bytes()
+    for i in range(1, number):
+        (folder / f"{i}.parquet").write_bytes(content)
+
+
+def test_rows_are_counted_in_advance_only_for_a_progress_bar(acc, tmp_path, monkeypatch):
+    write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 3)
+    monkeypatch.setattr(Files, "_rows", property(lambda self: pytest.fail("counted")))
+    assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 6
+
+
+def test_each_of_many_files_has_its_own_types(acc, tmp_path, monkeypatch):
+    monkeypatch.setattr(scans, "MANY", 3)
+    write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 3)
+    other = pl.DataFrame({"y": [True], "p": [0.5], "day": [date(2026, 1, 1)]})
+    other.with_columns(pl.col("p").cast(pl.Float32)).write_parquet(tmp_path / "other.parquet")
+    assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 7
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    with pytest.raises(sm.SourceError, match=r"bad\.parquet"):
+        sm.evaluate(tmp_path, acc)
+
+
+def test_links_to_files_of_many_are_found(tmp_path):
+    write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 2)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    for again in (tmp_path / "folder" / "0.parquet", tmp_path / "." / "folder" / ".." / tmp_path.name / "0.parquet"):
+        with pytest.raises(sm.SourceError, match="is given 2 times"):
+            open_files([tmp_path / "0.parquet", again])
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "1.parquet")
+    with pytest.raises(sm.SourceError, match="is given 2 times"):
+        open_files([tmp_path / "link.parquet", tmp_path / "1.parquet"])
+
+
+@pytest.mark.thorough
+def test_many_small_files_take_at_most_twice_the_time_of_polars(acc, tmp_path):
+    write(tmp_path, pl.DataFrame({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}), FILES)
+
+    def ours():
+        sm.evaluate(tmp_path, acc)
+
+    def of_polars():
+        pl.scan_parquet(tmp_path / "*.parquet").select(pl.sum("y", "p")).collect(engine="streaming")
+
+    def seconds(run):
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+
+    seconds(ours), seconds(of_polars)  # which load libraries
+    ratios = sorted(seconds(ours) / seconds(of_polars) for _ in range(7))
+    assert ratios[0] < 2
