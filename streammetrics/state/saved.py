@@ -57,7 +57,7 @@ def to_arrow(saved: Saved) -> pa.Table:
     frame = missing.nested(state.missing, frame)
     header = to_json(saved.roles, state.statistics, saved.metrics, saved.named)
     table = frame.drop(GROUP).to_arrow()
-    table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content only
+    table = table.take(pa.array(np.arange(table.num_rows)))  # a copy, whose bytes depend on the content only
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: header})
 
 

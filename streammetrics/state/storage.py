@@ -43,13 +43,15 @@ def write(saved: Saved, path: str | Path) -> None:
 
 def to_bytes(saved: Saved) -> bytes:
     """Return the state as an Arrow IPC stream."""
-    return _with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream))
+    return checksums.in_pieces(_with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream)))
 
 
-def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> bytes:
+def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> memoryview:
     table, sink, mark = to_arrow(saved), pa.BufferOutputStream(), checksums.placeholder()
     form(table, mark, sink)
-    return checksums.sealed(sink.getvalue().to_pybytes(), mark)
+    content = memoryview(sink.getvalue()).cast("B")
+    checksums.seal(content, mark)
+    return content
 
 
 def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
@@ -66,12 +68,16 @@ def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.Nati
 
 def from_bytes(content: bytes) -> Saved:
     """Return the state of bytes from `to_bytes`."""
-    content = checked(lambda: bytes(memoryview(content)))
+    content = checked(lambda: content if isinstance(content, bytes) else _copied(content))
     sealed = checksums.is_sealed(content)
     saved = from_arrow(checked(lambda: _ipc_table(pa.ipc.open_stream, content)))
     if not sealed:
         _warn("the state")
     return saved
+
+
+def _copied(content: Any) -> bytes:
+    return checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B"))
 
 
 def read(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
@@ -217,7 +223,7 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
 
 
 def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:  # a buffer would be joined with the rest, which no thread can interrupt
         if not file.read(6).startswith((IPC, PARQUET)):
             raise NotAState("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
         file.seek(0)

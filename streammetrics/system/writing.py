@@ -14,7 +14,7 @@ TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 ABANDONED = 3600  # seconds since the content was written at once
 
 
-def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError] = SourceError) -> None:
+def write_file(path: str | Path, content: bytes | memoryview, error: type[StreamMetricsError] = SourceError) -> None:
     """Write a file atomically. If writing fails, an existing file stays unchanged.
 
     The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Hidden
@@ -35,7 +35,7 @@ def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError]
         raise error(f"Cannot write {path!r}: {fault}.") from fault
 
 
-def _replace(target: Path, content: bytes) -> None:
+def _replace(target: Path, content: bytes | memoryview) -> None:
     beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("xb") as file:

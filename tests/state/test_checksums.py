@@ -53,6 +53,17 @@ def test_every_bit_counts(acc, form, tmp_path):
 
 
 @form
+def test_a_checksum_on_the_edge_of_pieces_is_found(acc, form, tmp_path, monkeypatch):
+    data = content(acc, form, tmp_path)
+    for piece in (1, 7, 64, 85, 86, 1_000):
+        monkeypatch.setattr(checksums, "PIECE", piece)
+        assert checksums.is_sealed(data)
+        assert checksums.is_sealed(content(acc, form, tmp_path))
+        with pytest.raises(sm.StateError, match="checksum does not match"):
+            checksums.is_sealed(flipped(data, len(data) * 4))
+
+
+@form
 def test_flipped_bits_are_refused_in_silence(acc, form, tmp_path, capfd):
     data = content(acc, form, tmp_path)
     for bit in random.Random(0).sample(range(len(data) * 8), 300):
