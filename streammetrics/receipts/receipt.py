@@ -39,6 +39,7 @@ from streammetrics.version import __version__
 FORMAT = 2  # in format 1, fingerprints and digests were others
 LARGEST = 2_048  # bytes
 DIGITS = 12  # of numbers
+DEEPEST = 16  # nested fields
 KINDS: dict[str, type] = (
     dict.fromkeys(("specification", "metrics", "verdicts"), dict)
     | dict.fromkeys(("rows", "dropped", "groups"), int)
@@ -108,6 +109,8 @@ class Receipt:
         except (ValueError, RecursionError) as error:
             raise StateError(f"{str(path)!r} is not a receipt: it is not JSON with unique names.") from error
         names = {f.name for f in fields(cls)}
+        if _is_deep(found):
+            raise StateError(f"{str(path)!r} is not a receipt: its fields are nested too deeply.")
         if not isinstance(found, dict) or type(found.get("receipt")) is not int:
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
         if found["receipt"] > FORMAT:
@@ -186,6 +189,13 @@ def _is_specification(found: dict[str, Any]) -> bool:
     columns, statistics = found.get("columns"), found.get("statistics")
     parts = isinstance(columns, dict) and isinstance(statistics, list) and all(isinstance(s, dict) for s in statistics)
     return parts or "sha256" in found
+
+
+def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether values are nested so deeply that other functions would fail on them."""
+    if not isinstance(value, dict | list):
+        return False
+    return not levels or any(_is_deep(v, levels - 1) for v in (value.values() if isinstance(value, dict) else value))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -380,3 +380,14 @@ def test_models_without_each_other_s_nulls_are_not_of_the_same_rows():
     holes = DATA.with_columns(p=pl.when(pl.col("id") != 3).then("p"), q=pl.when(pl.col("id") != 4).then("q"))
     acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, nulls="drop", fingerprint="id").update(holes)
     assert "equal numbers of rows, but not the same rows" in sm.compare(acc, models=("one", "two")).note
+
+
+@pytest.mark.parametrize("field", ["specification", "metrics", "verdicts", "fingerprints"])
+def test_fields_nested_too_deeply_are_refused(field, tmp_path):
+    receipt = json.loads(str(TASKS["binary"](fingerprint=True).update(DATA).receipt()))
+    for opened, closed in (("[", "]"), ('{"a":', "}")):
+        for depth in (20, 500, 900):
+            text = json.dumps(receipt | {field: receipt[field] | {"x": "deep"}})
+            (tmp_path / "r.json").write_text(text.replace('"deep"', opened * depth + "1" + closed * depth))
+            with pytest.raises(sm.StateError, match="nested too deeply"):
+                sm.Receipt.load(tmp_path / "r.json")
