@@ -40,7 +40,7 @@ Arranged keep_order(const i64* codes, i64 rows, i64 runs) {
   Arranged found(runs);
   i64 run = 0;
   for (i64 row = 0; row < rows; row++)
-    if (!row || codes[row] != codes[row - 1]) found.starts[run] = row, found.groups[run++] = codes[row];
+    if (run < runs && (!row || codes[row] != codes[row - 1])) found.starts[run] = row, found.groups[run++] = codes[row];
   found.starts[runs] = rows;
   return found;
 }
@@ -55,7 +55,8 @@ Arranged keep_rows(const i64* codes, i64 rows) {
 Arranged sort(const i64* codes, i64 rows, i64 groups) {
   require(rows <= std::numeric_limits<Place>::max(), "too many rows at once");
   std::vector<std::array<Place, LANES>> counts(static_cast<u64>(groups));
-  for (i64 row = 0; row < rows; row++) counts[static_cast<u64>(codes[row])][row % LANES]++;
+  const u64 last = static_cast<u64>(groups) - 1;
+  for (i64 row = 0; row < rows; row++) counts[std::min(static_cast<u64>(codes[row]), last)][row % LANES]++;
   std::vector<Place> starts;  // of each group
   Place sorted = 0;
   i64 runs = 0;
@@ -102,9 +103,13 @@ struct Move {
 
 void move_columns(const i64* codes, i64 rows, std::vector<Place>& next, std::vector<Move>& columns) {
   Place places[TILE];
+  const u64 last = next.size() - 1;
   for (i64 first = 0; first < rows; first += TILE) {
     const i64 size = std::min(TILE, rows - first);
-    for (i64 row = 0; row < size; row++) places[row] = next[static_cast<u64>(codes[first + row])]++;
+    for (i64 row = 0; row < size; row++) {
+      const Place place = next[std::min(static_cast<u64>(codes[first + row]), last)]++;
+      places[row] = std::min(place, static_cast<Place>(rows - 1));
+    }
     for (Move& column : columns) column.move(first, size, places);
   }
 }

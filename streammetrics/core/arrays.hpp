@@ -101,6 +101,9 @@ struct nb::detail::type_caster<Runs> {
   }
 };
 
+// Other threads can write to columns while a loop runs. A value that chooses a cell is therefore read once, or limited
+// again where it is used.
+
 inline void require_labels(const In<u8>& label) {
   u8 all = 0;
   for (size_t row = 0; row < label.shape(0); row++) all |= label.data()[row];
@@ -116,8 +119,14 @@ inline void require_classes(const In<i64>& truth, u64 classes) {
   require(valid == truth.shape(0), "class numbers must be below the number of classes");
 }
 
+// The true classes of some rows.
+inline void take_classes(const In<i64>& truth, i64 start, i64 rows, i64 classes, i64* numbers) {
+  const u64 last = static_cast<u64>(classes - 1);
+  for (i64 row = 0; row < rows; row++)
+    numbers[row] = static_cast<i64>(std::min(static_cast<u64>(truth.data()[start + row]), last));
+}
+
 // The score that each row gives to its true class.
-inline void take_own(const Scores& scores, const In<i64>& truth, i64 start, i64 rows, double* own) {
-  const i64* numbers = truth.data() + start;
+inline void take_own(const Scores& scores, const i64* numbers, i64 start, i64 rows, double* own) {
   for (i64 row = 0; row < rows; row++) own[row] = scores[numbers[row]].data()[start + row];
 }

@@ -29,7 +29,10 @@ struct Columns {
   const i64* classes = nullptr;
   const double* weights = nullptr;
 
-  u32 side(i64 row) const { return labels ? labels[row] : classes ? static_cast<u32>(classes[row]) : 0; }
+  // The side of a row, at most the last one also if another thread writes to the rows.
+  u32 side(i64 row, u64 last) const {
+    return static_cast<u32>(std::min<u64>(labels ? labels[row] : classes ? static_cast<u64>(classes[row]) : 0, last));
+  }
   double weight(i64 row) const { return weights ? weights[row] : 1.0; }
 };
 
@@ -133,7 +136,8 @@ class Counter {
       group.list.resize(listed + (stop - row));
       Row* place = group.list.data() + listed;
       for (; row < stop; row++)
-        *place++ = Row(key_of<PROBABILITY>(columns.values[row]), columns.side(row), columns.weight(row));
+        *place++ = Row(key_of<PROBABILITY>(columns.values[row]), columns.side(row, shape.last_side()),
+                       columns.weight(row));
       if (static_cast<i64>(group.list.size()) >= most_listed()) settle(group);
     }
     for (; row < end; row += AT_ONCE) count<PROBABILITY>(group, columns, row, std::min(row + AT_ONCE, end));
@@ -156,30 +160,35 @@ class Counter {
     GroupBins<Amount>& bins = *group.bins;
     const double* values = columns.values + start;
     const i64 rows = end - start;
-    i64 ids[AT_ONCE], lowest = INT64_MAX, highest = INT64_MIN;
+    const int shift = bins.shift;
+    i64 keys[AT_ONCE], lowest = INT64_MAX, highest = INT64_MIN;  // values are read once: other threads may write them
     for (i64 i = 0; i < rows; i++) {
-      ids[i] = key_of<PROBABILITY>(values[i]) >> bins.shift;
-      lowest = std::min(lowest, ids[i]), highest = std::max(highest, ids[i]);
+      keys[i] = key_of<PROBABILITY>(values[i]);
+      lowest = std::min(lowest, keys[i]), highest = std::max(highest, keys[i]);
     }
+    lowest >>= shift, highest >>= shift;
     bins.rows += rows;
     bins.cover(lowest, highest);
     const bool plain = !shape.marked && (shape.sides == 1 || columns.labels);
-    if (!bins.is_dense() || !plain || (bins.shift && atoms.are_within(lowest, highest, bins.shift))) {
+    if (!plain || (shift && atoms.are_within(lowest, highest, shift))) {
       for (i64 i = 0; i < rows; i++)
-        bins.at(key_of<PROBABILITY>(values[i]), atoms)[columns.side(start + i)] +=
+        bins.at(keys[i], atoms)[columns.side(start + i, shape.last_side())] +=
             static_cast<Amount>(columns.weight(start + i));
+    } else if (!bins.is_dense()) {
+      const u8* labels = columns.labels ? columns.labels + start : nullptr;
+      for (i64 i = 0; i < rows; i++) bins.in_table(keys[i] >> shift)[labels ? labels[i] & 1 : 0]++;
     } else {
       Amount* const bin = bins.amounts();
       const i64 base = bins.base;
       i64 occupied = bins.occupied;
       if (shape.sides == 1) {
-        for (i64 i = 0; i < rows; i++) occupied += bin[ids[i] - base]++ == 0;
+        for (i64 i = 0; i < rows; i++) occupied += bin[(keys[i] >> shift) - base]++ == 0;
       } else {
         const u8* labels = columns.labels + start;
         for (i64 i = 0; i < rows; i++) {
-          Amount* const sides = bin + 2 * (ids[i] - base);
+          Amount* const sides = bin + 2 * ((keys[i] >> shift) - base);
           occupied += (sides[0] == 0) & (sides[1] == 0);
-          sides[labels[i]]++;
+          sides[labels[i] & 1]++;
         }
       }
       bins.occupied = occupied;

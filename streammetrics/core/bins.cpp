@@ -149,10 +149,12 @@ bool is_fitted(const In<i64>& starts, const In<i64>& bins, const In<u8>& shifts,
     int shift = 0;
     for (i64 i = start; i < end; i++) shift = std::max<int>(shift, shifts(i));
     if (shift > MAX_SHIFT) return false;
+    i64 before = 0;
     for (i64 i = start; i < end; i++) {
-      const i64 low = static_cast<i64>(static_cast<u64>(bins(i)) << shifts(i));
-      if (shifts(i) != kept.limit(low, shift)) return false;
-      if (i > start && static_cast<i64>(static_cast<u64>(bins(i - 1)) << shifts(i - 1)) >= low) return false;
+      const int own = std::min<int>(shifts(i), MAX_SHIFT);
+      const i64 low = static_cast<i64>(static_cast<u64>(bins(i)) << own);
+      if (own != kept.limit(low, shift) || (i > start && before >= low)) return false;
+      before = low;
     }
   }
   return true;

@@ -31,15 +31,15 @@ void sum_calibration(const In<u8>& label, const In<double>& score, const In<doub
     const u8* labels = label.data() + start;
     const double* scores = score.data() + start;
     for (i64 row = 0; row < rows; row++) {
-      const double x = scores[row];
+      const double x = std::max(0.0, std::min(scores[row], 1.0));  // 0 for NaN
       block.values[0][row] = x;
       block.values[1][row] = square(x);
     }
     for (i64 row = 0; row < rows; row++) {
-      const double x = scores[row];
+      const double x = block.values[0][row];
       const i64 nearest = whole(x * static_cast<double>(bins));  // edge
       const i64 bin = nearest - (x <= edge[nearest]);
-      block.cells[row] = std::max(bin, i64{0}) * 2 + labels[row];
+      block.cells[row] = std::max(bin, i64{0}) * 2 + (labels[row] & 1);
     }
   });
 }

@@ -40,8 +40,8 @@ void sum_class_losses(const In<i64>& truth, const Scores& scores, const Weight& 
   require_classes(truth, classes);
   sum_by_cell<4>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
     double own[BLOCK], *brier = block.values[2];
-    std::copy_n(truth.data() + start, rows, block.cells);
-    take_own(scores, truth, start, rows, own);
+    take_classes(truth, start, rows, classes, block.cells);
+    take_own(scores, block.cells, start, rows, own);
     std::fill_n(brier, rows, 0.0);
     for (i64 number = 0; number < classes; number++) {
       const double* score = scores[number].data() + start;
@@ -65,8 +65,9 @@ void count_ranks(const In<i64>& truth, const Scores& scores, const Weight& weigh
   require_classes(truth, classes);
   count_by_cell(classes, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
     double own[BLOCK];
-    const i64* numbers = truth.data() + start;
-    take_own(scores, truth, start, rows, own);
+    i64 numbers[BLOCK];
+    take_classes(truth, start, rows, classes, numbers);
+    take_own(scores, numbers, start, rows, own);
     std::fill_n(cells, rows, i64{0});
     for (i64 number = 0; number < classes; number++) {
       const double* score = scores[number].data() + start;

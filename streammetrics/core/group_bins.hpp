@@ -1,4 +1,5 @@
 // The bins of one group while its rows are counted: a dense array over their span, or a hash table where that is long.
+// Both take a multiple of the capacity at most, however many rows there are.
 #pragma once
 
 #include <utility>
@@ -7,6 +8,7 @@
 
 constexpr i64 EMPTY = INT64_MIN;  // a free slot of a hash table
 constexpr u64 FEWEST_SLOTS = 8;
+constexpr i64 LONGEST = 16;  // longest span of an array, in bins per bin of the capacity
 
 // The amounts of a bin: one for each side, and a mark where amounts cannot tell whether the bin has rows. Squares of
 // weights can underflow to zero.
@@ -15,6 +17,7 @@ struct Shape {
   bool marked;
 
   i64 stride() const { return sides + marked; }
+  u64 last_side() const { return static_cast<u64>(sides - 1); }
 
   template <class Amount>
   bool is_used(const Amount* bin) const {
@@ -33,7 +36,7 @@ class GroupBins {
  public:
   int shift = 0;
   i64 occupied = 0;  // number of bins
-  i64 rows = 0;      // number of rows, which limits the memory for bins
+  i64 rows = 0;      // number of rows; few rows get no long array
   i64 base = 0;      // number of the first bin of the array
 
   explicit GroupBins(const Shape& shape) : shape(shape), near(shape.stride()) {}
@@ -80,7 +83,14 @@ class GroupBins {
   Amount* at(i64 key, const Atoms& atoms) {
     if (atoms.shares_bin(key, shift)) return occupy(at_atom(lowest_key(key, atoms.limit(key, shift))));
     const i64 bin = key >> shift;
-    return occupy(is_dense() ? array.data() + (bin - base) * shape.stride() : in_table(bin));
+    return is_dense() ? occupy(array.data() + (bin - base) * shape.stride()) : in_table(bin);
+  }
+
+  // A bin of the hash table.
+  Amount* in_table(i64 bin) {
+    const u64 slot = find(ids, bin);
+    Amount* const found = slots.data() + slot * shape.stride();
+    return ids[slot] == EMPTY ? insert(bin) : found;
   }
 
  private:
@@ -94,7 +104,8 @@ class GroupBins {
   i64 span() const { return static_cast<i64>(array.size()) / shape.stride(); }
 
   bool may_be_dense() const {
-    return static_cast<u64>(last) - static_cast<u64>(first) < static_cast<u64>(std::max(rows, shape.capacity));
+    const i64 most = std::max(std::min(rows, LONGEST * shape.capacity), shape.capacity);
+    return static_cast<u64>(last) - static_cast<u64>(first) < static_cast<u64>(most);
   }
 
   Amount* occupy(Amount* bin) {
@@ -103,21 +114,16 @@ class GroupBins {
     return bin;
   }
 
+  Amount* insert(i64 bin) {
+    if (2 * static_cast<u64>(occupied + 1) > ids.size()) make_table(2 * occupied);
+    const u64 slot = find(ids, bin);
+    ids[slot] = bin;
+    return occupy(slots.data() + slot * shape.stride());
+  }
+
   Amount* at_atom(i64 lowest) {
     const auto found = std::find(near.low.begin(), near.low.end(), lowest);
     return found == near.low.end() ? near.append(lowest) : near.at(found - near.low.begin());
-  }
-
-  Amount* in_table(i64 bin) {
-    u64 slot = find(ids, bin);
-    if (ids[slot] == EMPTY) {
-      if (4 * static_cast<u64>(occupied + 1) > 3 * ids.size()) {
-        make_table(2 * occupied);
-        slot = find(ids, bin);
-      }
-      ids[slot] = bin;
-    }
-    return slots.data() + slot * shape.stride();
   }
 
   static u64 find(const std::vector<i64>& ids, i64 bin) {
@@ -136,8 +142,9 @@ class GroupBins {
   }
 
   void make_array() {
-    const i64 room = (last - first) / 8 + 1, start = first - room;  // at both ends
-    std::vector<Amount> made((last - first + 1 + 2 * room) * shape.stride());
+    const i64 room = (last - first) / 8 + 1;  // at both ends
+    const i64 start = std::max(first, INT64_MIN + room) - room, end = std::min(last, INT64_MAX - room) + room;
+    std::vector<Amount> made((end - start + 1) * shape.stride());
     each([&](i64 bin, const Amount* from) {
       std::copy_n(from, shape.stride(), made.data() + (bin - start) * shape.stride());
     });
@@ -146,7 +153,7 @@ class GroupBins {
 
   void make_table(i64 bins) {
     u64 size = FEWEST_SLOTS;
-    while (3 * size < 4 * static_cast<u64>(bins + 1)) size *= 2;
+    while (size < 2 * static_cast<u64>(bins + 1)) size *= 2;
     std::vector<i64> made_ids(size, EMPTY);
     std::vector<Amount> made(size * shape.stride());
     each([&](i64 bin, const Amount* from) {

@@ -12,7 +12,7 @@ void sum_losses(const In<u8>& label, const In<double>& score, const Weight& weig
   sum_by_cell<4>(2, weight, runs, out, [&](i64 start, i64 rows, Block<4>& block) {
     const u8* labels = label.data() + start;
     const double* scores = score.data() + start;
-    for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
+    for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row] & 1;
     for (i64 row = 0; row < rows; row++) {
       const double y = labels[row], of_truth = std::fabs(clipped(scores[row]) - (1.0 - y));
       const double log_loss = -natural_log(of_truth), brier = square(scores[row] - y);

@@ -66,8 +66,9 @@ class Places {
  public:
   explicit Places(u64 range) : numbers(range, NONE) {}
   u32 of(u64 place) {
-    if (numbers[place] == NONE) numbers[place] = found++;
-    return numbers[place];
+    u32& number = numbers[std::min<u64>(place, numbers.size() - 1)];  // another thread may have changed the value
+    if (number == NONE) number = found++;
+    return number;
   }
 };
 

@@ -93,7 +93,7 @@ void count_outcomes(const In<u8>& label, const In<Score>& score, const In<double
   count_by_cell(2 * ranks, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
     ladder.rank(score.data() + start, rows, cells);
     const u8* labels = label.data() + start;
-    for (i64 row = 0; row < rows; row++) cells[row] = 2 * cells[row] + labels[row];
+    for (i64 row = 0; row < rows; row++) cells[row] = 2 * cells[row] + (labels[row] & 1);
   });
 }
 

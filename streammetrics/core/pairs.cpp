@@ -28,10 +28,12 @@ void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& oth
   require(other.size() == thresholds, "both models need a decision at each threshold");
   for (size_t i = 0; i < thresholds; i++)
     count_by_cell(static_cast<i64>(thresholds) * OUTCOMES, weight, runs, out, [&](i64 start, i64 rows, i64* cells) {
-      const bool *a = one[i].data() + start, *b = other[i].data() + start;
+      const u8* a = reinterpret_cast<const u8*>(one[i].data()) + start;
+      const u8* b = reinterpret_cast<const u8*>(other[i].data()) + start;
       const u8* labels = label.data() + start;
       const i64 cell = static_cast<i64>(i) * OUTCOMES;
-      for (i64 row = 0; row < rows; row++) cells[row] = cell + static_cast<u8>(a[row] << 2 | b[row] << 1 | labels[row]);
+      for (i64 row = 0; row < rows; row++)
+        cells[row] = cell + ((a[row] & 1) << 2 | (b[row] & 1) << 1 | (labels[row] & 1));
     });
 }
 
@@ -43,7 +45,7 @@ void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<d
   sum_by_cell<2 * POWERS>(2, weight, runs, out, [&](i64 start, i64 rows, Block<2 * POWERS>& block) {
     const u8* labels = label.data() + start;
     const double *a = one.data() + start, *b = other.data() + start;
-    for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row];
+    for (i64 row = 0; row < rows; row++) block.cells[row] = labels[row] & 1;
     for (i64 row = 0; row < rows; row++) {
       const double y = labels[row], rest = 1.0 - y;
       const double ratio = std::fabs((clipped(a[row]) - rest) / (clipped(b[row]) - rest));
@@ -62,9 +64,9 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
   require_classes(truth, classes);
   sum_by_cell<2 * POWERS>(classes, weight, runs, out, [&](i64 start, i64 rows, Block<2 * POWERS>& block) {
     double a[BLOCK], b[BLOCK], brier[BLOCK];
-    std::copy_n(truth.data() + start, rows, block.cells);
-    take_own(one, truth, start, rows, a);
-    take_own(other, truth, start, rows, b);
+    take_classes(truth, start, rows, classes, block.cells);
+    take_own(one, block.cells, start, rows, a);
+    take_own(other, block.cells, start, rows, b);
     std::fill_n(brier, rows, 0.0);
     for (i64 number = 0; number < classes; number++) {
       const double *p = one[number].data() + start, *q = other[number].data() + start;

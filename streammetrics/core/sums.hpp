@@ -55,13 +55,17 @@ struct Parts<double, SUMS> {
   double part(i64 part, i64 row) const { return weights[row] * block->values[part][row]; }
 };
 
+// Add to a sum. Sums of integers wrap around if another thread writes values that are not allowed.
+inline void increase(double& sum, double amount) { sum += amount; }
+inline void increase(i64& sum, i64 amount) { sum = static_cast<i64>(static_cast<u64>(sum) + static_cast<u64>(amount)); }
+
 // Add rows one by one.
 template <class Parts, class Amount>
 inline void add_each(const Parts& parts, const i64* cells, i64 first, i64 last, Amount* group) {
   for (i64 row = first; row < last; row++) {
     Amount* cell = group + cells[row] * (1 + parts.COUNT);
     cell[0] += parts.amount(row);
-    for (i64 part = 0; part < parts.COUNT; part++) cell[1 + part] += parts.part(part, row);
+    for (i64 part = 0; part < parts.COUNT; part++) increase(cell[1 + part], parts.part(part, row));
   }
 }
 
@@ -69,13 +73,13 @@ inline void add_each(const Parts& parts, const i64* cells, i64 first, i64 last, 
 template <class Parts>
 inline void add_to_two(const Parts& parts, const i64* cells, i64 first, i64 last, i64* group) {
   for (i64 part = -1; part < parts.COUNT; part++) {
-    i64 all = 0, upper = 0;
+    u64 all = 0, upper = 0;
     for (i64 row = first; row < last; row++) {
       const i64 value = part < 0 ? 1 : parts.part(part, row);
-      all += value, upper += value & -cells[row];
+      all += static_cast<u64>(value), upper += static_cast<u64>(value & -cells[row]);
     }
-    group[1 + part] += all - upper;
-    group[2 + parts.COUNT + part] += upper;
+    increase(group[1 + part], static_cast<i64>(all - upper));
+    increase(group[2 + parts.COUNT + part], static_cast<i64>(upper));
   }
 }
 
@@ -87,7 +91,7 @@ inline bool settle(i64* cell) {
     i64 &micros = cell[1 + 2 * sum], &rest = cell[2 + 2 * sum];
     i64 carry = rest / CARRY;
     carry -= rest < carry * CARRY;  // rounded down
-    micros += carry;
+    increase(micros, carry);
     rest -= carry * CARRY;
     full |= micros >= MOST_MICROS;
   }

@@ -21,6 +21,7 @@ import engines
 import groups
 import histories
 import measure
+import memory
 import multiclass
 import peers
 import per_row
@@ -32,6 +33,7 @@ CASES = (
     *regression.CASES,
     *multiclass.CASES,
     *groups.CASES,
+    *memory.CASES,
     *histories.CASES,
     *peers.CASES,
     *engines.CASES,

@@ -29,6 +29,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
             "ten_classes",
             "many_groups",
             "memory_of_groups",
+            "memory_of_rows",
             "read_histories",
             "compact_histories",
             "peers",
@@ -48,10 +49,10 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if "Brier score" in f["table"]]
     assert len(of_peers) >= 16  # this library and DuckDB; as many more as are installed
-    assert len(figures) - len(of_peers) == 41
+    assert len(figures) - len(of_peers) == 52
     page = PAGE.read_text()
     printed = {f["table"] for f in figures if f"**{f['table']}**\n" in page}
-    assert len(printed) == 10
+    assert len(printed) == 11
     for figure in figures:
         assert f"**{figure['table']}**\n" in done.stdout
         assert f"| {figure['row']} | " in done.stdout
