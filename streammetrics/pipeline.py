@@ -73,7 +73,7 @@ def accumulate(
         SourceError: If the source is missing or unreadable.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
-        SpecificationError: If ``workers`` is not an integer of at least 1, ``acc`` or ``into`` is not an accumulator,
+        SpecificationError: If ``workers`` is not an integer from 1 to 1,024, ``acc`` or ``into`` is not an accumulator,
             or both are passed.
 
     >>> import streammetrics as sm
@@ -84,7 +84,7 @@ def accumulate(
     (5, 0)
     """
     if workers is not None:
-        workers = whole("workers=", workers, least=1)
+        workers = whole("workers=", workers, least=1, most=1_024)
     require_threads()
     if acc is not None and into is not None:
         raise SpecificationError("Pass either acc= for a new accumulator, or into= to add rows to one, not both.")

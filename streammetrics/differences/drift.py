@@ -73,7 +73,7 @@ def drift(
             reference of all groups with the same values.
         current: The accumulator or report to compare.
         of: One or several distributions. Defaults to all that both sides have.
-        bins: Number of quantile bins of PSI and JS, at least 2.
+        bins: Number of quantile bins of PSI and JS, from 2 to 1,000,000.
         confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Defaults to
             no intervals. Intervals of PSI and JS are corrected for bias, and begin at 0 if the drift could be chance.
             With few rows per bin, they can lie below the value. They require independent, unweighted rows.
@@ -100,7 +100,7 @@ def drift(
             "Roll both up to the same ones, such as with rollup()."
         )
     require_free(other.by, COLUMNS, "a name that drift uses")
-    bins = whole("bins=", bins, least=2)
+    bins = whole("bins=", bins, least=2, most=1_000_000)
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)

@@ -10,6 +10,7 @@ from streammetrics.arguments import whole
 from streammetrics.errors import DataError, SpecificationError
 
 MAX_GROUPS = 1_000_000  # default
+MOST_GROUPS = (1 << 32) - 1  # their numbers have 32 bits
 
 
 class GroupLimit(NamedTuple):
@@ -27,7 +28,7 @@ class GroupLimit(NamedTuple):
         """The limit that a user gives."""
         if overflow not in ("raise", "other"):
             raise SpecificationError(f"overflow= must be 'raise' or 'other', got {overflow!r}.")
-        return cls(None if most is None else whole("max_groups=", most, least=1), overflow)
+        return cls(None if most is None else whole("max_groups=", most, least=1, most=MOST_GROUPS), overflow)
 
     def joint(self, other: GroupLimit) -> GroupLimit:
         """Return the limit of a merge: this one, or the smallest one under which a part has merged groups."""

@@ -18,6 +18,7 @@ from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
 
 CAPACITY = 16_384
+MOST_CAPACITY = 1 << 28  # of which one group already takes gigabytes
 CAPACITY_OF_A_GROUP = 4_096
 LABELS = Lattice("real")  # on which a label is 0 or 1
 
@@ -33,7 +34,7 @@ class Binned(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", whole("capacity=", self.capacity))
+        object.__setattr__(self, "capacity", whole("capacity=", self.capacity, most=MOST_CAPACITY))
         if self.domain not in ("probability", "real"):
             raise SpecificationError(f"domain= must be 'probability' or 'real', got {self.domain!r}.")
         for atom in several(self.atoms):

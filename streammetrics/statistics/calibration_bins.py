@@ -30,7 +30,7 @@ class CalibrationBins(Summed):
     within 1e-12.
 
     Args:
-        bins: Number of bins.
+        bins: Number of bins, at most 1,000,000.
 
     Raises:
         SpecificationError: If ``bins`` is less than 1.

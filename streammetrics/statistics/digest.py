@@ -32,7 +32,7 @@ class TDigest(Statistic):
     depends on the order of rows and merges.
 
     Args:
-        compression: Maximum number of centroids per group.
+        compression: Maximum number of centroids per group, at most 1,000,000.
         of: ``"error"`` (prediction minus true value), ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
 
     Raises:
