@@ -16,6 +16,7 @@ import polars as pl
 
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Column
+from streammetrics.rows.row_by_row import ADVICE, require_row_by_row
 from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import readable
@@ -31,6 +32,12 @@ TIME_UNITS = {"hour": "1h", "minute": "1m", "second": "1s"}
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
 UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*\"?{}\b"  # a name after a comparison, optionally in double quotes
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
+MAX_TERMS = 500  # names, values, and operators: at about 1,000, the recursion of Polars can end the process
+QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`""")  # text and names
+LISTED = re.compile(r"(?:''|-?\d[\w.]*)\s*,")  # values of IN (…), which can be many
+TERM = re.compile(r"[\w.]+|''|\"\"|``|[()]|[^\w\s,.'\"`()]+")
+UNCLEAR = re.compile(r"--|/\*|\B\$|\b(?:[a-z]|nq|u&)['\"]", re.IGNORECASE)  # whose end QUOTED does not find
+SUBQUERY = re.compile(r"\bselect\b|\(\s*from\b|\(\s*values\s*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,7 @@ class Columns:
         made = self.expression(text)
         if (found := self._type(made, text)) != pl.Boolean:
             raise click.UsageError(f"--where must be a condition, but {text!r} is {found}. Compare it with a value.")
+        require_row_by_row(f"The condition {text!r}", made)
         return made
 
     def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
@@ -173,10 +181,28 @@ def expression(text: str) -> pl.Expr:
     """An SQL expression.
 
     Raises:
-        UsageError: If the text is not an SQL expression.
+        UsageError: If the text is not an SQL expression, is too long, or has a subquery.
     """
+    _require_plain(text)
     try:
         return pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
         hint = WHOLE if "date_trunc" in text.lower() else "" if '"' in text else QUOTES
         raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}.{hint}") from error
+
+
+def _require_plain(text: str) -> None:
+    """Reject subqueries, which Polars evaluates while it parses them: they read files and addresses."""
+    plain = QUOTED.sub(lambda quoted: quoted[0][0] * 2, text)
+    if (terms := len(TERM.findall(LISTED.sub("", plain)))) > MAX_TERMS:
+        raise click.UsageError(
+            f"An SQL expression can have up to {MAX_TERMS} names, values, and operators besides lists, got {terms:,} "
+            f"({text[:40]!r}…). {ADVICE}"
+        )
+    if UNCLEAR.search(plain):
+        raise click.UsageError(f"Remove comments, $, and prefixes of text such as E'a' from the expression {text!r}.")
+    if SUBQUERY.search(plain):
+        raise click.UsageError(
+            f"Subqueries are not supported in {text!r}. For the values of another file, join it in Python and pass the "
+            "LazyFrame to streammetrics.evaluate."
+        )

@@ -100,7 +100,7 @@ class Reader:
         try:
             frame, made = self._computed(expression)
             if name in self.roles.undecided and differs_in_parts(expression, frame, made):
-                raise looks_at_other_rows(name)
+                raise looks_at_other_rows(f"The expression for column {name!r}")
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:

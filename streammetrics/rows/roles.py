@@ -196,7 +196,7 @@ class Names:
             except pl.exceptions.PolarsError as error:
                 message = f"The expression {column} does not return a single named column. Add .alias(…)."
                 raise SpecificationError(message) from error
-            require_row_by_row(name, column)
+            require_row_by_row(f"The expression for column {name!r}", column)
             other = self.expressions.setdefault(name, column)
             clash = name in self._plain or not other.meta.eq(column)
         else:

@@ -16,23 +16,21 @@ RENAMED = ("Alias", "RenameAlias", "Cast")
 ADVICE = "Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…)."
 
 
-def require_row_by_row(name: str, expression: pl.Expr) -> None:
+def require_row_by_row(what: str, expression: pl.Expr) -> None:
     """Reject an expression that looks at other rows, since its values would depend on batches.
 
-    >>> require_row_by_row("p", pl.col("p") / pl.col("p").max())
+    >>> require_row_by_row("The condition", pl.col("p") > pl.col("p").max() / 2)
     Traceback (most recent call last):
-    streammetrics.errors.SpecificationError: The expression for column 'p' looks at other rows, so its values would \
-depend on batches. Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…).
+    streammetrics.errors.SpecificationError: The condition looks at other rows, so its values would depend on batches. \
+Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…).
     """
     if False in _steps(expression):
-        raise looks_at_other_rows(name)
+        raise looks_at_other_rows(what)
 
 
-def looks_at_other_rows(name: str) -> SpecificationError:
+def looks_at_other_rows(what: str) -> SpecificationError:
     """The error of an expression that looks at other rows."""
-    return SpecificationError(
-        f"The expression for column {name!r} looks at other rows, so its values would depend on batches. {ADVICE}"
-    )
+    return SpecificationError(f"{what} looks at other rows, so its values would depend on batches. {ADVICE}")
 
 
 def is_undecided(expression: pl.Expr) -> bool:
@@ -49,11 +47,12 @@ def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, made: pl.Series) 
 
 def _steps(expression: pl.Expr) -> Iterator[bool | None]:
     """For each step of an expression, whether it reads its own row only. Steps over the items of lists are omitted."""
-    own = _own_row(expression)
-    yield own
-    for part in expression.meta.pop():
-        if own is not None or '"Element"' not in _json(part):
-            yield from _steps(part)
+    parts = [expression]
+    while parts:
+        part = parts.pop()
+        own = _own_row(part)
+        yield own
+        parts += [step for step in part.meta.pop() if own is not None or '"Element"' not in _json(step)]
 
 
 def _own_row(node: pl.Expr) -> bool | None:

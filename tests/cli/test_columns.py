@@ -189,6 +189,97 @@ def test_text_without_quotes_is_told(typed, condition):
     assert "single quotes" not in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "q > 0.5 * MAX(q)",
+        "ROW_NUMBER() OVER () < 3",
+        "SUM(q) OVER (PARTITION BY g) > 1",
+        "q BETWEEN 0 AND MEDIAN(q)",
+        "CASE WHEN q > AVG(q) THEN true ELSE false END",
+        "LAG(q) OVER (ORDER BY q) > 0",
+        "FIRST(q) > 0",
+        "COUNT(*) > 1",
+        "UNNEST(ARRAY[1, 2]) > 1",
+    ],
+)
+def test_conditions_on_other_rows_are_rejected(typed, condition):
+    flag = ["evaluate", typed, "--y-true", "flag", "--y-score", "q", "--where", condition]
+    assert f"The condition {condition!r} looks at other rows, so its values would depend on" in run(*flag, code=2)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "q IN (SELECT q FROM read_csv('{}'))",
+        "q > (select max(q) from read_csv('{}'))",
+        "q IN (FROM read_csv('{}'))",
+        "EXISTS (SELECT q FROM read_csv('{}'))",
+        "q = ANY(SELECT(q)FROM read_csv('{}'))",
+        "q IN (WITH a AS (SELECT q FROM read_csv('{}')) SELECT q FROM a)",
+        "q IN (VALUES (0.5) UNION SELECT q FROM read_csv('{}'))",
+        "g = ''' ' OR q IN (SELECT q FROM read_csv('{}'))",
+        "\"q\" = `q` AND q IN ((\n\tSELECT q FROM read_csv('{}')))",
+        "DATE_TRUNC('day', (SELECT q FROM read_csv('{}')))",
+    ],
+)
+@pytest.mark.parametrize("option", ["--where", "--by", "--y-true", "--y-score", "--sample-weight", "--unit"])
+def test_subqueries_are_rejected_before_they_are_read(typed, tmp_path, option, expression):
+    (tmp_path / "other.csv").write_text("secret\n0.9\n")
+    columns = [text for name in ("--y-true", "--y-score") if name != option for text in (name, "q")]
+    found = run("evaluate", typed, *columns, option, expression.format(tmp_path / "other.csv"), code=2)
+    assert "Subqueries are not supported in" in found
+    assert "secret" not in found
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "q IN /* a */ (/* ' */ SELECT q FROM a) OR g = ''",
+        "q > 0 -- '\n OR q IN (SELECT q FROM a)",
+        "g = $$'$$ OR q IN (SELECT q FROM a) OR g = ''",
+        "g = E'\\'' OR q IN (SELECT q FROM a) OR g = ''",
+    ],
+)
+def test_comments_and_other_quotes_do_not_hide_a_subquery(typed, condition):
+    flag = ["evaluate", typed, "--y-true", "flag", "--y-score", "q", "--where", condition]
+    assert "Remove comments, $, and prefixes of text such as E'a' from the expression" in run(*flag, code=2)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "g = '(select' OR q < 2",
+        "g <> 'it''s (SELECT 1) -- $$' OR g IS NULL",
+        "EXTRACT(YEAR FROM DATE('2026-01-31')) = 2026",
+    ],
+)
+def test_words_of_sql_in_text_are_only_text(typed, condition):
+    assert values(typed, "--y-true", "flag", "--y-score", "q", "--where", condition, metric="rows") == [4.0]
+
+
+@pytest.mark.parametrize(
+    "expression", [" OR ".join(["q < 2"] * 20_000), "q" + "+q" * 20_000 + " > 1", "(" * 20_000, "q" + " % 1" * 501]
+)
+@pytest.mark.parametrize("option", ["--where", "--by"])
+def test_long_expressions_are_rejected_before_they_are_parsed(typed, option, expression):
+    flag = ["evaluate", typed, "--y-true", "flag", "--y-score", "q", option]
+    found = run(*flag, expression, code=2)
+    assert "An SQL expression can have up to 500 names, values, and operators besides lists, got " in found
+    assert len(found) < 500
+
+
+def test_long_lists_of_values_are_conditions(typed):
+    texts = ", ".join(f"'{number}'" for number in range(1_000))
+    many = f"number IN ({', '.join(map(str, range(20_000)))}) OR g IN ({texts})"
+    assert values(typed, "--y-true", "flag", "--y-score", "q", "--where", many, metric="rows") == [4.0]
+
+
+def test_expressions_of_the_greatest_length_are_computed(typed):
+    longest = "q" + "+q" * 248 + " > 0"
+    assert values(typed, "--y-true", "flag", "--y-score", "q", "--where", longest, metric="rows") == [4.0]
+
+
 def test_the_label_is_one_column_or_condition(typed):
     for condition in ("number=1", "number = 1", "coalesce(g, 'none')='DE'"):
         assert values(typed, "--y-true", condition, "--y-score", "1 - q", metric="rows") == [4.0]
