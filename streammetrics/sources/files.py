@@ -17,6 +17,7 @@ from streammetrics.rows.arrow import readable
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources import scans
 from streammetrics.sources.delimited import Form, form_of, names_of, padded, scan_csv, with_rows
+from streammetrics.sources.folders import parts_of, types_of_folders
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
 from streammetrics.system.threads import of_each
@@ -83,7 +84,7 @@ class Files:
 
     @cached_property
     def _folders(self) -> dict[str, pl.DataType]:
-        return scans.types_of_folders(self.paths)
+        return types_of_folders(self.paths)
 
     @cached_property
     def _forms(self) -> dict[Path, Form]:
@@ -112,17 +113,26 @@ class Files:
             paths = [path for path, _ in run]
             if self.kind in NDJSON:
                 plans.append(scans.scan_ndjson(paths, run[0][1]))
-            elif by_pyarrow:
-                plans += [scans.scan_pyarrow(path, schema, self._folders) for path, schema in run]
+                continue
+            folders = self._folders_of(*run[0], columns)
+            if by_pyarrow:
+                plans += [scans.scan_pyarrow(path, schema, folders) for path, schema in run]
             else:
-                plans.append(scans.scan_polars(paths, self.kind, self._folders))
+                plans.append(scans.scan_polars(paths, self.kind, folders))
         return plans
+
+    def _folders_of(self, path: Path, schema: Any, columns: Sequence[str]) -> dict[str, pl.DataType]:
+        """The columns in use that a file does not have, but its folders."""
+        names = [name for name, _ in parts_of(path.parent)]
+        wanted = columns or [name for name in names if names.count(name) == 1]
+        return {name: self._folders[name] for name in wanted if name in names and name not in schema.names}
 
     def _form_of(self, path: Path, schema: Any, columns: Sequence[str]) -> tuple[bool, list[Any]]:
         """Whether pyarrow reads a file, and the types of some columns; None for one that the file lacks."""
         if self.kind in NDJSON:
             return False, [schema.get(name) for name in columns]
-        types = {field.name: (field.type, field.metadata) for field in schema}  # an Enum is known by its metadata
+        types: dict[str, Any] = dict.fromkeys(self._folders_of(path, schema, columns), "folder")
+        types |= {field.name: (field.type, field.metadata) for field in schema}  # an Enum is known by its metadata
         names = schema.names if self.kind in IPC else []  # of which Polars reads no others than in the first file
         return scans.needs_pyarrow(path, self.kind, schema), [*names, *(types.get(name) for name in columns)]
 
@@ -213,7 +223,7 @@ def expand(pattern: PathLike) -> list[Path]:
         raise SourceError(f"{str(pattern)!r} is a URL. In Python, pass a LazyFrame, such as polars.scan_parquet(url).")
     path = Path(pattern).expanduser()
     if path.is_dir():
-        if not (found := list(_inside(path))):
+        if not (found := _each_once(path, list(_inside(path)))):
             raise SourceError(f"Folder {str(pattern)!r} has no data files. {SUPPORTED}")
     elif path.is_file():
         found = [path]
@@ -240,17 +250,30 @@ def expand(pattern: PathLike) -> list[Path]:
     return found
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def _inside(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Files and tables in a folder, also in linked ones, except for links to a folder around the link."""
     if table_of(folder):
         yield folder
+        return
+    if (real := folder.resolve()) in around:
         return
     for path in sorted(folder.iterdir(), key=lambda path: path.name):  # much faster than by paths
         if _hidden(path.name):
             continue
-        if path.is_dir() and not path.is_symlink():
-            yield from _inside(path)
+        if path.is_dir():
+            yield from _inside(path, (*around, real))
         elif kind_of(path) in KINDS and (path.is_file() or not path.exists()):
             yield path
+
+
+def _each_once(folder: Path, paths: list[Path]) -> list[Path]:
+    """Paths without links to others of them, such as a folder ``latest``."""
+    inside = folder.resolve()
+    real = {path: path.resolve() for path in paths}
+    linked = {path for path in paths if real[path] != inside / path.relative_to(folder)}
+    seen = {real[path] for path in paths if path not in linked}
+    once = {real[path]: path for path in reversed(paths) if path in linked and real[path] not in seen}
+    return [path for path in paths if path not in linked or once.get(real[path]) == path]
 
 
 def _matching(pattern: Path) -> list[Path]:
@@ -262,8 +285,27 @@ def _matching(pattern: Path) -> list[Path]:
         parts = path.relative_to(anchor).parts
         return not any(_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
 
-    found = sorted(anchor.glob(str(Path(*wanted))))
-    return [path for path in found if shown(path)]
+    found = sorted({path for path in _glob(anchor, wanted) if shown(path)})
+    return _each_once(anchor, found)
+
+
+def _glob(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """Paths in a folder that match a pattern, also in linked folders, which `Path.glob` omits for ``**``."""
+    if "**" not in parts[:-1]:
+        yield from folder.glob(str(Path(*parts)))
+        return
+    place = parts.index("**")
+    for outer in folder.glob(str(Path(*parts[:place]))) if place else [folder]:
+        for inner in _folders_in(outer):
+            yield from _glob(inner, parts[place + 1 :])
+
+
+def _folders_in(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
+    if not folder.is_dir() or (real := folder.resolve()) in around:
+        return
+    yield folder
+    for path in folder.iterdir():
+        yield from _folders_in(path, (*around, real))
 
 
 def _hidden(name: str) -> bool:

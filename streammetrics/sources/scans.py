@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from glob import escape
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import polars as pl
 
 from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import readable
 from streammetrics.sources import arrow
-from streammetrics.sources.delimited import PADDED, TYPED_BY
+from streammetrics.sources.delimited import TYPED_BY
+from streammetrics.sources.folders import parts_of, with_folders
 from streammetrics.sources.kinds import IPC, PARQUET
 from streammetrics.system.lazy import pa, to_install
 from streammetrics.system.threads import of_each
@@ -24,7 +24,6 @@ from streammetrics.system.threads import of_each
 Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
 MANY = 1_000  # files, for which it takes long to open each of them in Python
 PARTS = 256  # of files, for threads
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a partition column in the name of a folder
 
 
 def schemas_of(paths: Sequence[Path], kind: str) -> list[Any]:
@@ -38,35 +37,38 @@ def schemas_of(paths: Sequence[Path], kind: str) -> list[Any]:
 
 
 def _schema_of_ndjson(path: Path) -> pl.Schema:
-    return pl.scan_ndjson(path, infer_schema_length=TYPED_BY).collect_schema()
+    return pl.scan_ndjson(_literal(path), infer_schema_length=TYPED_BY).collect_schema()
 
 
 def scan_ndjson(paths: list[Path], schema: pl.Schema) -> pl.LazyFrame:
     """Scan NDJSON files whose columns in use have the same types."""
-    return pl.scan_ndjson(paths, schema=schema)
+    return pl.scan_ndjson(list(map(_literal, paths)), schema=schema)
+
+
+def _literal(path: Path) -> Path:
+    """A path as a glob that matches only it."""
+    return Path(escape(str(path)))
 
 
 def scan_polars(paths: list[Path], kind: str, folders: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Scan Parquet or Arrow IPC files whose columns in use have the same types."""
+    """Scan Parquet or Arrow IPC files whose columns in use have the same types.
+
+    Polars adds the columns of folders if they are the same for all files, and all of them are wanted. Otherwise, it
+    would replace columns of the files that have the name of a folder.
+    """
     scan = partial(pl.scan_parquet, extra_columns="ignore") if kind in PARQUET else pl.scan_ipc
-    return scan(paths, glob=False, hive_partitioning=bool(folders), hive_schema=dict(folders) or None)
+    if not folders or all(sorted(name for name, _ in parts_of(path.parent)) == sorted(folders) for path in paths):
+        return scan(paths, glob=False, hive_partitioning=bool(folders), hive_schema=dict(folders) or None)
+    plans = [
+        with_folders(scan(list(alike), glob=False, hive_partitioning=False), folder, folders)
+        for folder, alike in groupby(paths, lambda path: path.parent)
+    ]
+    return pl.concat(plans, how="vertical")
 
 
 def scan_pyarrow(path: Path, schema: pa.Schema, folders: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Scan a Parquet or Arrow IPC file that Polars does not read."""
-    values = dict(part.split("=", 1) for part in path.parent.parts if "=" in part)
-    return arrow.scan(path, schema).with_columns(
-        _value(values[name], dtype).alias(name) for name, dtype in folders.items()
-    )
-
-
-def _value(text: str, dtype: pl.DataType) -> pl.Expr:
-    value = pl.lit(None if text == NO_VALUE else unquote(text), pl.String)
-    if dtype == pl.Date:
-        return value.str.to_date()
-    if dtype == pl.Boolean:
-        return value == "true"
-    return value.str.to_datetime(time_unit="us") if dtype == pl.Datetime else value.cast(dtype)
+    return with_folders(arrow.scan(path, schema), path.parent, folders)
 
 
 def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
@@ -77,18 +79,6 @@ def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
     if len(set(schema.names)) < len(schema.names) or (kind in IPC and arrow.is_stream(path)):
         return True
     return any(readable(field.type) != field.type for field in schema)
-
-
-def types_of_folders(paths: Sequence[Path]) -> dict[str, pl.DataType]:
-    """Return the columns of folders such as ``day=2026-01-31``, as Hive and Spark write partition columns.
-
-    They are text if numbers would make values such as ``007`` and ``7`` equal.
-    """
-    if not any("=" in part for part in paths[0].parent.parts):
-        return {}
-    found = pl.scan_parquet(list(paths), glob=False, schema={}, hive_partitioning=True).collect_schema()
-    cells = [part.partition("=") for path in paths for part in path.parent.parts if "=" in part]
-    return {**found} | {name: pl.String() for name, _, value in cells if re.match(PADDED, value)}
 
 
 def scan_delta(tables: list[Path]) -> pl.LazyFrame:

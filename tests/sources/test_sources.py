@@ -139,7 +139,8 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
             rows(source)
     (tmp_path / "latest.parquet").symlink_to(path)
     with pytest.raises(sm.SourceError, match="is given 2 times"):
-        rows(tmp_path)
+        rows(["a.parquet", "latest.parquet"])
+    assert rows(tmp_path) == 4
     assert rows("latest.parquet") == 2
 
 
