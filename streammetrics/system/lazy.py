@@ -32,8 +32,8 @@ def of_extra(extra: str, module: str, what: str) -> Any:
 
     >>> of_extra("plot", "no_such_module", "Charts require")
     Traceback (most recent call last):
-    streammetrics.errors.SpecificationError: Charts require the 'plot' extra. Install it with: \
-pip install 'streammetrics[plot]', or in a clone: pip install '.[plot]'
+    streammetrics.errors.SpecificationError: Charts require the 'plot' extra. Install it in \
+a clone of streammetrics with: pip install '.[plot]'
     """
     try:
         return import_module(module)
@@ -42,8 +42,8 @@ pip install 'streammetrics[plot]', or in a clone: pip install '.[plot]'
 
 
 def to_install(extra: str) -> str:
-    """Return the commands that install an extra of a release and of a clone."""
-    return f"Install it with: pip install 'streammetrics[{extra}]', or in a clone: pip install '.[{extra}]'"
+    """Return the command that installs an extra. There is no release yet."""
+    return f"Install it in a clone of streammetrics with: pip install '.[{extra}]'"
 
 
 if TYPE_CHECKING:

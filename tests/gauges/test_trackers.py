@@ -279,5 +279,5 @@ def test_without_an_extra_the_error_names_it(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
-            with pytest.raises(sm.SpecificationError, match=rf"pip install 'streammetrics\[{extra}\]'"):
+            with pytest.raises(sm.SpecificationError, match=rf"pip install '.\[{extra}\]'"):
                 call()
