@@ -72,6 +72,12 @@ class Columns:
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
         return frame.select(needed).with_columns(floats).cast(dict.fromkeys(whole, pl.Float64()))
 
+    def known(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """Remove rows whose label is null or NaN, which ``nulls="drop"`` allows: it would stand for the real label."""
+        columns = read(labels, _within(self.roles, labels.columns)).columns.items()
+        truths = [column for field, column in columns if field.role == "truth"]
+        return labels.filter(*(column.is_not_null() for column in truths)) if truths else labels
+
     @property
     def _numbers(self) -> set[str]:
         """Columns that are only read as floats. They are stored as floats even if the first batch has integers."""

@@ -119,7 +119,8 @@ class Joiner:
     def add_labels(self, batch: Any, *, correct: bool = False) -> Joined:
         """Add labels, before or after their scores. A label without a score waits for it.
 
-        When this method returns, the rows are stored. After a crash, add the batch again.
+        With ``nulls="drop"``, a null label is ignored, and its score waits for the real one. As a correction, it
+        removes the earlier label. When this method returns, the rows are stored. After a crash, add the batch again.
 
         Args:
             batch: As in `Accumulator.update`.
@@ -135,6 +136,7 @@ class Joiner:
             StateError: If a table cannot be read or written, or the waiting rows were deleted.
         """
         rows = self._columns.read(batch, self._columns.labels)
+        rows = rows if correct else self._columns.known(rows)
         rows = rows.unique(self._columns.key, keep="last" if correct else "first", maintain_order=True)
         return self._add(rows, CORRECTION if correct else LABEL)
 

@@ -165,5 +165,5 @@ def test_nan_among_labels_of_whole_numbers_is_null(tmp_path):
     joiner = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop"))
     joiner.add_scores(scores([1, 2, 3]))
     joiner.add_labels({"id": [1], "clicked": [1]})
-    assert joiner.add_labels({"id": [2, 3], "clicked": [math.nan, 0.0]}).matched == 2
+    assert joiner.add_labels({"id": [2, 3], "clicked": [math.nan, 0.0]}, correct=True).matched == 2
     assert joiner.store.query().finalize(["rows", "dropped"]).frame["value"].to_list() == [2, 1]

@@ -55,6 +55,27 @@ def test_the_first_label_of_a_batch_counts_and_the_last_correction(tmp_path):
     assert joiner.store.query().finalize()["prevalence"].value == 0
 
 
+@pytest.mark.parametrize("kind", ["binary", "regression", "labels", "expression"])
+def test_a_null_label_does_not_stand_for_the_real_one(tmp_path, kind):
+    none, value = (None, 1) if kind != "regression" else (math.nan, 1.5)
+    truth = pl.col("clicked") == 1 if kind == "expression" else "clicked"
+    tasks = {
+        "regression": sm.regression(y_true="clicked", y_pred="p", by="day", nulls="drop"),
+        "labels": sm.multiclass(y_true="clicked", y_pred="p", by="day", nulls="drop"),
+    }
+    binary = sm.binary(y_true=truth, y_score="p", by="day", nulls="drop")
+    joiner = made(tmp_path, tasks.get(kind, binary))
+    joiner.add_scores(scores([1, 2]))
+    assert joiner.add_labels({"id": [1, 1, 3], "clicked": [none, value, none]}) == sm.Joined(matched=1)
+    assert joiner.add_labels(pl.DataFrame({"id": [2], "clicked": [none]})) == sm.Joined()
+    assert joiner.coverage()["labeled"].to_list() == [1]
+    assert joiner.add_labels({"id": [2, 1], "clicked": [value, value]}) == sm.Joined(matched=1, duplicates=1)
+    assert joiner.add_scores(scores([3])) == sm.Joined()
+    assert joiner.store.query().finalize(["rows"])["rows"].value == 2
+    assert joiner.add_labels({"id": [2], "clicked": [none]}, correct=True) == sm.Joined(corrected=1)
+    assert joiner.store.query().finalize(["rows"])["rows"].value == 1
+
+
 @pytest.mark.thorough
 def test_a_correction_leaves_the_history_as_if_the_old_label_had_never_come(tmp_path):
     joiner = made(tmp_path)
