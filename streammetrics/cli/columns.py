@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -34,6 +35,9 @@ UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*\"?{}\b"  # a name after a comparison, optiona
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
 MAX_TERMS = 500  # names, values, and operators: at about 1,000, the recursion of Polars can end the process
 QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`""")  # text and names
+OF_TIMES = re.compile(
+    QUOTED.pattern + r'|\b(?P<function>date|timestamp|datetime)\s*\(\s*(?P<name>\w+|"[^"]+")\s*\)', re.IGNORECASE
+)
 LISTED = re.compile(r"(?:''|-?\d[\w.]*)\s*,")  # values of IN (…), which can be many
 TERM = re.compile(r"[\w.]+|''|\"\"|``|[()]|[^\w\s,.'\"`()]+")
 UNCLEAR = re.compile(r"--|/\*|\B\$|\b(?:[a-z]|nq|u&)['\"]", re.IGNORECASE)  # whose end QUOTED does not find
@@ -83,7 +87,9 @@ class Columns:
             UsageError: If the text is not an SQL expression, or compares with text that has no quotes.
         """
         truncated = self._truncated(text)
-        made = expression(text) if truncated is None else truncated
+        made = expression(OF_TIMES.sub(self._of_times, text)) if truncated is None else truncated
+        if truncated is None:
+            self._require_one_clock(made, text)
         for name in made.meta.root_names():
             if name not in self.schema and re.search(UNQUOTED.format(re.escape(name)), text, re.IGNORECASE):
                 raise click.UsageError(
@@ -104,7 +110,7 @@ class Columns:
         if every is None:
             units = ", ".join(DATE_UNITS | TIME_UNITS)
             raise click.UsageError(f"DATE_TRUNC does not support {unit!r}. Supported units: {units}.")
-        time = expression(of)
+        time = self.expression(of)
         dtype = self._type(time, of.strip())
         if dtype == pl.String:
             raise click.UsageError(f"{of.strip()!r} is text. Write DATE_TRUNC('{unit}', DATE({of.strip()})).")
@@ -113,6 +119,37 @@ class Columns:
         made = time.dt.truncate(every)
         made = made.dt.date() if unit.lower() in DATE_UNITS and dtype == pl.Datetime else made
         return made.alias(name.strip('"')) if name else made
+
+    def _of_times(self, call: re.Match[str]) -> str:
+        """``DATE(time)`` of a column of times as a cast, since Polars reads only text with this function."""
+        dtype = self.schema.get((call["name"] or "").strip('"'))
+        if not isinstance(dtype, pl.Date | pl.Datetime):
+            return call[0]
+        if _zone(dtype) and call["function"].upper() == "DATE":  # a cast would be the date in UTC
+            return f"DATE(STRFTIME({call['name']}, '%Y-%m-%d'))"
+        return f"CAST({call['name']} AS {'DATE' if call['function'].upper() == 'DATE' else 'TIMESTAMP'})"
+
+    def _require_one_clock(self, made: pl.Expr, text: str) -> None:
+        """Reject a time with a zone beside one without, which Polars compares in UTC, or not at all."""
+        zones = {name: _zone(self.schema.get(name)) for name in made.meta.root_names()}
+        empty, parts = pl.DataFrame(schema=self.schema), [made] if any(zones.values()) else []
+        while parts:
+            part = parts.pop()
+            inside = part.meta.pop()
+            parts += inside
+            with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):  # told where it is computed
+                types = [empty.select(each).dtypes[0] for each in inside]
+                with suppress(pl.exceptions.PolarsError):  # a comparison that fails
+                    types.append(empty.select(part).dtypes[0])
+                types = [getattr(dtype, "inner", dtype) for dtype in types]  # of IN (…)
+                times = [dtype for dtype in types if isinstance(dtype, pl.Date | pl.Datetime | pl.Time)]
+                if len({_zone(dtype) is None for dtype in times}) > 1:
+                    name = next(name for name, zone in zones.items() if zone)
+                    raise click.UsageError(
+                        f"Column {name!r} has the time zone {zones[name]}, and dates and times in {text!r} have none. "
+                        f"Compare its text, such as STRFTIME({name}, '%Y-%m-%d %H:%M') >= '2026-01-31 12:00', or "
+                        f"its date: DATE({name})."
+                    )
 
     def condition(self, text: str) -> pl.Expr:
         """An SQL condition on rows.
@@ -161,6 +198,10 @@ class Columns:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             dates = "cannot compare 'date" in str(error)
             raise click.UsageError(f"Cannot compute {text!r}: {DATES if dates else reason(error) + '.'}") from error
+
+
+def _zone(dtype: pl.DataType | None) -> str | None:
+    return dtype.time_zone if isinstance(dtype, pl.Datetime) else None
 
 
 def _is_balanced(text: str) -> bool:

@@ -85,6 +85,65 @@ def test_groups_of_truncated_times(by, name, expected, tmp_path):
         assert fix in run(*evaluate, "--by", wrong, code=2)
 
 
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("DATE(berlin) = DATE('2026-01-02')", 12),
+        ("date( \"naive\" ) >= DATE '2026-01-02'", 12),
+        ("DATE(day) = DATE('2026-01-02')", 12),
+        ("TIMESTAMP(naive) >= TIMESTAMP '2026-01-02 00:00:00'", 12),
+        ("naive >= TIMESTAMP '2026-01-02 00:00:00' AND text <> 'DATE(naive)'", 12),
+        ("STRFTIME(berlin, '%Y-%m-%d %H:%M') >= '2026-01-02 00:00'", 12),
+        ("EXTRACT(HOUR FROM berlin) = 0", 1),
+        ("berlin IS NOT NULL AND later > berlin", 24),
+        ("DATE(text) = DATE('2026-01-02')", 12),
+    ],
+)
+def test_conditions_on_times_are_of_their_own_zone(times, condition, rows):
+    assert values(times, "--y-true", "y", "--y-score", "p", "--where", condition, metric="rows") == [rows]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "berlin >= TIMESTAMP '2026-01-02 00:00:00'",
+        "berlin >= DATE '2026-01-02'",
+        "CAST(berlin AS DATE) = DATE('2026-01-02')",
+        "berlin::timestamp >= TIMESTAMP '2026-01-02 00:00:00'",
+        "TIMESTAMP(berlin) >= TIMESTAMP '2026-01-02 00:00:00'",
+        "NOT day < berlin",
+        "berlin BETWEEN DATE '2026-01-01' AND DATE '2026-01-02'",
+        "berlin IN (TIMESTAMP '2026-01-02 00:00:00')",
+        "NOW() > berlin",
+        "CASE WHEN naive > berlin THEN true ELSE false END",
+        "CAST(berlin AS TIME) > TIME '12:00:00'",
+    ],
+)
+def test_times_of_different_zones_are_not_compared(times, condition):
+    found = run("evaluate", times, "--y-true", "y", "--y-score", "p", "--where", condition, code=2)
+    assert "Column 'berlin' has the time zone Europe/Berlin, and dates and times in" in found
+    assert "Compare its text, such as STRFTIME(berlin, '%Y-%m-%d %H:%M') >= '2026-01-31 12:00'" in found
+
+
+@pytest.mark.parametrize("column", ["berlin", "naive", "day", "text"])
+def test_groups_by_the_date_of_a_time(times, column):
+    by = ["--by", f"DATE({column}) AS date", "--metric", "rows", "--format", "csv"]
+    found = pl.read_csv(run("evaluate", times, "--y-true", "y", "--y-score", "p", *by).encode())
+    assert found.select("date", "value").rows() == [("2026-01-01", 12), ("2026-01-02", 12)]
+
+
+@pytest.fixture
+def times(tmp_path):
+    hours = [datetime(2026, 1, 1, 12) + timedelta(hours=hour) for hour in range(24)]
+    naive = pl.Series("naive", hours, pl.Datetime("ms"))
+    berlin = naive.dt.replace_time_zone("Europe/Berlin")
+    frame = pl.DataFrame({"y": [0, 1] * 12, "p": [0.1, 0.9] * 12, "naive": naive, "berlin": berlin})
+    day = naive.dt.date()
+    frame = frame.with_columns(day=day, text=day.cast(pl.String), later=berlin + timedelta(hours=1))
+    frame.write_parquet(tmp_path / "times.parquet")
+    return tmp_path / "times.parquet"
+
+
 @pytest.fixture
 def typed(tmp_path):
     """A file of labels of several types."""
