@@ -13,7 +13,7 @@ from streammetrics import core
 from streammetrics.core import NOTHING, Extent
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.rows.codes import number
-from streammetrics.rows.conversions import not_numbers, to_number
+from streammetrics.rows.conversions import not_numbers, to_number, unlike_numbers
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, resembles
@@ -363,10 +363,7 @@ class Reader:
         column = _without_values_as_null(column)
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            fix = f" {to_number(column)}." if column.dtype == pl.String else ""
-            if column.dtype == pl.Array:
-                fix = f" Pass one column of the array, such as {column.name}[:, -1]."
-            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{fix}")
+            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}{_instead_of(column)}")
         return column.cast(pl.Float64)
 
     def _refuse_text(self, column: pl.Series, labels: bool = False) -> None:
@@ -409,6 +406,21 @@ class Reader:
         if self.faults is None:
             raise error
         self.faults.append(error)
+
+
+def _instead_of(column: pl.Series) -> str:
+    """The end of a message on a column that is not numeric: its fix."""
+    name, dtype = column.name, column.dtype
+    match dtype:
+        case pl.String():
+            return f" (first: {unlike_numbers(column)!r}). {to_number(column)}."
+        case pl.List():
+            return f". Pass one item of each list, such as pl.col({name!r}).list.get(1), or in SQL {name}[2]."
+        case pl.Array():
+            return f". Pass one column of the array, such as {name}[:, -1], or pl.col({name!r}).arr.get(-1)."
+        case pl.Struct():
+            return f". Pass one field, such as pl.col({name!r}).struct.field({dtype.fields[-1].name!r})."
+    return "."
 
 
 def extent(column: pl.Series) -> Extent:

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import polars as pl
 
+MARKS = {"%": "", " ": "", ",": "."}  # of numbers as text, and what SQL replaces them with
+THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+$"  # or decimals: the text does not tell
+PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+
 
 def to_number(column: pl.Series) -> str:
     """Return the fix of text that should be numbers, without the full stop: few such values can stand for null.
 
-    >>> to_number(pl.Series(["15,9 %", "7 %"]))
-    'Pass a numeric column, or convert the text'
+    >>> to_number(pl.Series("p", ["15,9 %", "7 %"]))
+    "Pass a numeric column, or convert the text with CAST(REPLACE(REPLACE(REPLACE(p, '%', ''), ' ', ''), ',', '.') \
+AS DOUBLE) / 100"
     """
     wrong = column.filter(not_numbers(column))
-    few = 0 < 2 * len(wrong) < len(column)
-    return null_instead_of(wrong[0]) if few else "Pass a numeric column, or convert the text"
+    if 0 < 2 * len(wrong) < len(column):
+        return null_instead_of(wrong[0])
+    sql = _in_sql(column.drop_nulls())
+    return "Pass a numeric column, or convert the text" + (f" with {sql}" if sql else "")
+
+
+def _in_sql(texts: pl.Series) -> str | None:
+    """An SQL expression of numbers that are written with a percent sign, spaces, or a decimal comma."""
+    percent = texts.str.contains("%", literal=True)
+    if percent.any() != percent.all() or texts.str.contains(THOUSANDS).all():
+        return None
+    sql = texts.name if texts.name.isidentifier() else f'"{texts.name}"'
+    for mark, instead in MARKS.items():
+        if texts.str.contains(mark, literal=True).any():
+            sql, texts = f"REPLACE({sql}, '{mark}', '{instead}')", texts.str.replace_all(mark, instead, literal=True)
+    if not_numbers(texts).any() or not len(texts):
+        return None
+    return f"CAST({sql} AS DOUBLE)" + (" / 100" if percent.any() else "")
+
+
+def unlike_numbers(texts: pl.Series) -> str | None:
+    """Return the first text that CSV files do not read as a number, such as ``Inf``, else the first one."""
+    texts = texts.drop_nulls()
+    other: str | None = texts.filter(~texts.str.contains(PLAIN)).first()
+    return texts.first() if other is None else other
 
 
 def null_instead_of(text: str) -> str:

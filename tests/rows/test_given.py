@@ -147,7 +147,7 @@ def test_times_of_all_units(values, expected):
         (["a", 1, 2], "Cannot read column 'p': .* Pass numbers, .* or times of one type."),
         (
             np.array([SCORES] * 3),
-            r"'p' must be numeric, got Array\(.*\). Pass one column of the array, such as p\[:, -1\]",
+            r"'p' must be numeric, got Array\(.*\). Pass one column of the array, such as p\[:, -1\], or pl.col",
         ),
     ],
 )
@@ -181,3 +181,21 @@ def test_objects_in_a_polars_frame_are_read():
     frame = pl.DataFrame(objects)
     assert frame.dtypes == [pl.Object, pl.Object]
     assert sm.evaluate(frame, sm.binary(y_true="y", y_score="p", nulls="drop"))["accuracy"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "fix"),
+    [
+        (pl.Series([[0.1, 0.9]] * 2), "Pass one item of each list, such as pl.col('p').list.get(1), or in SQL p[2]."),
+        (pl.Series([[0.1, 0.9]] * 2, dtype=pl.Array(pl.Float64, 2)), "or pl.col('p').arr.get(-1)."),
+        (pl.Series([{"no": 0.1, "yes": 0.9}] * 2), "Pass one field, such as pl.col('p').struct.field('yes')."),
+    ],
+    ids=["list", "array", "struct"],
+)
+@pytest.mark.parametrize("role", ["y_score", "sample_weight"])
+def test_the_fix_of_several_numbers_in_one_column(column, fix, role):
+    batch = pl.DataFrame({"y": [1, 0], "q": [0.5, 0.5], "p": column})
+    columns = {"y_true": "y", "y_score": "q"}
+    with pytest.raises(sm.ColumnError, match="'p' must be numeric, got") as error:
+        sm.binary(**columns | {role: "p"}).update(batch)
+    assert str(error.value).endswith(fix)
