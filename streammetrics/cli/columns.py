@@ -15,7 +15,6 @@ from typing import Any
 import click
 import polars as pl
 
-from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Column
 from streammetrics.rows.row_by_row import ADVICE, require_row_by_row
 from streammetrics.sources.diagnosis import diagnosis
@@ -192,7 +191,7 @@ class Columns:
         return number if found.is_numeric() and not isinstance(number, bool) else text
 
     def _type(self, made: pl.Expr, text: str) -> pl.DataType:
-        require_columns(made.meta.root_names(), self.schema.names())
+        self.files.require_columns(made.meta.root_names())
         try:
             return pl.DataFrame(schema=self.schema).select(made).dtypes[0]
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -392,7 +392,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
             options = {k.arg: _option_value(k.value) for k in tree.keywords if k.arg is not None}
             if len(options) == len(tree.keywords):
                 return tree.func.id, options
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of deeply nested text
         pass
     if advice := not_supported(text):
         raise MetricError(f"Unknown metric {text!r}.{advice}")

@@ -69,7 +69,8 @@ def gaps(
 
         With a reference: all group columns and key columns, ``metric``, ``reference`` (the value of the column),
         ``rows``, ``value``, ``reference_value``, ``difference`` (value - reference_value), ``ratio``
-        (value / reference_value), their bounds and intervals, and the note of the value.
+        (value / reference_value), their bounds and intervals, and the note of the value, or of
+        the reference if the metric is undefined there.
 
     Raises:
         MetricError: If the metric is unknown.
@@ -184,9 +185,9 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         )
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
-    require_free(index, [f"reference_{c}" for c in estimates], "a name that gaps use")
+    require_free(index, [f"reference_{c}" for c in (*estimates, "note")], "a name that gaps use")
     both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
-        of_reference.select(*index, pl.col(estimates).name.prefix("reference_")),
+        of_reference.select(*index, pl.col(*estimates, "note").name.prefix("reference_")),
         on=index,
         how="left",
         nulls_equal=True,
@@ -200,6 +201,9 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         *(_ratio(e).alias(n) for n, e in zip(MEASURES[3:], (a[0] / b[0], a[1] / b[2], a[2] / b[1]), strict=True)),
         *(_intervals(sides, sides) if sampled else ()),
         reference=pl.lit(of_reference[over][0], rows.schema[over]),
+        note=pl.when(pl.col("reference_value").is_null())
+        .then(pl.coalesce("note", pl.format("reference: {}", "reference_note")))
+        .otherwise("note"),
     )
     return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), "note")
 

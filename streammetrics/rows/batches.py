@@ -145,6 +145,8 @@ def _read(reader: Reader) -> Batch:
     columns = {Field("truth", label=i): s for i, s in enumerate(reader.targets(roles.y_true))}
     for model, names in roles.y_pred.items():
         columns |= {Field("predicted", model, i): s for i, s in enumerate(reader.targets(names))}
+        if roles.kind == "multiclass" and roles.y_true and not roles.labels:
+            reader.require_classes(columns[Field("predicted", model)], columns[Field("truth")])
     for model, names in roles.y_score.items():
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}

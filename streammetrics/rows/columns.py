@@ -260,6 +260,12 @@ class Reader:
         self._refuse_nulls(column)
         return self._declared(column) if self.roles.labels else column
 
+    def require_classes(self, predicted: pl.Series, actual: pl.Series) -> None:
+        """Reject fractions as predicted classes if the true classes are integers."""
+        if predicted.dtype.is_float() and actual.dtype.is_integer():
+            fault = f"fractions, but the labels of {actual.name!r} are integers"
+            self._refuse(predicted, predicted % 1 != 0, fault, "Round them, or use regression() for numbers")
+
     def each(self, names: Sequence[str]) -> list[pl.Series]:
         """One column per label: the columns of these names, or the items of one list column."""
         labels = len(self.roles.labels)

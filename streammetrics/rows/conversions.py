@@ -40,8 +40,7 @@ def _in_sql(texts: pl.Series) -> str | None:
 def unlike_numbers(texts: pl.Series) -> str | None:
     """Return the first text that CSV files do not read as a number, such as ``Inf``, else the first one."""
     texts = texts.drop_nulls()
-    other: str | None = texts.filter(~texts.str.contains(PLAIN)).first()
-    return texts.first() if other is None else other
+    return next(iter([*texts.filter(~texts.str.contains(PLAIN)), *texts]), None)
 
 
 def null_instead_of(text: str) -> str:

@@ -78,6 +78,18 @@ def is_whole_stream(path: Path) -> bool:
     return True
 
 
+def has_growing_dictionaries(path: Path, schema: pa.Schema) -> bool:
+    """Return whether later batches of an IPC file add values to a dictionary."""
+    coded = [i for i, field in enumerate(schema) if pa.types.is_dictionary(field.type)]
+    if not coded:
+        return False
+    with pa.memory_map(str(path)) as file:
+        reader = _open(path, file, coded)
+        if reader.num_record_batches:
+            reader.get_batch(0)  # reads all dictionaries
+        return bool(reader.stats.num_dictionary_deltas)
+
+
 def scan(path: Path, schema: pa.Schema) -> pl.LazyFrame:
     """Scan a file by pyarrow. Columns without a `readable` type, or whose names are repeated, are left out."""
     empty = as_readable(pa.schema(_known(schema)).empty_table())

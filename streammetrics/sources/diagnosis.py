@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -78,11 +80,13 @@ def _damage(path: Path, columns: Sequence[str], error: str) -> str | None:
         return None
     if not path.stat().st_size:
         return "the file is empty."
-    if path.suffix.lower() in COMPRESSED:
+    if path.suffix.lower() in COMPRESSED and not (path.suffix.lower() == ".gz" and kind_of(path) in NDJSON):
         return "the file is truncated. Write or copy it again." if CUT.search(error) else None
     if kind_of(path) in CSV:
         return _damage_of_csv(path)
     if kind_of(path) in NDJSON:
+        if CUT.search(error):
+            return "the file is truncated. Write or copy it again."
         return _damage_of_ndjson(path) or _mixed(path, columns)
     for magic, (kind, suffixes) in MAGIC.items():
         if kind_of(path) in suffixes and not (_ends_with(path, magic, ENCRYPTED) or arrow.is_whole_stream(path)):
@@ -108,7 +112,7 @@ def _damage_of_csv(path: Path) -> str | None:
 
 def _damage_of_ndjson(path: Path) -> str | None:
     """The first line of an NDJSON file that is not a JSON object, such as the last one of a truncated file."""
-    with path.open("rb") as file:
+    with _opened(path) as file:
         for line, content in enumerate(file, 1):
             if content.startswith(codecs.BOM_UTF8):
                 return "the file begins with a byte order mark. Save it as UTF-8 without one."
@@ -123,17 +127,42 @@ def _damage_of_ndjson(path: Path) -> str | None:
     return None
 
 
+def _opened(path: Path) -> Any:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
 def _mixed(path: Path, columns: Sequence[str]) -> str | None:
-    """The first line of an NDJSON file with text or a Boolean in a column that begins with numbers."""
-    types = {name: dtype for name, dtype in Files((path,)).schema.items() if dtype.is_numeric()}
-    with path.open("rb") as file:
+    """The first line of an NDJSON file with a value that is not of the type of the first lines."""
+    types = {name: dtype for name, dtype in Files((path,)).schema.items() if name in columns or not columns}
+    with _opened(path) as file:
         for line, content in enumerate(file, 1):
             row = json.loads(content) if content.strip() else {}
-            for name in columns or types:
-                if name in types and isinstance(value := row.get(name), str | bool):
-                    found = f"line {line} has {value!r} in column {name!r}, which is {types[name]} in the first rows"
-                    return f"{found}. Write values of one type."
+            for name, dtype in types.items():
+                value = row.get(name)
+                if value is not None and not _fits(value, dtype):
+                    return (
+                        f"line {line} has {value!r:.80} in column {name!r}, which is {dtype} in the first rows. "
+                        f"{_instead_of(name, value, dtype)}."
+                    )
     return None
+
+
+def _fits(value: Any, dtype: pl.DataType) -> bool:
+    """Whether Polars reads a value of JSON as a type. It reads any value as text."""
+    if dtype == pl.Boolean:
+        return isinstance(value, bool)
+    if dtype.is_integer():
+        return isinstance(value, int) and not isinstance(value, bool)
+    if dtype.is_numeric():
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return dtype != pl.Null
+
+
+def _instead_of(name: str, value: Any, dtype: pl.DataType) -> str:
+    wider = {str: "String", bool: "Boolean", int: "Int64", float: "Float64"}.get(type(value))
+    if wider and (dtype == pl.Null or (dtype.is_integer() and isinstance(value, float))):
+        return f"In Python, pass polars.scan_ndjson(path, schema_overrides={{{name!r}: polars.{wider}}})"
+    return "Write values of one type"
 
 
 def _refuse(constant: str) -> None:

@@ -6,17 +6,17 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 
-from streammetrics.errors import SourceError
+from streammetrics.errors import ColumnError, SourceError
 from streammetrics.rows.arrow import readable
-from streammetrics.rows.columns import OF_STATES
+from streammetrics.rows.columns import OF_STATES, require_columns
 from streammetrics.sources import scans
-from streammetrics.sources.delimited import Form, form_of, names_of, padded, scan_csv, with_rows
+from streammetrics.sources.delimited import TYPED_BY, Form, form_of, names_of, padded, scan_csv, with_rows
 from streammetrics.sources.folders import parts_of, types_of_folders
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
@@ -112,7 +112,7 @@ class Files:
             run = list(alike)
             paths = [path for path, _ in run]
             if self.kind in NDJSON:
-                plans.append(scans.scan_ndjson(paths, run[0][1]))
+                plans.append(scans.scan_ndjson(paths, run[0][1], names))
                 continue
             folders = self._folders_of(*run[0], columns)
             if by_pyarrow:
@@ -173,6 +173,20 @@ class Files:
                     f"Column {name!r} has a time zone in some files of {self.name} and none in others. "
                     "Write all files with the same time zone."
                 )
+
+    def require_columns(self, columns: Sequence[str]) -> None:
+        """Reject missing columns. Of NDJSON files, the first rows determine the columns."""
+        try:
+            require_columns(columns, self.schema.names())
+        except ColumnError as error:
+            with self.paths[0].open("rb") as file:
+                rows = sum(1 for _ in islice(file, TYPED_BY + 1)) if self.kind in NDJSON else 0
+            if rows <= TYPED_BY:
+                raise
+            raise ColumnError(
+                f"{error} These are the columns of the first {TYPED_BY:,} rows. For later ones, in Python, pass "
+                "polars.scan_ndjson(path, infer_schema_length=None)."
+            ) from error
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from glob import escape
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ import polars as pl
 
 from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import readable
+from streammetrics.rows.given import EXACT
 from streammetrics.sources import arrow
 from streammetrics.sources.delimited import TYPED_BY
 from streammetrics.sources.folders import parts_of, with_folders
@@ -21,6 +22,7 @@ from streammetrics.sources.kinds import IPC, PARQUET
 from streammetrics.system.lazy import pa, to_install
 from streammetrics.system.threads import of_each
 
+INTEGER = r"^-?\d{16,19}$"  # beyond 2^53 as it is written, unlike 1e300
 Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
 MANY = 1_000  # files, for which it takes long to open each of them in Python
 PARTS = 256  # of files, for threads
@@ -40,9 +42,21 @@ def _schema_of_ndjson(path: Path) -> pl.Schema:
     return pl.scan_ndjson(_literal(path), infer_schema_length=TYPED_BY).collect_schema()
 
 
-def scan_ndjson(paths: list[Path], schema: pl.Schema) -> pl.LazyFrame:
-    """Scan NDJSON files whose columns in use have the same types."""
-    return pl.scan_ndjson(list(map(_literal, paths)), schema=schema)
+def scan_ndjson(paths: list[Path], schema: pl.Schema, names: Sequence[Set[str]]) -> pl.LazyFrame:
+    """Scan NDJSON files whose columns in use have the same types.
+
+    Sets of ``names`` are text if floats would make integers of a column equal, such as 2^53 and 2^53 + 1.
+    """
+    scan = partial(pl.scan_ndjson, list(map(_literal, paths)))
+    floats = [name for name in set().union(*names) if schema.get(name) == pl.Float64]
+    if not floats:
+        return scan(schema=schema)
+    as_text = dict.fromkeys(set().union(*names) & {*schema}, pl.String())
+    texts = scan(schema=pl.Schema({**schema, **as_text})).select(floats)
+    beyond = pl.all().str.contains(INTEGER) & (pl.all().cast(pl.Float64, strict=False).abs() >= EXACT)
+    inexact = texts.select(beyond.any()).collect().row(0, named=True)
+    changed = [name for each in names if any(inexact.get(name) for name in each) for name in each]
+    return scan(schema=pl.Schema({**schema, **{name: as_text[name] for name in changed if name in schema}}))
 
 
 def _literal(path: Path) -> Path:
@@ -74,11 +88,13 @@ def scan_pyarrow(path: Path, schema: pa.Schema, folders: Mapping[str, pl.DataTyp
 def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
     """Return whether Polars does not read a file, or reads some columns in another type.
 
-    Of Arrow IPC files with repeated names, it loses rows.
+    Of Arrow IPC files with repeated names, it loses rows. It does not read dictionaries that grow from batch to batch.
     """
     if len(set(schema.names)) < len(schema.names) or (kind in IPC and arrow.is_stream(path)):
         return True
-    return any(readable(field.type) != field.type for field in schema)
+    if any(readable(field.type) != field.type for field in schema):
+        return True
+    return kind in IPC and arrow.has_growing_dictionaries(path, schema)
 
 
 def scan_delta(tables: list[Path]) -> pl.LazyFrame:

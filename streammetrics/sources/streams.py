@@ -22,6 +22,7 @@ from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import require_rows_of
 from streammetrics.sources.diagnosis import UNREADABLE, diagnosis, difference
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
+from streammetrics.sources.kinds import NDJSON
 from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
@@ -210,6 +211,8 @@ def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set
             path = files.repeated[twice[0]]
             raise SourceError(f"{str(path)!r} has several columns named {twice[0]!r}. Rename or remove them.")
         files.require_readable(used)
+        if files.kind in NDJSON:
+            files.require_columns(used)
         plans = files.scans(used, [each for each in names if each.isdisjoint(tested)])
         stream = _plans(plans, columns, chunk, name, lambda: files.known_rows, files.place, files.where)
         return replace(stream, differing=partial(difference, files, columns))

@@ -57,6 +57,12 @@ def test_called_with_too_few_or_too_many_columns(columns):
         precision(*columns)
 
 
+@pytest.mark.parametrize("value", ["-" * 5_000 + "1", "(" * 3_000 + "1" + ")" * 3_000, "1+" * 20_000 + "1"])
+def test_options_that_are_nested_too_deeply_are_rejected(value):
+    with pytest.raises(sm.MetricError, match="Cannot read 'fbeta"):
+        parse_metric(f"fbeta(beta={value})")
+
+
 def test_an_option_and_an_average_are_read_together():
     found = find_metric("log_loss(label=positive, average=macro)", (*log_loss.columns, "label"))
     assert (found.options["label"], found.average) == ("positive", "macro")

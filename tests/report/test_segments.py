@@ -265,3 +265,14 @@ def test_fewer_groups_than_none():
     assert report.worst("accuracy", n=0).is_empty()
     with pytest.raises(sm.SpecificationError, match="n= must be an integer of at least 0, got -1"):
         report.worst("accuracy", n=-1)
+
+
+def test_the_note_of_a_metric_that_is_undefined_for_the_reference():
+    rows = {"y": [1, 0] * 20 + [0] * 20, "p": [1, 0] * 20 + [0] * 20, "g": ["a"] * 40 + ["b"] * 20}
+    report = sm.binary(y_true="y", y_pred="p", by="g").update(rows).finalize()
+    for criteria in (report.fairness(over="g", reference="b"), report.fairness(over="g", reference="a")):
+        undefined = criteria.filter(pl.col("difference").is_null())
+        assert undefined.height == 3
+        assert undefined["note"].null_count() == 0
+    assert report.gaps("recall", over="g", reference="b")["note"].to_list() == ["reference: undefined: 0/0"]
+    assert report.gaps("fpr", over="g", reference="b")["note"].to_list() == [None]

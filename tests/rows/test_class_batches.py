@@ -285,3 +285,17 @@ def test_an_order_declares_the_labels():
     advice = "Pass labels= or order= with every label, or drop these rows first"
     with pytest.raises(sm.DataError, match=f"labels other than 'low', 'mid', 'high' .*{advice}"):
         acc.update({"y": ["none"], "z": ["low"]})
+
+
+@pytest.mark.parametrize("nulls", ["raise", "drop"])
+def test_fractions_are_not_predictions_of_integer_classes(nulls):
+    task = sm.multiclass(y_true="y", y_pred="p", nulls=nulls)
+    fault = (
+        r"'p' contains fractions, but the labels of 'y' are integers in 3 of 4 rows \(first: 0.1 at row 0 of the batch"
+    )
+    with pytest.raises(sm.DataError, match=fault):
+        task.update({"y": [0, 1, 2, 1], "p": [0.1, 1.2, 2.0, 0.8]})
+    assert task.seen == 0
+    assert task.update({"y": [0, 1, 2], "p": [0.0, 1.0, 1.0]}).seen == 3
+    stars = sm.multiclass(y_true="y", y_pred="p", nulls=nulls)
+    assert stars.update({"y": [0.5, 1.0], "p": [0.5, 1.5]}).finalize()["accuracy"].value == 0.5

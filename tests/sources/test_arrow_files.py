@@ -166,3 +166,15 @@ def test_files_without_a_suffix_are_known_by_their_content(folder):
     assert sm.evaluate(folder, task())["rows"].value == 2
     with pytest.raises(sm.SourceError, match="Unknown file type: 'SUCCESS'"):
         sm.evaluate("SUCCESS", task())
+
+
+def test_files_whose_dictionaries_grow(folder):
+    schema = pa.schema([("y", pa.int64()), ("p", pa.float64()), ("g", pa.dictionary(pa.int8(), pa.string()))])
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.OSFile("a.arrow", "wb") as file, pa.ipc.new_file(file, schema, options=options) as out:
+        for codes, names in (([0, 1], ["a", "b"]), ([2, 0], ["a", "b", "c"])):
+            groups = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(names))
+            out.write_batch(pa.record_batch([pa.array([1, 0]), pa.array([0.9, 0.1]), groups], schema=schema))
+    report = sm.evaluate("a.arrow", task(by="g"))
+    assert dict(report.rows("rows").select("g", "value").iter_rows()) == {"a": 2, "b": 1, "c": 1}
+    assert sm.evaluate("a.arrow", task())["rows"].value == 4

@@ -1,5 +1,8 @@
 """Files that cannot be read: which one, why, and the fix."""
 
+import gzip
+import json
+
 import polars as pl
 import pytest
 from commands import run
@@ -89,6 +92,74 @@ def test_ndjson_with_several_types_in_a_column(value, shown, dtype, folder):
     column = "column 'y'" if dtype == "Int64" else "column 'p'"
     expected = f"line 100001 has {shown} in {column}, which is {dtype} in the first rows. Write values of one type."
     assert message("a.ndjson") == f"Cannot read a.ndjson: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "shown", "dtype", "fix"),
+    [
+        (1, 0.5, "0.5", "Int64", "Float64"),
+        (None, "x", "'x'", "Null", "String"),
+        (None, 0.5, "0.5", "Null", "Float64"),
+        (None, True, "True", "Null", "Boolean"),
+        (True, 1, "1", "Boolean", None),
+        (1, [1], "[1]", "Int64", None),
+    ],
+)
+@pytest.mark.parametrize("column", ["p", "g"])
+def test_ndjson_values_of_another_type_after_the_first_rows(first, late, shown, dtype, fix, column, folder):
+    lines = [{"y": 1, "p": 0.5, "g": "a", column: value} for value in (first, late)]
+    (folder / "a.ndjson").write_text((json.dumps(lines[0]) + "\n") * 100_050 + json.dumps(lines[1]) + "\n")
+    task = sm.binary(y_true="y", y_score="p", by="g", nulls="drop")
+    with pytest.raises(sm.SourceError) as error:
+        sm.evaluate("a.ndjson", task)
+    place = f"Cannot read a.ndjson: line 100051 has {shown} in column {column!r}, which is {dtype} in the first rows."
+    assert str(error.value).startswith(place)
+    if fix and (column == "g" or fix == "Float64"):
+        assert f"pass polars.scan_ndjson(path, schema_overrides={{{column!r}: polars.{fix}}})." in str(error.value)
+        read = pl.scan_ndjson("a.ndjson", schema_overrides={column: getattr(pl, fix)})
+        assert sm.evaluate(read, sm.binary(y_true="y", y_score="p", by=column, nulls="drop")).rows("rows").height > 1
+
+
+def test_ndjson_values_of_another_type_in_a_compressed_file(folder):
+    content = '{"y":1,"p":1}\n' * 100_050 + '{"y":1,"p":0.5}\n'
+    (folder / "a.ndjson.gz").write_bytes(gzip.compress(content.encode()))
+    assert message("a.ndjson.gz").startswith(
+        "Cannot read a.ndjson.gz: line 100051 has 0.5 in column 'p', which is Int64"
+    )
+    (folder / "a.ndjson.gz").write_bytes(gzip.compress(content.encode())[:-20])
+    assert message("a.ndjson.gz") == "Cannot read a.ndjson.gz: the file is truncated. Write or copy it again."
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        ([2**53, 2**53 + 1, 0.5], {str(2**53), str(2**53 + 1), "0.5"}),
+        ([-(2**60), -(2**60) - 1, 0.25], {str(-(2**60)), str(-(2**60) - 1), "0.25"}),
+        ([1, 2, 0.5], {1.0, 2.0, 0.5}),
+        ([1e300, 2, 0.5], {1e300, 2.0, 0.5}),
+    ],
+)
+@pytest.mark.parametrize("role", ["by", "unit"])
+def test_ndjson_groups_of_integers_that_floats_do_not_hold(values, groups, role, folder):
+    (folder / "a.ndjson").write_text("".join(json.dumps({"y": 1, "p": 0.5, "g": value}) + "\n" for value in values))
+    acc = sm.accumulate("a.ndjson", sm.binary(y_true="y", y_score="p", **{role: "g"}))
+    assert acc.seen == 3
+    if role == "by":
+        assert set(acc.finalize(["rows"]).frame["g"]) == groups
+
+
+def test_ndjson_columns_after_the_first_rows(folder):
+    late = '{"y":1,"p":0.5,"g":"x"}\n'
+    (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n' * 100_050 + late)
+    task = sm.binary(y_true="y", y_score="p", by="g")
+    fix = "These are the columns of the first 100,000 rows. For later ones, in Python, pass polars.scan_ndjson"
+    with pytest.raises(sm.ColumnError, match=f"Column 'g' not found.*'y', 'p'. {fix}"):
+        sm.evaluate("a.ndjson", task)
+    assert fix in run("evaluate", "a.ndjson", "--y-true", "y", "--y-score", "p", "--where", "g = 'x'", code=2)
+    assert sm.evaluate(pl.scan_ndjson("a.ndjson", infer_schema_length=None), task).rows("rows").height == 2
+    (folder / "b.ndjson").write_text('{"y":1,"p":0.5}\n')
+    with pytest.raises(sm.ColumnError, match=r"Available columns: 'y', 'p'\.$"):
+        sm.evaluate("b.ndjson", task)
 
 
 def test_ndjson_with_text_among_numbers(folder):
