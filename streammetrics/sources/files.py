@@ -56,7 +56,7 @@ class Files:
 
     @property
     def _rows(self) -> int:
-        return sum(plan.select(pl.len()).collect().item() for plan in self.scans(()))
+        return sum(plan.select(pl.len()).collect().item() for plan in self.scans((), folders=False))
 
     @cached_property
     def kind(self) -> str:
@@ -96,11 +96,11 @@ class Files:
         """The columns of CSV files that are text in any case."""
         return [*self.text, *padded(self._forms, self.null_values)]
 
-    def scans(self, columns: Sequence[str], names: Sequence[Set[str]] = ()) -> list[pl.LazyFrame]:
+    def scans(self, columns: Sequence[str], names: Sequence[Set[str]] = (), folders: bool = True) -> list[pl.LazyFrame]:
         """Return plans of consecutive files in which some columns have the same types.
 
         Values of ``names`` are only names, such as groups, which stay as they are written in CSV files. Columns of one
-        set have the same values.
+        set have the same values. Without ``folders``, plans lack their columns, which the number of rows does not need.
         """
         if self.kind in CSV:
             return [scan_csv(self._forms, self.null_values, names, self._text, columns)]
@@ -114,11 +114,12 @@ class Files:
             if self.kind in NDJSON:
                 plans.append(scans.scan_ndjson(paths, run[0][1], names))
                 continue
-            folders = self._folders_of(*run[0], columns)
+            added = self._folders_of(*run[0], columns) if folders else {}
             if by_pyarrow:
-                plans += [scans.scan_pyarrow(path, schema, folders) for path, schema in run]
+                plans += [scans.scan_pyarrow(path, schema, added) for path, schema in run]
             else:
-                plans.append(scans.scan_polars(paths, self.kind, folders))
+                used = {name for name in columns or run[0][1].names if name not in added}
+                plans.append(scans.scan_polars(paths, self.kind, added, self._folders, used))
         return plans
 
     def _folders_of(self, path: Path, schema: Any, columns: Sequence[str]) -> dict[str, pl.DataType]:
@@ -283,7 +284,8 @@ def _inside(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
 def _each_once(folder: Path, paths: list[Path]) -> list[Path]:
     """Paths without links to others of them, such as a folder ``latest``."""
     inside = folder.resolve()
-    real = {path: path.resolve() for path in paths}
+    folders = {parent: parent.resolve() for parent in {path.parent for path in paths}}
+    real = {path: path.resolve() if path.is_symlink() else folders[path.parent] / path.name for path in paths}
     linked = {path for path in paths if real[path] != inside / path.relative_to(folder)}
     seen = {real[path] for path in paths if path not in linked}
     once = {real[path]: path for path in reversed(paths) if path in linked and real[path] not in seen}

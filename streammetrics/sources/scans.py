@@ -64,15 +64,21 @@ def _literal(path: Path) -> Path:
     return Path(escape(str(path)))
 
 
-def scan_polars(paths: list[Path], kind: str, folders: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def scan_polars(
+    paths: list[Path], kind: str, folders: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType], used: Set[str]
+) -> pl.LazyFrame:
     """Scan Parquet or Arrow IPC files whose columns in use have the same types.
 
-    Polars adds the columns of folders if they are the same for all files, and all of them are wanted. Otherwise, it
-    would replace columns of the files that have the name of a folder.
+    Polars adds the columns of folders, of which ``types`` are the types, if all paths have the same. It would replace
+    columns of the files in ``used``, so only those in ``folders`` are then added, folder by folder.
     """
     scan = partial(pl.scan_parquet, extra_columns="ignore") if kind in PARQUET else pl.scan_ipc
-    if not folders or all(sorted(name for name, _ in parts_of(path.parent)) == sorted(folders) for path in paths):
-        return scan(paths, glob=False, hive_partitioning=bool(folders), hive_schema=dict(folders) or None)
+    if not folders:
+        return scan(paths, glob=False, hive_partitioning=False)
+    columns = {tuple(sorted(name for name, _ in parts_of(folder))) for folder in {path.parent for path in paths}}
+    first = next(iter(columns))
+    if len(columns) == 1 and len({*first}) == len(first) and used.isdisjoint(first):
+        return scan(paths, glob=False, hive_partitioning=True, hive_schema={name: types[name] for name in first})
     plans = [
         with_folders(scan(list(alike), glob=False, hive_partitioning=False), folder, folders)
         for folder, alike in groupby(paths, lambda path: path.parent)
