@@ -5,15 +5,12 @@ DuckDB can also merge states saved as Parquet files in SQL, without this library
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.base import Metrics, engine, evaluated, require_accumulator, require_source
+from streammetrics.engines.base import Metrics, evaluated, require_accumulator, require_source
 from streammetrics.report.report import Report
-from streammetrics.rows.columns import require_columns
-from streammetrics.sources.streams import Stream, guarded, numbered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -22,7 +19,8 @@ if TYPE_CHECKING:
 def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | None = None) -> Accumulator:
     """Process the rows of a relation, and return a new accumulator with them.
 
-    The relation is streamed, so memory does not grow with its size.
+    The relation is streamed, so memory does not grow with its size. Times with a zone are in UTC, regardless of the
+    time zone of the session.
 
     Args:
         relation: A relation, such as the result of ``duckdb.sql``: a table, files, or a query.
@@ -42,23 +40,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     """
     require_accumulator(relation, acc)
     require_source("relation", relation, "to_arrow_reader", "a DuckDB relation, such as duckdb.sql(query)")
-    column = engine("duckdb", extra="duckdb").ColumnExpression
-    columns = acc.roles.sources
-    require_columns(columns, relation.columns)
-    used = relation.select(*map(column, columns)) if columns else relation  # volume alone requires rows of any column
-
-    readers: list[Any] = []
-
-    def batches() -> Iterator[Any]:
-        while readers:  # a connection has one open result at a time
-            readers.pop().close()
-        readers.append(used.to_arrow_reader(pipeline.BATCH))
-        return guarded(readers[0], "the relation")
-
-    stream = Stream(
-        batches(), again=lambda: numbered(batches(), acc.roles.sources), place="row {} of the relation".format
-    )
-    return pipeline.accumulate(stream, acc, workers=workers)
+    return pipeline.accumulate(relation, acc, workers=workers)
 
 
 def evaluate(

@@ -26,6 +26,7 @@ from streammetrics.engines.base import (
 from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.report.report import Report
+from streammetrics.rows.arrow import in_utc
 from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
 from streammetrics.system.lazy import pa
@@ -214,9 +215,7 @@ def _mapped(df: DataFrame, columns: Sequence[str], work: Work, schema: Any) -> D
 
 def _named(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     """A batch with its column names, and times in UTC instead of the time zone of the session."""
-    zoned = [pa.types.is_timestamp(column.type) and column.type.tz is not None for column in batch.columns]
-    utc = [c.cast(pa.timestamp("us", "UTC")) if z else c for c, z in zip(batch.columns, zoned, strict=True)]
-    return pa.record_batch(utc, names=list(columns))
+    return in_utc(pa.record_batch(batch.columns, names=list(columns)))
 
 
 def _quoted(columns: Sequence[str]) -> list[str]:

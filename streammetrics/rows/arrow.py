@@ -60,6 +60,39 @@ def as_readable(table: Any) -> Any:
     return table
 
 
+def in_utc(table: Any) -> Any:
+    """Return a table or a record batch whose times with a zone are in UTC, also those in lists and structs.
+
+    Engines return them in the zone of the session, by which the same rows would have other days on another machine.
+    """
+    for i, field in enumerate(table.schema):
+        utc = _in_utc(field.type)
+        if utc != field.type:
+            table = table.set_column(i, field.name, table.column(i).cast(utc))
+    return table
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, UTC)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_in_utc(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_utc(kind.value_type)), kind.list_size)
+    if types.is_list(kind) or types.is_large_list(kind):
+        of_values = pa.list_ if types.is_list(kind) else pa.large_list
+        return of_values(kind.value_field.with_type(_in_utc(kind.value_type)))
+    return kind
+
+
+def is_relation(data: Any) -> bool:
+    """Return whether data is a relation of DuckDB, whose module has other names in other versions."""
+    return type(data).__name__ == "DuckDBPyRelation"
+
+
 def _cast(column: Any, wanted: pa.DataType) -> Any:
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, StreamMetricsError
-from streammetrics.rows.arrow import as_readable, readable
+from streammetrics.rows.arrow import as_readable, in_utc, is_relation, readable
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.given import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.rows.roles import LABEL
@@ -48,6 +48,7 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
         used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
         shared = not all(isinstance(values, (list, tuple)) for values in used.values())
         return _converted({name: as_series(name, values) for name, values in used.items()}, copy=shared)
+    data = in_utc(pa.table(data)) if is_relation(data) else data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return _converted(_readable(data, columns))
     if hasattr(data, "iloc") and columns and set(columns) <= set(data.columns):

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
+from streammetrics.rows.arrow import in_utc, is_relation
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.frames import refuse_engines, to_frame
@@ -37,7 +39,8 @@ class Stream:
 
     ``again`` returns the same rows again, in order and numbered. ``place`` describes the place of a row by its number,
     and ``of`` is the unit of row counts in messages. Sources that can be read only once have no ``again`` and
-    ``place``. ``differing`` returns the error of the file whose types cause an error, if there is one.
+    ``place``. ``differing`` returns the error of the file whose types cause an error, if there is one. ``close`` ends a
+    pass that has not reached the last batch.
     """
 
     batches: Iterator[Any]
@@ -46,6 +49,7 @@ class Stream:
     place: Callable[[int], str] = str
     of: str = "rows"
     differing: Callable[[StreamMetricsError], SourceError | None] = lambda error: None
+    close: Callable[[], None] = lambda: None
 
     @property
     def rows(self) -> int | None:
@@ -62,6 +66,8 @@ class Stream:
             yield
         except (ColumnError, DataError) as error:
             raise self.differing(error) or self._first_error(roles) or error from error.__cause__
+        finally:
+            self.close()
 
     def _first_error(self, roles: Sequence[Roles]) -> StreamMetricsError | None:
         """The first error in the order of rows. Its number of rows is that of the source up to there."""
@@ -109,6 +115,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
         return _plans([source], columns, chunk)
     if isinstance(source, pl.DataFrame):
         return _frame(source, columns, chunk, "row {} of the frame")
+    if is_relation(source):
+        return _relation(source, columns)
     if _is_dataset(source):
         return _dataset(source, columns, chunk)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -178,6 +186,27 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
 
     with readable("the dataset"):
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches(), columns), place)
+
+
+def _relation(relation: Any, columns: Sequence[str]) -> Stream:
+    """A relation of DuckDB, whose connection has one open result at a time."""
+    require_columns(columns, relation.columns)
+    column = import_module("duckdb").ColumnExpression
+    used = relation.select(*map(column, columns)) if columns else relation  # volume alone requires rows of any column
+    readers: list[Any] = []
+
+    def close() -> None:
+        while readers:
+            readers.pop().close()
+
+    def batches() -> Iterator[Any]:
+        close()
+        readers.append(pa.RecordBatchReader.from_stream(used))
+        return guarded(map(in_utc, readers[0]), "the relation")
+
+    with readable("the relation"):
+        of_rows = "row {} of the relation".format
+        return Stream(batches(), again=lambda: numbered(batches(), columns), place=of_rows, close=close)
 
 
 def open_files(
