@@ -22,10 +22,11 @@ from streammetrics.engines.base import (
     require_accumulator,
     require_groups,
 )
-from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.errors import ColumnError, SourceError, SpecificationError
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.folds import MOST_FOLDS, fold
+from streammetrics.rows.frames import stored_types, typed, types_of
 from streammetrics.sources.streams import Source, open_files, paths_of
 from streammetrics.system.lazy import pa
 
@@ -107,11 +108,13 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     require_groups(acc)
     if not (isinstance(buckets, int) and 2 <= buckets <= MOST_FOLDS):
         raise SpecificationError(f"buckets= must be between 2 and {MOST_FOLDS}, got {buckets}.")
-    dask = engine("dask", extra="dask")
-    bag = engine("dask.bag", extra="dask")
-    split = dask.delayed(_apart, nout=buckets)
-    parts = [split(state, acc.roles.keys, buckets) for state in _states(source, acc)]
-    return bag.from_delayed([dask.delayed(_together)([part[i] for part in parts]) for i in range(buckets)])
+    delayed, bag = engine("dask", extra="dask").delayed, engine("dask.bag", extra="dask")
+    parts, keys = _states(source, acc), acc.roles.keys
+    types = delayed(_common_types)([delayed(_types)(part, keys) for part in parts])
+    split = delayed(_apart, nout=buckets)
+    pieces = [split(part, types, buckets) for part in parts]
+    together = delayed(_together)
+    return bag.from_delayed([together([piece[i] for piece in pieces], types) for i in range(buckets)])
 
 
 def _states(source: Source, acc: Accumulator) -> list[Any]:
@@ -133,12 +136,33 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
     raise SourceError(f"Unsupported source type {kind}. Pass paths, a dask.dataframe, or a bag of frames.")
 
 
-def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:
+def _types(table: pa.Table, keys: Sequence[str]) -> tuple[pl.Schema, pl.Schema, pa.Schema]:
+    """The types of the groups of a state: by their values, as stored, and those of its other columns."""
+    groups = pl.DataFrame(table.select(keys))
+    return types_of(groups.iter_columns()), groups.schema, table.drop_columns(keys).schema
+
+
+def _common_types(parts: Sequence[tuple[pl.Schema, pl.Schema, pa.Schema]]) -> tuple[pl.Schema, pa.Schema]:
+    """The types of groups, and of the other columns, whose labels have types that depend on the data."""
+    by_values, stored, others = zip(*parts, strict=True)
+    groups = stored_types(by_values, stored)
+    try:
+        return groups, pa.unify_schemas(others, promote_options="permissive")
+    except pa.ArrowTypeError:
+        raise ColumnError("Class labels have different types in different partitions. Cast them to one type.") from None
+
+
+def _apart(table: pa.Table, types: tuple[pl.Schema, pa.Schema], buckets: int) -> list[pa.Table]:
     """The groups of a table by bucket. The bucket of a group depends only on the values of its columns."""
-    frame = pl.DataFrame(pl.from_arrow(table.select(keys))).with_columns(cs.decimal().cast(pl.String))
-    bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in frame) % buckets
+    groups = typed(pl.DataFrame(table.select(list(types[0]))), types[0])
+    for i, name in enumerate(table.column_names):
+        table = table.set_column(i, name, groups[name].to_arrow()) if name in groups.columns else table
+    hashed = groups.with_columns(cs.decimal().cast(pl.String))
+    bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in hashed) % buckets
     return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]
 
 
-def _together(tables: list[pa.Table]) -> list[pa.Table]:
-    return [merge(tables)]
+def _together(tables: list[pa.Table], types: tuple[pl.Schema, pa.Schema]) -> list[pa.Table]:
+    merged = merge(tables)
+    fields = [types[1].field(field.name) if field.name in types[1].names else field for field in merged.schema]
+    return [merged.cast(pa.schema(fields, merged.schema.metadata))]

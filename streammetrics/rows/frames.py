@@ -183,8 +183,14 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
 
 def common_types(frames: Sequence[pl.DataFrame]) -> pl.Schema:
     """Return one type per column of groups or labels: of the frames with values; if there are none, of any frame."""
-    found = joint_types([types_of(frame.iter_columns()) for frame in frames])
-    return pl.Schema({name: _stored(dtype, [frame.schema[name] for frame in frames]) for name, dtype in found.items()})
+    return stored_types([types_of(frame.iter_columns()) for frame in frames], [frame.schema for frame in frames])
+
+
+def stored_types(types: Sequence[pl.Schema], schemas: Sequence[pl.Schema]) -> pl.Schema:
+    """Return the `common_types` of frames with these `types_of` columns and these schemas."""
+    return pl.Schema(
+        {name: _stored(dtype, [schema[name] for schema in schemas]) for name, dtype in joint_types(types).items()}
+    )
 
 
 def _stored(joint: pl.DataType, types: Sequence[pl.DataType]) -> pl.DataType:

@@ -1,5 +1,8 @@
 """Dask on a local cluster of two processes."""
 
+import math
+from datetime import datetime
+
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -7,7 +10,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.engines import dask as engine
 from streammetrics.testing import Engine, checks
-from streammetrics.testing.engine_tasks import BY, EXACT, FEW_ROWS, alone, require_close, rows
+from streammetrics.testing.engine_tasks import BY, EXACT, FEW_ROWS, alone, rows
 
 pytestmark = pytest.mark.engine
 
@@ -82,11 +85,70 @@ def test_a_task_adds_up_at_least_two_states(split_every, few_files):
     assert found["rows"].value == sum(FEW_ROWS)
 
 
-def test_groups_of_decimals(few_files):
-    by = [pl.col("country"), pl.col("user").cast(pl.Decimal(10, 2)).alias("price")]
-    found = engine.states(str(few_files), EXACT["binary"](by), buckets=3).compute()
-    total = sm.Accumulator.from_arrow(pa.concat_tables(found))
-    require_close(total, sm.accumulate(few_files, EXACT["binary"](by)))
+TIMES = [datetime(2026, 1, 1, hour) for hour in range(8)]
+GROUPS = {  # of partitions with different types of the same groups
+    "decimals": [
+        pl.Series(["1.5", "2.0", "3.1", "100.0"]).cast(pl.Decimal(10, 1)),
+        pl.Series(["1.50", "2.00", "3.10", "100.00", "7.25"]).cast(pl.Decimal(12, 2)),
+        pl.Series(["2", "100"]).cast(pl.Decimal(5, 0)),
+    ],
+    "numbers": [
+        pl.Series([1, 2, 3, None, -5]),
+        pl.Series([1.0, 2.0, 3.0, 0.5, math.nan, -0.0, -5.0]),
+        pl.Series([0, 1], dtype=pl.UInt8),
+        pl.Series([0.1, 3], dtype=pl.Float32),
+    ],
+    "text": [
+        pl.Series(["a", "b", "c"], dtype=pl.Categorical),
+        pl.Series(["c", None, "b"]),
+        pl.Series(["b", "a"], dtype=pl.Enum(["b", "a"])),
+    ],
+    "times": [pl.Series(TIMES, dtype=pl.Datetime(unit)) for unit in ("ms", "us", "ns")],
+    "durations": [pl.Series(TIMES, dtype=pl.Datetime(unit)) - datetime(2025, 1, 1) for unit in ("ms", "ns")],
+    "nulls": [
+        pl.Series([None, None]),
+        pl.Series([None], dtype=pl.Date),
+        pl.Series([1.5, None]),
+        pl.Series([], dtype=pl.String),
+    ],
+}
+
+
+@pytest.mark.parametrize("buckets", [2, 5])
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_a_group_is_in_one_table_whatever_its_type_in_a_partition(groups, buckets):
+    frames = [pl.DataFrame({"y": [1] * len(g), "p": [0.5] * len(g), "g": g}) for g in groups]
+    acc = sm.binary(y_true="y", y_score="p", by="g")
+    bag = pytest.importorskip("dask.bag").from_sequence(frames, npartitions=len(frames))
+    states = pa.concat_tables(engine.states(bag, acc, buckets=buckets).compute())
+    expected = sm.accumulate(frames, acc)
+    assert states.num_rows == expected.state.groups.height
+    assert sm.Accumulator.from_arrow(states).to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize("labels", [([0, 1, 2], [0.0, 1.0]), (["a", "b"], [None, None])])
+def test_labels_of_different_types_are_in_tables_of_one_type(labels):
+    frames = [pl.DataFrame({"y": y, "p": y, "g": range(len(y))}) for y in labels]
+    acc = sm.multiclass(y_true="y", y_pred="p", by="g", nulls="drop")
+    bag = pytest.importorskip("dask.bag").from_sequence(frames, npartitions=2)
+    states = pa.concat_tables(engine.states(bag, acc, buckets=5).compute())
+    assert sm.Accumulator.from_arrow(states).to_bytes() == sm.accumulate(frames, acc).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("groups", "labels", "error"),
+    [
+        ([1, "b"], [0, 1], "Column 'g' has different types in different batches: Int64 and String"),
+        ([TIMES[0].date(), TIMES[0]], [0, 1], "Column 'g' has different types in different batches: Date and Datetime"),
+        ([1, 2], [0, "b"], "Class labels have different types in different partitions"),
+    ],
+)
+def test_types_that_do_not_agree_are_named(groups, labels, error):
+    frames = [pl.DataFrame({"y": [y], "p": [y], "g": [g]}) for g, y in zip(groups, labels, strict=True)]
+    acc = sm.multiclass(y_true="y", y_pred="p", by="g")
+    bag = pytest.importorskip("dask.bag").from_sequence(frames, npartitions=2)
+    with pytest.raises(sm.ColumnError, match=error):
+        engine.states(bag, acc, buckets=5).compute()
 
 
 def test_a_delta_table_is_one_part(tmp_path):
