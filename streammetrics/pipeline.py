@@ -60,9 +60,9 @@ def accumulate(
     them rejects is in none.
 
     Args:
-        source: Paths, folders, or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
-            LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
-            rows as dictionaries.
+        source: Paths, folders, globs, or file URIs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg
+            tables), a DeltaTable, a LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an
+            iterable of batches or of rows as dictionaries.
         acc: An accumulator with the specification, or a mapping of names to accumulators, which share the pass. They
             stay unchanged.
         into: The same, instead of ``acc``, to add the rows to the accumulators and return them.

@@ -21,6 +21,7 @@ from streammetrics.sources.folders import parts_of, types_of_folders
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
 from streammetrics.system.threads import of_each
+from streammetrics.system.uris import without_scheme
 from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path
@@ -227,13 +228,14 @@ def in_parts(row: int, parts: Iterable[tuple[int, Part]]) -> tuple[int, Part]:
 
 
 def expand(pattern: PathLike) -> list[Path]:
-    """Return the files and tables of a path, a folder, or a glob, in order.
+    """Return the files and tables of a path, a folder, or a glob, in order. Each can be a file URI.
 
     In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do, except for partition
     columns (``_day=3``). Names that are written out in the pattern are read.
     """
     if not str(pattern):
         raise SourceError("A path must not be empty. Pass '.' for the current folder.")
+    pattern = without_scheme(pattern)
     if "://" in str(pattern):
         raise SourceError(f"{str(pattern)!r} is a URL. In Python, pass a LazyFrame, such as polars.scan_parquet(url).")
     path = Path(pattern).expanduser()

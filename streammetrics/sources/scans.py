@@ -103,8 +103,8 @@ def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
     return kind in IPC and arrow.has_growing_dictionaries(path, schema)
 
 
-def scan_delta(tables: list[Path]) -> pl.LazyFrame:
-    """Scan tables of Delta Lake."""
+def scan_delta(tables: list[Any]) -> pl.LazyFrame:
+    """Scan tables of Delta Lake: folders, or tables that are open."""
     _require_package("deltalake", "a Delta table", to_install("store"))
     return pl.concat([pl.scan_delta(table) for table in tables], how="vertical_relaxed")
 

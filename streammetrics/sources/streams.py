@@ -25,6 +25,7 @@ from streammetrics.sources.delimited import require_rows_of
 from streammetrics.sources.diagnosis import UNREADABLE, diagnosis, difference
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.sources.kinds import NDJSON
+from streammetrics.sources.scans import scan_delta
 from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
@@ -99,8 +100,9 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     Values of ``names`` are only names, such as groups, which stay as they are written in CSV files. Columns of one set
     have the same values.
 
-    A source is a path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
-    LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
+    A source is a path, a glob, a file URI, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or
+    Iceberg), a DeltaTable, a LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable
+    of batches or of rows.
     """
     refuse_engines(source, SourceError)
     if paths := paths_of(source):
@@ -115,6 +117,10 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
         return _plans([source], columns, chunk)
     if isinstance(source, pl.DataFrame):
         return _frame(source, columns, chunk, "row {} of the frame")
+    if tables := _delta_tables(source):
+        name = few([table.table_uri for table in tables])
+        with readable(name):
+            return _plans([scan_delta(tables)], columns, chunk, name, place=lambda row: f"row {row} of {name}")
     if is_relation(source):
         return _relation(source, columns)
     if _is_dataset(source):
@@ -186,6 +192,13 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
 
     with readable("the dataset"):
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches(), columns), place)
+
+
+def _delta_tables(source: Source) -> list[Any]:
+    """The tables of a source that is a DeltaTable or a list of them, each of a version."""
+    items = source if isinstance(source, list | tuple) else [source]
+    are_tables = all(type(item).__name__ == "DeltaTable" and hasattr(item, "table_uri") for item in items)
+    return list(items) if are_tables else []
 
 
 def _relation(relation: Any, columns: Sequence[str]) -> Stream:

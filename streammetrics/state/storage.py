@@ -24,6 +24,7 @@ from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.threads import of_each
+from streammetrics.system.uris import without_scheme
 from streammetrics.system.writing import write_file
 from streammetrics.text import few, near_paths
 
@@ -38,7 +39,7 @@ def write(saved: Saved, path: str | Path) -> None:
     """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
     ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
     form = partial(_to_ipc, pa.ipc.new_file) if ipc else _to_parquet
-    write_file(path, _with_checksum(saved, form), StateError)
+    write_file(without_scheme(path), _with_checksum(saved, form), StateError)
 
 
 def to_bytes(saved: Saved) -> bytes:
@@ -119,6 +120,7 @@ def _files(source: str | Path) -> list[Path]:
     """The files of a path, a folder, or a glob, except names that begin with an underscore or a dot."""
     if source == "":
         raise StateError("Cannot read '': a path must not be empty. Pass '.' for the current folder.")
+    source = without_scheme(source)
     if URL.match(str(source)):
         raise StateError(f"Cannot read {str(source)!r}: it is a URL. Download the file, and pass its path.")
     try:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from commands import run
 
 import streammetrics as sm
 from streammetrics.engines import partial
@@ -234,6 +235,70 @@ def test_a_truncated_compressed_file_is_told(kind, suffix, codec, tmp_path):
     truncated = rf"a\.{kind}\.{suffix}: the file is truncated. Write or copy it again."
     with pytest.raises(sm.SourceError, match=truncated):
         rows(tmp_path)
+
+
+URIS = {
+    "a path": "file://{path}",
+    "one slash": "file:{path}",
+    "localhost": "file://localhost{path}",
+    "capital letters": "FILE://{path}",
+    "several slashes": "file:///{path}",
+}
+
+
+@pytest.mark.parametrize("uri", URIS.values(), ids=URIS)
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "my scores [1].parquet", "100%.csv", "a%20b.csv", "grün.ndjson", "a#b?.csv"]
+)
+def test_file_uris_are_paths(uri, name, tmp_path):
+    path = put(tmp_path / "run 1%" / name)
+    for address in (str(path), path.as_uri().removeprefix("file://")):
+        source = uri.format(path=address)
+        assert open_files(source).paths == open_files(Path(source)).paths == (path,)
+        assert rows(source) == rows([Path(source)]) == 2
+        with pytest.raises(sm.SourceError, match=r"is given 2 times, so its rows would be counted 2 times"):
+            rows([source, path])
+    folder = uri.format(path=path.parent.as_uri().removeprefix("file://"))
+    assert rows(folder) == rows(f"{folder}/*") == 2
+    with pytest.raises(sm.SourceError, match=r"File '.*run 1%/none.csv' not found"):
+        rows(f"{folder}/none.csv")
+
+
+def test_uris_of_other_machines_are_not_paths():
+    with pytest.raises(sm.SourceError, match=r"'file://server/share/a.csv' is a URL"):
+        rows("file://server/share/a.csv")
+
+
+def test_states_have_file_uris(tmp_path):
+    uri = f"file://{tmp_path}/my%20scores.state"
+    task().update(PAIR).save(uri)
+    assert (tmp_path / "my scores.state").is_file()
+    assert sm.Accumulator.load(uri).seen == sm.Accumulator.load(Path(uri)).seen == 2
+    with pytest.raises(sm.StateError, match=r"'file://server/a.state': it is a URL"):
+        sm.Accumulator.load("file://server/a.state")
+
+
+def test_commands_read_file_uris(tmp_path):
+    put(tmp_path / "my scores" / "a.parquet")
+    put(tmp_path / "my scores" / "b.parquet")
+    options = ["--y-true", "y", "--y-score", "p", "--metric", "rows", "--format", "csv"]
+    for folder in (f"file://{tmp_path}/my%20scores", f"file://localhost{tmp_path}/my scores/*.parquet"):
+        assert "rows,4.0" in run("evaluate", folder, *options, "--save", tmp_path / "a b.state")
+    for state in (f"file://{tmp_path}/a%20b.state", f"file://localhost{tmp_path}/a%20b.state"):
+        assert "rows,4.0" in run("show", state, "--metric", "rows", "--format", "csv")
+
+
+def test_an_open_delta_table_is_a_source(table):
+    opened = deltalake.DeltaTable(table)
+    assert rows(opened) == rows([opened]) == rows(deltalake.DeltaTable(table, version=0)) == 2
+    assert rows(deltalake.DeltaTable(table, version=2)) == 3
+    assert rows([opened, deltalake.DeltaTable(table, version=2)]) == 5
+    with pytest.raises(sm.ColumnError, match="'q' not found"):
+        sm.evaluate(opened, sm.binary(y_true="y", y_score="q"))
+    PAIR.with_columns(p=1.5).write_delta(table, mode="append")
+    assert rows(opened) == 2
+    with pytest.raises(sm.DataError, match=r"first: 1.5 at row \d of .*lake/scores"):
+        rows(deltalake.DeltaTable(table))
 
 
 def test_urls_are_read_by_polars():
