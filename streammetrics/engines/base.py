@@ -137,17 +137,17 @@ def _plain_type(kind: pa.DataType, like: pa.DataType | None) -> pa.DataType:
 
 
 def packed(table: pa.Table) -> bytes:
-    """Return a table of states as one binary value, an Arrow IPC stream, which engines do not change."""
+    """Return a table of states as one binary value, a compressed Arrow IPC stream, which engines do not change."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
 
-def unpacked(state: pa.Scalar) -> pa.Table:
+def unpacked(state: bytes | bytearray | pa.Buffer) -> pa.Table:
     """Return the table of a value from `packed`."""
-    return pa.ipc.open_stream(state.as_buffer()).read_all()
+    return pa.ipc.open_stream(state).read_all()
 
 
 def evaluated(

@@ -145,7 +145,7 @@ def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
 
 def _states(dataset: Dataset) -> Iterator[pa.Table]:
     for block in dataset.iter_batches(**WHOLE):
-        yield from map(unpacked, block["state"])
+        yield from (unpacked(state.as_buffer()) for state in block["state"])
 
 
 def _merged(block: pa.Table, acc: Accumulator) -> pa.Table:

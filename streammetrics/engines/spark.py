@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,13 +24,14 @@ from streammetrics.engines.base import (
     restored,
     unpacked,
 )
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import DataError, SourceError, SpecificationError
 from streammetrics.history.store import MetricStore, history_of
 from streammetrics.report.report import Report
 from streammetrics.rows.arrow import in_utc
 from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
 from streammetrics.system.lazy import pa
+from streammetrics.system.uris import without_scheme
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +40,8 @@ Batches: TypeAlias = Iterator[Any]
 Work: TypeAlias = Callable[[Batches], Batches]
 
 STATE = "state binary"  # a whole state as Arrow IPC, in types that Spark lacks
+LIMIT = re.compile(r"bigger than (spark\.[\w.]+) \(([^)]*)\)")  # of the results that Spark collects, in its error
+PLACE = re.compile(r"(?P<before>.* at row (?P<row>\d+) of (?P<partition>partition \d+))(?P<after>\).*)", re.DOTALL)
 PIECE = 10_000  # groups of a batch that a worker returns
 
 
@@ -52,6 +56,7 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
         tasks: Number of tasks that merge states before the driver does, for thousands of partitions. Defaults to none.
 
     Raises:
+        SourceError: If the states of all partitions are larger than ``spark.driver.maxResultSize``.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values. Spark retries a failed task first, by default up to four
             attempts.
@@ -62,9 +67,10 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
     states = _mapped(df, _used(df, acc), lambda batches: _partial_state(batches, spec), STATE)
     if tasks is not None:
         states = states.repartition(tasks).mapInArrow(_merged_state, STATE)
-    with own_errors():
-        found = states.toArrow()["state"]
-    return absorb(acc.empty(), map(unpacked, found))
+    try:
+        return _collected(states, acc)
+    except DataError as error:
+        raise _with_file(error, df) from None
 
 
 def evaluate(
@@ -109,9 +115,11 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     require_accumulator(df, acc)
     require_groups(acc)
     used, spec = _used(df, acc), acc.empty()
-    no_rows = df.select(*_quoted(used)).limit(0).toArrow()
-    schema = plain(acc.empty().update(no_rows).to_arrow()).schema
-    types = _described(engine("pyspark.sql.pandas.types", extra="spark").from_arrow_schema(schema), spec)
+    no_rows, arrow = df.select(*_quoted(used)).limit(0), engine("pyspark.sql.pandas.types", extra="spark")
+    spark_3 = not hasattr(no_rows, "toArrow")
+    typed = arrow.to_arrow_schema(no_rows.schema).empty_table() if spark_3 else no_rows.toArrow()
+    schema = plain(acc.empty().update(in_utc(typed)).to_arrow()).schema
+    types = _described(arrow.from_arrow_schema(schema), spec)
     found = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
     return merge(found, acc, tasks=tasks)
 
@@ -129,7 +137,7 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
     """
     _require_tasks(tasks)
     spec = acc.empty()
-    columns = spec.to_arrow().column_names
+    columns = _columns_of_states(states, spec)
     used = states.select(*_quoted(columns))
     shuffled = used.repartition(*([] if tasks is None else [tasks]), *_quoted(acc.roles.group_columns))
     return _mapped(shuffled, columns, lambda batches: _merged_states(batches, spec), _described(used.schema, spec))
@@ -145,8 +153,9 @@ def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
     Raises:
         SpecificationError: If the states do not match the specification.
     """
-    with own_errors():
-        return absorb(acc.empty(), [restored(states.toArrow(), acc)])
+    spec = acc.empty()
+    columns = _columns_of_states(states, spec)
+    return _collected(_mapped(states, columns, lambda batches: _whole_state(batches, spec), STATE), acc)
 
 
 def into_history(
@@ -189,6 +198,44 @@ def into_history(
     return add
 
 
+def _collected(states: DataFrame, acc: Accumulator) -> Accumulator:
+    """An accumulator of the whole states of partitions or tasks."""
+    try:
+        with own_errors():
+            rows = states.collect()  # Spark 3 has no `toArrow`
+    except Exception as error:
+        if limit := LIMIT.search(str(error)):
+            raise SourceError(
+                f"The states of all partitions are larger than {limit[1]} ({limit[2]}). Raise the limit, or pass "
+                "tasks= to merge them before they are collected. For very many groups, collect some of their states."
+            ) from error
+        raise
+    return absorb(acc.empty(), (unpacked(row["state"]) for row in rows))
+
+
+def _with_file(error: DataError, df: DataFrame) -> DataError:
+    """The error with the file of the first bad row, which Spark knows unless rows were shuffled."""
+    place = PLACE.fullmatch(str(error))
+    if place is None:
+        return error
+    partition, row = place["partition"], int(place["row"])
+
+    def file_of_row(batches: Batches) -> Batches:
+        before = 0
+        for batch in batches if _partition() == partition else ():
+            if row < before + batch.num_rows:
+                yield batch.slice(row - before, 1)
+                return
+            before += batch.num_rows
+
+    try:
+        file = engine("pyspark.sql.functions", extra="spark").input_file_name().alias("file")
+        uri = df.select(file).mapInArrow(file_of_row, "file string").collect()[0]["file"]
+    except Exception:  # for any reason: the error is told in any case
+        return error
+    return DataError(f"{place['before']}, in {without_scheme(uri)}{place['after']}") if uri else error
+
+
 def _require_tasks(tasks: int | None) -> None:
     if tasks is not None:
         whole("tasks=", tasks, least=1)
@@ -205,6 +252,14 @@ def _used(df: DataFrame, acc: Accumulator) -> list[str]:
     require_source("df", df, "mapInArrow", "a Spark data frame")
     require_columns(acc.roles.sources, df.columns)
     return list(acc.roles.sources) or df.columns[:1]
+
+
+def _columns_of_states(states: DataFrame, acc: Accumulator) -> list[str]:
+    columns: list[str] = acc.to_arrow().column_names
+    require_source("states", states, "mapInArrow", "a Spark data frame of states")
+    if missing := [column for column in columns if column not in states.columns]:
+        raise SpecificationError(f"The data frame does not contain states of {acc!r}: column {missing[0]!r} not found.")
+    return columns
 
 
 def _mapped(df: DataFrame, columns: Sequence[str], work: Work, schema: Any) -> DataFrame:
@@ -233,10 +288,16 @@ def _partition() -> str:
 
 
 def _merged_state(batches: Batches) -> Batches:
-    parts = (unpacked(value) for batch in batches for value in batch["state"])
+    parts = (unpacked(value.as_buffer()) for batch in batches for value in batch["state"])
     first = next(parts, None)
     if first is not None:
         yield pa.record_batch({"state": [packed(base.merge(chain([first], parts)))]})
+
+
+def _whole_state(batches: Batches, acc: Accumulator) -> Batches:
+    parts = list(batches)
+    if parts:
+        yield pa.record_batch({"state": [packed(base.merge([restored(pa.Table.from_batches(parts), acc)]))]})
 
 
 def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:

@@ -31,6 +31,7 @@ from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
+FILE_ROW = {"file_row_number", "filename"}  # columns that a relation of files has besides its own
 Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for a reason: the message
 
 
@@ -217,9 +218,17 @@ def _relation(relation: Any, columns: Sequence[str]) -> Stream:
         readers.append(pa.RecordBatchReader.from_stream(used))
         return guarded(map(in_utc, readers[0]), "the relation")
 
+    def place(row: int) -> str:
+        close()
+        file = () if FILE_ROW & {*relation.columns} else map(column, sorted(FILE_ROW))
+        try:  # of the relation of files, and not of other queries
+            number, path = relation.select(*file).limit(1, offset=row).fetchone()
+        except Exception:
+            return f"row {row} of the relation"
+        return f"row {number} of {path}"
+
     with readable("the relation"):
-        of_rows = "row {} of the relation".format
-        return Stream(batches(), again=lambda: numbered(batches(), columns), place=of_rows, close=close)
+        return Stream(batches(), again=lambda: numbered(batches(), columns), place=place, close=close)
 
 
 def open_files(

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -124,6 +125,75 @@ def test_a_bad_row_of_many_groups_is_named(session, files):
     acc = sm.binary(y_true="clicked", y_score="actual", by="country")
     with pytest.raises(sm.DataError, match=r"Column 'actual' contains scores outside \[0, 1\] in "):
         engine.collect(engine.states(read(files), acc), acc)
+
+
+def test_a_bad_row_is_named_by_its_file(session, tmp_path):
+    folder = tmp_path / "my scores"
+    for number, bad in enumerate((0.5, 1.25)):
+        score = pl.when(pl.int_range(300) == 207).then(bad).otherwise(0.5)
+        frame = pl.DataFrame({"y": [1] * 300}).with_columns(p=score)
+        frame.write_parquet(folder / f"{number}.parquet", mkdir=True)
+    acc = sm.binary(y_true="y", y_score="p")
+    for tasks in (None, 1):
+        with pytest.raises(
+            sm.DataError, match=rf"\(first: 1.25 at row 207 of partition \d, in {folder}/1.parquet\)\. "
+        ):
+            engine.accumulate(read(folder), acc, tasks=tasks)
+    with pytest.raises(sm.DataError, match=r"\(first: 1.25 at row \d+ of partition 0\)\. "):
+        engine.accumulate(read(folder).repartition(1), acc)
+
+
+def test_spark_3_has_no_method_that_collects_arrow(session, files, monkeypatch):
+    source, acc = read(files), EXACT["binary"](BY)
+    monkeypatch.setattr(type(source), "toArrow", property(lambda self: self.no_such_method), raising=False)
+    assert not hasattr(source, "toArrow")
+    expected = alone(files, "binary", True, exact=True).to_bytes()
+    assert engine.accumulate(source, acc).to_bytes() == expected
+    assert engine.accumulate(source, acc, tasks=2).to_bytes() == expected
+    assert engine.collect(engine.states(source, acc), acc).to_bytes() == expected
+
+
+@pytest.mark.parametrize("tasks", [None, 2])
+def test_the_limit_of_results_is_named(tasks, session, files):
+    context = pytest.importorskip("pyspark").SparkContext._active_spark_context
+    acc = sm.binary(y_true="clicked", y_score="p")
+    limit = context._jsc.sc().conf()
+    limit.set("spark.driver.maxResultSize", "20k")
+    try:
+        with pytest.raises(
+            sm.SourceError, match=r"larger than spark.driver.maxResultSize \(20.0 KiB\)\. Raise the limit"
+        ):
+            engine.accumulate(read(files), acc, tasks=tasks)
+    finally:
+        limit.set("spark.driver.maxResultSize", "1g")
+
+
+def test_frames_without_states_are_told(session, files):
+    acc = TASKS["binary"](BY)
+    for frame in (read(files), engine.states(read(files), acc).drop("week")):
+        for use in (engine.collect, engine.merge):
+            with pytest.raises(sm.SpecificationError, match=r"The data frame does not contain states of .* not found"):
+                use(frame, acc)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_times_have_the_same_day_in_any_session(zone, session):
+    hours = "timestamp_seconds(1767225600 + 3600 * id)"  # since 2026-01-01 in UTC
+    session.conf.set("spark.sql.session.timeZone", zone)
+    df = session.range(48).selectExpr("id % 2 = 0 y", "id / 48 p", f"{hours} t", f"named_struct('t', {hours}) nested")
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [start + timedelta(hours=hour) for hour in range(48)]
+    frame = pl.DataFrame({"y": [True, False] * 24, "p": [i / 48 for i in range(48)], "t": times})
+    frame = frame.with_columns(nested=pl.struct("t"))
+    try:
+        for time in (pl.col("t"), pl.col("nested").struct.field("t")):
+            for by in (time.dt.date(), time.dt.truncate("1d"), time):
+                acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by=by.alias("by"))
+                expected = sm.accumulate(frame, acc)
+                require_close(engine.accumulate(df, acc), expected)
+            require_close(engine.collect(engine.states(df, acc), acc), expected)
+    finally:
+        session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
 
 
 CONNECT = """

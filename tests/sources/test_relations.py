@@ -71,6 +71,21 @@ def test_a_bad_row_of_a_relation_is_named(accumulate):
 
 
 @pytest.mark.parametrize("accumulate", [sm.accumulate, engine.accumulate])
+def test_a_bad_row_of_files_is_named_by_its_file(accumulate, tmp_path):
+    for number, bad in enumerate((0.5, 1.25, 0.5)):
+        score = pl.when(pl.int_range(300) == 207).then(bad).otherwise(0.5)
+        pl.DataFrame({"y": [1] * 300}).with_columns(p=score).write_parquet(tmp_path / f"{number}.parquet")
+    relation = duckdb.read_parquet(f"{tmp_path}/*.parquet")
+    acc = sm.binary(y_true="y", y_score="p")
+    for files in (relation, relation.filter("p > 0.1")):
+        with pytest.raises(sm.DataError, match=rf"in 1 of 900 rows \(first: 1.25 at row 207 of {tmp_path}/1.parquet\)"):
+            accumulate(files, acc)
+    for query in (relation.select("y, p, 'a' AS filename"), relation.order("p").select("y, p")):
+        with pytest.raises(sm.DataError, match=r"first: 1.25 at row \d+ of the relation"):
+            accumulate(query, acc)
+
+
+@pytest.mark.parametrize("accumulate", [sm.accumulate, engine.accumulate])
 def test_an_error_of_the_query_is_one_of_the_source(accumulate):
     relation = duckdb.sql(
         "SELECT 1 AS y, CAST(IF(i = 300007, 'x', '0.5') AS DOUBLE) AS p FROM range(400000) AS numbers(i)"
