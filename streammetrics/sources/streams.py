@@ -31,7 +31,7 @@ from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
-FILE_ROW = {"file_row_number", "filename"}  # columns that a relation of files has besides its own
+FILE_ROW = ("file_row_number", "filename")  # columns that a DuckDB relation of Parquet files has besides their own
 Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for a reason: the message
 
 
@@ -220,10 +220,9 @@ def _relation(relation: Any, columns: Sequence[str]) -> Stream:
 
     def place(row: int) -> str:
         close()
-        file = () if FILE_ROW & {*relation.columns} else map(column, sorted(FILE_ROW))
-        try:  # of the relation of files, and not of other queries
-            number, path = relation.select(*file).limit(1, offset=row).fetchone()
-        except Exception:
+        try:
+            [(number, path)] = relation.select(*map(column, FILE_ROW)).limit(1, offset=row).fetchall()
+        except Exception:  # of DuckDB: other relations than those of files do not have these columns
             return f"row {row} of the relation"
         return f"row {number} of {path}"
 
