@@ -83,16 +83,17 @@ class Readings:
         self.number_of_folds = number_of_folds
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
+        self._alone: dict[Metric, pl.DataFrame] = {}  # frames of single metrics
         self._elsewhere: tuple[Any, Self | None] = (None, None)  # the last requested threshold
         self._sampled: Self | None = None  # the last requested confidence level
 
     def __getstate__(self) -> dict[str, Any]:
         states = {name: state and state.parts for name, state in (("_state", self._state), ("folds", self.folds))}
-        return vars(self) | states | {"_sampled": None}
+        return vars(self) | states | {"_alone": {}, "_sampled": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         states = {name: content[name] and of_today(State(*content[name])) for name in ("_state", "folds")}
-        vars(self).update({"_sampled": None, "number_of_folds": FOLDS} | content | states)
+        vars(self).update({"_alone": {}, "_sampled": None, "number_of_folds": FOLDS} | content | states)
 
     def with_confidence(self, confidence: float | None) -> Self:
         """Return the same report with another confidence level, or without intervals for None.
@@ -196,8 +197,16 @@ class Readings:
             return elsewhere._sampled_rows(metric, **keys)
         found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
-        frame = self._sampled_frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
+        frame = self._frame_of(shown or found)
         return matching(frame, keys_of(frame), keys)
+
+    def _frame_of(self, metric: Metric) -> pl.DataFrame:
+        """The rows of `frame` for one metric, also without those of the others: intervals of many groups take long."""
+        if metric in self.metrics and "_sampled_frame" in vars(self):
+            return self._sampled_frame.filter(pl.col("metric") == metric.name)
+        if metric not in self._alone:
+            self._alone[metric] = self._estimates([metric])
+        return self._alone[metric]
 
     def _at_threshold(self, threshold: Any) -> Self | None:
         """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""

@@ -18,7 +18,7 @@ from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
 
 CAPACITY = 16_384
-MOST_CAPACITY = 1 << 28  # of which one group already takes gigabytes
+MOST_CAPACITY = 1 << 30  # of which one group already takes gigabytes
 CAPACITY_OF_A_GROUP = 4_096
 LABELS = Lattice("real")  # on which a label is 0 or 1
 

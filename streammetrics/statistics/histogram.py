@@ -28,8 +28,8 @@ class Histogram(Binned):
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``value_low``, ``value_high``, ``count``, and ``weighted``.
 
     Args:
-        capacity: Maximum number of bins per group, at most 268,435,456. Atoms can add a few more, one for each power of
-            two of distance.
+        capacity: Maximum number of bins per group, at most 1,073,741,824. Atoms can add a few more, one for each power
+            of two of distance.
         domain: ``"real"``, or ``"probability"`` for values in [0, 1], as fine near 1 as near 0.
         atoms: Values shared by many rows (point masses), such as a fallback score. Each has its own bin.
         of: Role of the column: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
@@ -82,8 +82,8 @@ class ErrorHistogram(Binned):
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``error_low``, ``error_high``, ``count``, and ``weighted``.
 
     Args:
-        capacity: Maximum number of bins per group, at most 268,435,456. Atoms can add a few more, one for each power of
-            two of distance.
+        capacity: Maximum number of bins per group, at most 1,073,741,824. Atoms can add a few more, one for each power
+            of two of distance.
         domain: Always ``"real"``.
         atoms: Errors shared by many rows (point masses). Each has its own bin, and so has 0.
 

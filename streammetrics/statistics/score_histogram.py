@@ -30,8 +30,8 @@ class ScoreHistogram(Binned):
     ``pos``. The table does not depend on how the rows are split. Unweighted counts merge bit for bit.
 
     Args:
-        capacity: Maximum number of bins per group, at most 268,435,456. Atoms can add a few more, one for each power of
-            two of distance.
+        capacity: Maximum number of bins per group, at most 1,073,741,824. Atoms can add a few more, one for each power
+            of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
         atoms: Scores shared by many rows (point masses), such as a fallback score. Each has its own bin.
 

@@ -10,10 +10,10 @@ from streammetrics.state.header import specification
 
 BATCH = {"y": [1, 0], "p": [0.9, 0.2], "u": [1, 2]}
 OPTIONS = {
-    "capacity": (lambda n: sm.binary(y_true="y", y_score="p", capacity=n), 1 << 28),
-    "capacity of a statistic": (sm.ScoreHistogram, 1 << 28),
-    "capacity of pairs": (lambda n: sm.statistics.PairedScores([("a", "b")], capacity=n), 1 << 28),
-    "capacity of rectangles": (sm.statistics.PredictionHistogram, 1 << 28),
+    "capacity": (lambda n: sm.binary(y_true="y", y_score="p", capacity=n), 1 << 30),
+    "capacity of a statistic": (sm.ScoreHistogram, 1 << 30),
+    "capacity of pairs": (lambda n: sm.statistics.PairedScores([("a", "b")], capacity=n), 1 << 30),
+    "capacity of rectangles": (sm.statistics.PredictionHistogram, 1 << 30),
     "calibration bins": (sm.CalibrationBins, 1_000_000),
     "compression": (sm.statistics.TDigest, 1_000_000),
     "folds": (lambda n: sm.binary(y_true="y", y_score="p", unit="u", folds=n), 256),
