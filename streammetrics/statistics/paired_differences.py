@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 from typing import Any, ClassVar
 
 import polars as pl
@@ -21,7 +22,7 @@ from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR
 
 POWERS = ("square", "cube", "fourth")  # of differences
-CUBE = "_cube_sum"
+SQUARE, CUBE = "_square_sum", "_cube_sum"
 PARTS = {"log_loss": 16}  # into which a difference is divided before the cube and the fourth power
 UNIT = 1e-18  # of decimals
 
@@ -52,6 +53,7 @@ class PairedDifferences(PairedSums):
             per=(PAIR,),
             some=True,
             most={f"{loss}_difference_square_sum": of.checks.most[f"{loss}_square_sum"] for loss in losses if bounded},
+            later=dict.fromkeys((c for c in cls.sums if not c.endswith(SQUARE)), nan),
             unbounded=() if bounded else cls.sums,
         )
         super().__init_subclass__(**keywords)
@@ -78,8 +80,8 @@ class PairedDifferences(PairedSums):
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid. Sums without a limit can be NaN."""
-        even = [c for c in self.sums if not c.endswith(CUBE)]
-        return super().valid(labels) & pl.all_horizontal(pl.col(c) >= 0 for c in even)
+        even = [pl.col(c) for c in self.sums if not c.endswith(CUBE)]
+        return super().valid(labels) & pl.all_horizontal((c >= 0) | c.is_nan() for c in even)
 
 
 class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "brier")):
