@@ -62,7 +62,7 @@ class Spread:
 
     @classmethod
     def of_rows(cls, influences: Values, degrees: float) -> Spread:
-        """The spread of an estimate from the influence of each row, which add up to 0."""
+        """The spread of an estimate from the influence of each row, whose sum is 0."""
         squares, cubes, fourths = (np.array((influences**power).sum()) for power in (2, 3, 4))
         return cls(squares, cubes, fourths, np.array(degrees))
 

@@ -15,6 +15,7 @@ from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import by_view, estimate, with_label
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ProbabilityLoss, ScoreHistogram, Statistic, View
+from streammetrics.statistics.score_histogram import tails_of_losses
 from streammetrics.statistics.statistic import is_weighted
 from streammetrics.statistics.view import first_case
 
@@ -47,7 +48,9 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     table, groups, squares = state.table(statistic), state.groups_of(statistic), statistic.twins
     weighted, first, index = is_weighted(statistic, table), first_case(view, table), [GROUP, *view.kept]
     if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
-        first = first.join(scores.tails(state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left")
+        first = first.join(
+            tails_of_losses(scores, state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left"
+        )
     pairs, of_pairs = None, not {*statistic.counts} <= {*first.columns}
     if weighted and squares:
         table = _in_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)

@@ -47,7 +47,7 @@ from streammetrics.statistics import (
     Statistic,
 )
 from streammetrics.statistics.paired import Paired
-from streammetrics.statistics.paired_differences import PairedDifferences
+from streammetrics.statistics.paired_differences import PairedDifferences, powers_of
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.statistics.probability_loss import Losses
 
@@ -243,9 +243,8 @@ def _errors(found: _Compared, table: pl.DataFrame, metrics: Sequence[Metric]) ->
 
 
 def _named_powers(statistic: type[PairedDifferences], loss: str) -> list[pl.Expr]:
-    return [
-        power.alias(name) for power, name in zip(statistic.powers(loss), ("squares", "cubes", "fourths"), strict=True)
-    ]
+    names = ("squares", "cubes", "fourths")
+    return [power.alias(name) for power, name in zip(powers_of(statistic, loss), names, strict=True)]
 
 
 def _from_zero(table: pl.DataFrame) -> pl.DataFrame:

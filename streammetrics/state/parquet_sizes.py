@@ -87,7 +87,8 @@ def _leaves(schema: Any) -> list[Struct]:
 
 def _column(content: bytes, leaf: Struct, metadata: Struct) -> Sizes:
     kind = _number(metadata, TYPE)
-    start = min(_number(metadata, DATA_OFFSET), _number(metadata, DICTIONARY_OFFSET, 0) or len(content))
+    offsets = _number(metadata, DATA_OFFSET), _number(metadata, DICTIONARY_OFFSET, 0)
+    start = min((offset for offset in offsets if offset), default=len(content))  # 0 if there are no pages of a kind
     end = start + _number(metadata, PACKED)
     if end > len(content):
         raise _invalid("a column is outside the file")

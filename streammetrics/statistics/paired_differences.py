@@ -58,13 +58,6 @@ class PairedDifferences(PairedSums):
         )
         super().__init_subclass__(**keywords)
 
-    @classmethod
-    def powers(cls, loss: str) -> list[pl.Expr]:
-        """Sums of the squares, cubes, and fourth powers of the differences of a loss, at least what rounding hides."""
-        square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWERS)
-        parts, hidden = PARTS.get(loss, 1), UNIT / 2 * pl.col(cls.counts[0]) if cls.decimals else 0.0
-        return [square, cube * parts**3, (fourth + hidden) * parts**4]
-
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
         return self.single().needs_probabilities()
@@ -82,6 +75,13 @@ class PairedDifferences(PairedSums):
         """Whether a row of a table read from a file is valid. Sums without a limit can be NaN."""
         even = [pl.col(c) for c in self.sums if not c.endswith(CUBE)]
         return super().valid(labels) & pl.all_horizontal((c >= 0) | c.is_nan() for c in even)
+
+
+def powers_of(statistic: type[PairedDifferences], loss: str) -> list[pl.Expr]:
+    """Sums of the squares, cubes, and fourth powers of the differences of a loss, at least what rounding hides."""
+    square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWERS)
+    parts, hidden = PARTS.get(loss, 1), UNIT / 2 * pl.col(statistic.counts[0]) if statistic.decimals else 0.0
+    return [square, cube * parts**3, (fourth + hidden) * parts**4]
 
 
 class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "brier")):

@@ -93,26 +93,27 @@ class ScoreHistogram(Binned):
         ]
         return heavy.select(GROUP, pl.Series("wide", words, dtype=pl.String))
 
-    def tails(self, table: pl.DataFrame) -> pl.DataFrame:
-        """How skewed the losses of each class are: ratios of the sums of their powers, from the middle of each bin.
-
-        The columns are ``group``, ``actual``, and for both losses, such as ``log_loss``, ``log_loss_third`` (of the
-        third power to the second) and ``log_loss_fourth`` (of the fourth to the third). Only for probabilities.
-        """
-        bins = self.edges(table).with_columns(score=(pl.col("low") + pl.col("high")) / 2)
-        parts = []
-        for actual, count, of_class in ((0, "neg", 1 - pl.col("score")), (1, "pos", pl.col("score"))):
-            losses = {"log_loss": -of_class.clip(CLIP, 1 - CLIP).log(), "brier": (1 - of_class) ** 2}
-            ratios: dict[str, pl.Expr] = {"actual": pl.lit(actual, pl.Int8)}
-            for loss, of_row in losses.items():
-                second, third, fourth = ((pl.col(count) * of_row**power).sum() for power in (2, 3, 4))
-                ratios |= {f"{loss}_third": third / second, f"{loss}_fourth": fourth / third}
-            parts.append(bins.group_by(GROUP, maintain_order=True).agg(**ratios))
-        return pl.concat(parts)
-
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """The distributions of scores and labels."""
         sums = {f"count{w}": pl.col(f"neg{w}") + pl.col(f"pos{w}") for w in ("", "_w2") if f"neg{w}" in table.columns}
         scores = table.select(GROUP, "shift", "bin", **sums)
         labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
         return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}
+
+
+def tails_of_losses(histogram: ScoreHistogram, table: pl.DataFrame) -> pl.DataFrame:
+    """How skewed the losses of each class are: ratios of the sums of their powers, from the middle of each bin.
+
+    The columns are ``group``, ``actual``, and for both losses, such as ``log_loss``, ``log_loss_third`` (of the
+    third power to the second) and ``log_loss_fourth`` (of the fourth to the third). Only for probabilities.
+    """
+    bins = histogram.edges(table).with_columns(score=(pl.col("low") + pl.col("high")) / 2)
+    parts = []
+    for actual, count, of_class in ((0, "neg", 1 - pl.col("score")), (1, "pos", pl.col("score"))):
+        losses = {"log_loss": -of_class.clip(CLIP, 1 - CLIP).log(), "brier": (1 - of_class) ** 2}
+        ratios: dict[str, pl.Expr] = {"actual": pl.lit(actual, pl.Int8)}
+        for loss, of_row in losses.items():
+            second, third, fourth = ((pl.col(count) * of_row**power).sum() for power in (2, 3, 4))
+            ratios |= {f"{loss}_third": third / second, f"{loss}_fourth": fourth / third}
+        parts.append(bins.group_by(GROUP, maintain_order=True).agg(**ratios))
+    return pl.concat(parts)

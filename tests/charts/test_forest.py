@@ -32,7 +32,7 @@ def test_the_better_side_is_that_of_the_dot_and_grey_intervals_contain_0(found):
     around = ends.filter(pl.min_horizontal("x", "x2") <= 0, pl.max_horizontal("x", "x2") >= 0)
     assert set(around["y"]) == set(ends.filter(series=OPEN)["y"])
     assert ((ends["x2"] - ends["x"]).abs() <= 2 + 1e-9).all()
-    assert "Without an interval: ece." in picture.caption
+    assert "Without an interval: ks, ece." in picture.caption
     assert "Rows" not in picture.y.names
 
 

@@ -130,7 +130,7 @@ def test_classes(several, runs, weight):
     add = partial(held, weight=weight, runs=runs)
     add(classes, "sum_class_losses", (len(scores), width(4, weight)), truth, scores)
     add(classes, "count_ranks", (len(scores),), truth, scores)
-    add(pairs, "sum_class_loss_differences", (len(scores), width(2, weight)), truth, scores, others)
+    add(pairs, "sum_class_loss_differences", (len(scores), width(6, weight)), truth, scores, others)
 
 
 def test_ranks_and_likeliest_by_sorting(several):
@@ -151,7 +151,7 @@ def test_pairs(runs, weight):
     add = partial(held, pairs, weight=weight, runs=runs)
     one, other = (tuple(score > limit for limit in (0.1, 0.2)) for score in (PROBABILITIES, OTHER))
     add("count_pairs", (2, 8), LABEL, one, other)
-    add("sum_loss_differences", (2, width(2, weight)), LABEL, PROBABILITIES, OTHER)
+    add("sum_loss_differences", (2, width(6, weight)), LABEL, PROBABILITIES, OTHER)
 
 
 @needs_core
@@ -159,7 +159,7 @@ def test_pairs(runs, weight):
 @weighted
 def test_differences_of_errors(runs, weight):
     columns, rows = (PROBABILITIES + 1, OTHER * 3, OTHER - PROBABILITIES), int(runs.starts[-1])
-    expected = np.zeros((GROUPS, 5))
+    expected = np.zeros((GROUPS, 13))
     pairs.sum_error_differences(*cut(columns, rows), cut(weight, rows), runs, expected)
     for form in compiled_forms():
         found = np.zeros_like(expected)

@@ -221,7 +221,7 @@ def test_places_that_cannot_be_written(tmp_path):
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(sm.SpecificationError, match=r"streammetrics\[store\]"):
+    with pytest.raises(sm.SpecificationError, match=r"\.\[store\]"):
         sm.MetricStore("anywhere")
 
 

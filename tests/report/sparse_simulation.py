@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from simulated import markdown, show
 
 ROWS_AT_ONCE = 1_000_000  # of samples
-TRUTH = 4_000_000  # rows, whose metrics are the truth
+TRUTH = 2_000_000  # rows, whose metrics are the truth
 POWER = 2.5  # standard errors between the margin and the true difference of the alternative
 BINARY = ("roc_auc", "average_precision", "log_loss", "brier_score", "f1", "recall", "accuracy")
 UNITS = ("roc_auc", "log_loss", "recall", "accuracy")
@@ -172,11 +172,11 @@ SETTINGS = [
     Setting("500 log-normal errors", 500, lognormal_errors, ERRORS),
 ]
 OF_UNITS = [
-    Setting("2,000 rows, 30% differ", 2_000, segment(0.3), UNITS, 1_000, 20),
-    Setting("8,000 rows, 30% differ", 8_000, segment(0.3), UNITS, 1_000, 20),
-    Setting("8,000 rows, 2% differ", 8_000, missing_feature(0.02), UNITS, 1_000, 20),
-    Setting("8,000 rows, 1% positive", 8_000, rare(0.01), UNITS, 1_000, 20),
-    Setting("8,000 rows, 2% differ, 200 folds", 8_000, missing_feature(0.02), UNITS, 500, 200),
+    Setting("2,000 rows, 30% differ", 2_000, segment(0.3), UNITS, 200, 20),
+    Setting("8,000 rows, 30% differ", 8_000, segment(0.3), UNITS, 200, 20),
+    Setting("8,000 rows, 2% differ", 8_000, missing_feature(0.02), UNITS, 200, 20),
+    Setting("8,000 rows, 1% positive", 8_000, rare(0.01), UNITS, 200, 20),
+    Setting("8,000 rows, 2% differ, 200 folds", 8_000, missing_feature(0.02), UNITS, 200, 200),
 ]
 
 
