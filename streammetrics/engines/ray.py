@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import whole
@@ -22,6 +25,7 @@ from streammetrics.engines.base import (
 )
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
+from streammetrics.rows.folds import Hashes, hash_values
 from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 BLOCK = "a block"  # in errors, since users do not know the numbers of blocks
 TASKS = 16  # blocks of the states of many groups
+HASH = "__streammetrics_hash__"
 WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
 
@@ -110,7 +115,8 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
     """
     tasks = whole("tasks=", tasks, least=1)
     spec = acc.empty()
-    shuffled = states.repartition(tasks, keys=list(acc.roles.group_columns))
+    keys = list(acc.roles.group_columns)
+    shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **WHOLE).repartition(tasks, keys=[HASH])
     return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)
 
 
@@ -132,7 +138,11 @@ def collect(states: Dataset, acc: Accumulator) -> Accumulator:
 def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
     """The dataset with the columns in use; unchanged for volume alone, and if columns come from a function."""
     require_source("dataset", dataset, "map_batches", "a Ray dataset")
-    columns, schema = acc.roles.sources, dataset.schema(fetch_if_missing=False)  # which would run the functions
+    columns = acc.roles.sources
+    try:
+        schema = dataset.schema(fetch_if_missing=False)  # which would run the functions
+    except pa.ArrowException:  # blocks of different types, which may agree
+        schema = None
     if schema is None or not columns:
         return dataset
     require_columns(columns, schema.names)
@@ -146,6 +156,20 @@ def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
 def _states(dataset: Dataset) -> Iterator[pa.Table]:
     for block in dataset.iter_batches(**WHOLE):
         yield from (unpacked(state.as_buffer()) for state in block["state"])
+
+
+def _with_hashes(block: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """A block with a number of each group, since Ray separates equal values of different types, as 1.5 and 1.50."""
+    columns = [_hashes(column) for column in pl.DataFrame(block.select(keys))]
+    hashes = np.sum(columns, axis=0, dtype=np.uint64)
+    return block.append_column(HASH, pa.array(hashes.view(np.int64)))
+
+
+def _hashes(groups: pl.Series) -> Hashes:
+    if isinstance(groups.dtype, pl.Decimal):
+        text = groups.cast(pl.String)
+        groups = text.str.strip_chars_end("0").str.strip_chars_end(".") if groups.dtype.scale else text
+    return hash_values(groups)
 
 
 def _merged(block: pa.Table, acc: Accumulator) -> pa.Table:

@@ -1,12 +1,14 @@
 """Ray Data on a local cluster of two workers."""
 
 import logging
+from datetime import datetime
 from functools import cache
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+import streammetrics as sm
 from streammetrics.engines import ray as engine
 from streammetrics.testing import Engine, checks
 from streammetrics.testing.engine_tasks import BY, EXACT, SIZES, alone
@@ -68,6 +70,39 @@ def test_states_are_united_and_rolled_up(files):
     assert engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
     german = engine.collect(found.filter(expr="country == 'DE'"), acc)
     assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
+
+
+GROUPS = {  # of blocks with different types of the same groups
+    "decimals": [
+        pl.Series(["1.5", "2.0", "100.0"]).cast(pl.Decimal(10, 1)),
+        pl.Series(["1.50", "2.00", "7.25", None]).cast(pl.Decimal(12, 2)),
+        pl.Series(["2", "100"]).cast(pl.Decimal(5, 0)),
+    ],
+    "numbers": [pl.Series([1, 2, 3, None]), pl.Series([1.0, 2.0, 0.5]), pl.Series([1, 0], dtype=pl.UInt8)],
+    "text": [pl.Series(["a", None]), pl.Series(["a", "b"], dtype=pl.Categorical), pl.Series([None, None])],
+    "times": [pl.Series([datetime(2026, 1, 1, 3)], dtype=pl.Datetime(unit)) for unit in ("ms", "us", "ns")],
+}
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
+    frames = [pl.DataFrame({"y": [1] * len(g), "p": [0.5] * len(g), "g": g}) for g in groups]
+    source = pytest.importorskip("ray.data").from_arrow(
+        [f.to_arrow(compat_level=pl.CompatLevel.oldest()) for f in frames]
+    )
+    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="y", y_score="p", by="g")
+    expected = sm.accumulate(frames, acc)
+    assert engine.accumulate(source, acc).to_bytes() == expected.to_bytes()
+    states = engine.states(source, acc, tasks=3).materialize()
+    assert states.count() == expected.state.groups.height
+    assert engine.collect(states, acc).to_bytes() == expected.to_bytes()
+
+
+def test_blocks_whose_types_do_not_agree_are_told():
+    tables = [pl.DataFrame({"y": [1], "p": [0.5], "g": [g]}).to_arrow() for g in (1, "b")]
+    source = pytest.importorskip("ray.data").from_arrow(tables)
+    with pytest.raises(sm.ColumnError, match="Column 'g' has different types in different batches: Int64 and String"):
+        engine.accumulate(source, sm.binary(y_true="y", y_score="p", by="g"))
 
 
 def test_a_block_for_each_file(files):
