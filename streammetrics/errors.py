@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from streammetrics.text import escaped
+from streammetrics.text import LONGEST_SENTENCE, cut, escaped
 
 __all__ = [
     "ColumnError",
@@ -27,10 +27,10 @@ __all__ = [
 
 
 class StreamMetricsError(Exception):
-    """Base class of all errors of this library. Control characters in its message are escaped."""
+    """Base class of all errors of this library. Long messages are cut, and control characters escaped."""
 
     def __str__(self) -> str:
-        return "\n".join(map(escaped, super().__str__().split("\n")))
+        return "\n".join(cut(escaped(line), LONGEST_SENTENCE) for line in super().__str__().split("\n"))
 
 
 class ColumnError(StreamMetricsError, ValueError):

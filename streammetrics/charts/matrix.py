@@ -14,6 +14,7 @@ from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free
+from streammetrics.text import LONGEST_CELL, shortened
 from streammetrics.text.decimals import cutoff, percentage
 
 LABELS = 30  # of a legible confusion matrix
@@ -35,8 +36,9 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     joined = in_order.join(totals, on="actual", maintain_order="left").select(
         "count", x="predicted", y="actual", share=pl.col("count") / pl.col("total")
     )
-    prefix = shared(shown)
-    labels = [pl.col(c).str.strip_prefix(prefix) for c in ("x", "y")]
+    texts = dict(zip(shown, shortened(shown, LONGEST_CELL), strict=True))
+    shown, prefix = [*texts.values()], shared([*texts.values()])
+    labels = [pl.col(c).cast(pl.String).replace(texts).str.strip_prefix(prefix) for c in ("x", "y")]
     said = pl.Series([percentage(share) for share in joined["share"]], dtype=pl.String)
     weighted = is_weighted(report)
     deepest = pl.max_horizontal(pl.col("share").filter(pl.col("x") != pl.col("y")).max(), MANY)

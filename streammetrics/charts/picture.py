@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.intervals.distributions import normal_quantile
+from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cut
 
 Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
 Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell", "tile"]
@@ -40,6 +41,9 @@ class Axis:
     percent: bool = False
     names: tuple[str, ...] = ()
     windows: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", cut(self.title, LONGEST_CELL))
 
     def place(self, values: pl.Series) -> Places:
         """Return positions of values: 0 at the low end, 1 at the high end.
@@ -100,6 +104,10 @@ class Picture:
     grey: str = ""
     below: Picture | None = field(default=None, repr=False)
     strips: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("title", "legend", "subtitle", "caption"):
+            object.__setattr__(self, name, cut(getattr(self, name), LONGEST_SENTENCE))
 
     @property
     def empty(self) -> bool:

@@ -14,7 +14,7 @@ from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.system.public import publish
-from streammetrics.text import escaped
+from streammetrics.text import LONGEST_SENTENCE, cut, escaped
 from streammetrics.text.values import readable
 
 Severity: TypeAlias = Literal["bad", "warn", "info"]
@@ -56,6 +56,9 @@ class Finding:
     upper: float | None = None
     ci_lower: float | None = None
     ci_upper: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
 
     def __str__(self) -> str:
         return self.sentence

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.text import cell, escaped, rows
+from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cell, cut, escaped, rows
 
 Kind: TypeAlias = Literal["head", "text", "number"]
 Level: TypeAlias = Literal["error", "warning", "notice"]
@@ -23,6 +23,9 @@ class Cell:
     number: float | None = None
     below: str = ""
     level: Level | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", cut(self.text, LONGEST_CELL))
 
     @property
     def line(self) -> str:
@@ -38,6 +41,9 @@ class Column:
     kind: Kind = "text"
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", cut(self.name, LONGEST_CELL))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -47,6 +53,11 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "caption", cut(self.caption, LONGEST_SENTENCE))
+        if any(len(note) > LONGEST_SENTENCE for note in self.notes):
+            object.__setattr__(self, "notes", [cut(note, LONGEST_SENTENCE) for note in self.notes])
 
     @property
     def shown(self) -> Table:
@@ -90,6 +101,10 @@ class Outcome:
     level: Level | None
     kind: str
     sentence: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "where", cut(self.where, LONGEST_CELL))
+        object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
 
 
 def columns(*names: str, kind: Kind = "text", optional: bool = False) -> list[Column]:

@@ -72,7 +72,7 @@ def sentences(found: Verdicts) -> list[str]:
 
 def _sentence(row: dict[str, Any]) -> str:
     metric = Requirement.parse(row["rule"]).metric
-    place = f" for {text.escaped(row['where'])}" if row["where"] else ""
+    place = f" for {text.cell(row['where'])}" if row["where"] else ""
     if row["verdict"] == "too few rows":
         return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:

@@ -1,13 +1,17 @@
 """Numbers, values, and names as text."""
 
-from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shortened, shown_of
+from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shown_of
+from streammetrics.text.lengths import LONGEST_CELL, LONGEST_SENTENCE, cut, shortened
 from streammetrics.text.near import did_you_mean, near, near_paths
 
 __all__ = [
     "FEW",
     "LONGEST",
+    "LONGEST_CELL",
+    "LONGEST_SENTENCE",
     "UNSAFE",
     "cell",
+    "cut",
     "did_you_mean",
     "escaped",
     "few",

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.text.lengths import LONGEST_CELL, LONGEST_VALUE, cut
 from streammetrics.text.values import NO_TEXT, dates, supported
 
 LONGEST = 40  # groups, or rows of a metric
@@ -40,17 +41,7 @@ def cell(value: object) -> str:
     >>> cell(None), cell(0.5), cell("a\\tb"), cell("")
     ('null', '0.5', 'a\\\\tb', "''")
     """
-    return "null" if value is None else escaped(str(value)) or NO_TEXT
-
-
-def shortened(texts: Sequence[str], most: int) -> list[str]:
-    """Return texts of at most so many characters, with an ellipsis in the middle, and more if they become equal.
-
-    >>> shortened(["customer_segment_north_2026", "short"], 12)
-    ['custom…_2026', 'short']
-    """
-    made = [text if len(text) <= most else f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}" for text in texts]
-    return made if len(set(made)) == len(set(texts)) else shortened(texts, most + 1)
+    return "null" if value is None else cut(escaped(str(value)), LONGEST_CELL) or NO_TEXT
 
 
 def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
@@ -68,7 +59,7 @@ def few(values: Iterable[object]) -> str:
     >>> few("abc"), few(range(100)), few(range(6))
     ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more', '0, 1, 2, 3, 4, 5')
     """
-    shown = [repr(value) for value in values]
+    shown = [cut(repr(value), LONGEST_VALUE) for value in values]
     most = shown_of(len(shown), FEW)
     return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 import re
 
-from streammetrics.text import escaped
+from streammetrics.text import LONGEST_SENTENCE, cut, escaped
 
 
 def markup(text: str) -> str:
-    """Return a text as HTML, with control characters escaped too.
+    """Return a text as HTML, with control characters escaped too. Long texts are cut.
 
     >>> markup('<b> & "c"')
     '&lt;b&gt; &amp; &quot;c&quot;'
     """
-    return html.escape(escaped(text))
+    return html.escape(cut(escaped(text), LONGEST_SENTENCE))
 
 
 def minus(text: str) -> str:

@@ -9,6 +9,8 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from streammetrics.text.lengths import LONGEST_CELL, shortened
+
 WHOLE_SECOND = r"\.0+(\D|$)"
 NO_TEXT = "''"  # an empty string, which would be invisible
 
@@ -29,11 +31,21 @@ def written(values: pl.Series) -> pl.Series:
 def readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl.Series:
     """Return values, or those at some places, as text for readers. Datetimes are dates if all values are at midnight.
 
+    Long texts are cut.
+
     >>> readable(pl.Series(["app", "", None])).to_list()
     ['app', "''", None]
     >>> readable(pl.select(pl.datetime(2026, 4, 1, 6)).to_series()).to_list()
     ['2026-04-01 06:00:00']
     """
+    texts = _readable(values, places)
+    if (texts.str.len_bytes().max() or 0) <= LONGEST_CELL:
+        return texts
+    every = texts.unique(maintain_order=True).drop_nulls()
+    return texts.replace(every, pl.Series(shortened(every.to_list(), LONGEST_CELL)))
+
+
+def _readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl.Series:
     shown = dates(values)
     texts = written(shown if places is None else shown[places]).replace("", NO_TEXT)
     return texts.str.replace(WHOLE_SECOND, "$1") if isinstance(shown.dtype, pl.Datetime) else texts
@@ -54,11 +66,13 @@ def dates(values: pl.Series) -> pl.Series:
 def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
     """Return the group of each row, and keys such as the threshold, in words. Text that reads null is quoted.
 
+    Values are not cut, since these texts tell groups apart.
+
     >>> frame = pl.DataFrame({"source": ["app", None, "null"], "threshold": [0.5, None, None]})
     >>> frame.select(where(frame, by=["source"])).to_series().to_list()
     ['source app, threshold 0.5', 'source null', "source 'null'"]
     """
-    values = {k: readable(keys[k]).replace("null", "'null'") for k in keys.columns}
+    values = {k: _readable(keys[k]).replace("null", "'null'") for k in keys.columns}
     texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
