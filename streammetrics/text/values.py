@@ -39,7 +39,7 @@ def readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl
     ['2026-04-01 06:00:00']
     """
     texts = _readable(values, places)
-    if (texts.str.len_bytes().max() or 0) <= LONGEST_CELL:
+    if not (texts.str.len_bytes() > LONGEST_CELL).any():
         return texts
     every = texts.unique(maintain_order=True).drop_nulls()
     return texts.replace(every, pl.Series(shortened(every.to_list(), LONGEST_CELL)))
