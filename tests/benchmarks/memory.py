@@ -31,7 +31,7 @@ MODELS = [f"m{i}" for i in range(10 if "MODELS" in task else 3)]
 acc = eval(task)
 for size in [1_000_000] * (rows // 1_000_000) + [rows % 1_000_000]:
     p = rng.random(size) ** 4
-    models = {m: np.clip(p + 0.02 * (rng.random(size) - 0.5), 0, 1) for m in MODELS}
+    models = {m: np.clip(p + 0.02 * (rng.random(size) - 0.5), 1e-9, 1) for m in MODELS}
     labels = {"y": rng.random(size) < p, "z": rng.random(size) < p, "class": rng.integers(0, 3, size)}
     numbers = {"t": p + rng.normal(0, 0.1, size), "w": rng.random(size)}
     groups = {"few": rng.integers(0, 50, size), "user": rng.integers(0, 100_000, size)}

@@ -52,7 +52,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     assert len(figures) - len(of_peers) == 52
     page = PAGE.read_text()
     printed = {f["table"] for f in figures if f"**{f['table']}**\n" in page}
-    assert len(printed) == 11
+    assert len(printed) == 10
     for figure in figures:
         assert f"**{figure['table']}**\n" in done.stdout
         assert f"| {figure['row']} | " in done.stdout
