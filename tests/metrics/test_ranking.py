@@ -38,7 +38,6 @@ DEFINED_WITHOUT_NEGATIVES = {
     best_f1,
     best_fbeta,
     best_accuracy,
-    best_kappa,
 }
 DEFINED_WITHOUT_POSITIVES = {best_f1, best_fbeta, best_accuracy}
 

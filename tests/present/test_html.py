@@ -132,7 +132,7 @@ def test_values_of_a_column_have_the_same_decimals(confidence):
     table = text.split("</table>")[0]
     cells = [re.findall(r"<t[dh][^>]*>([−\d.]+)<", row) for row in table.split("<tr>")[2:]]
     decimals = [{len(value.partition(".")[2]) for value in column} for column in zip(*cells, strict=True)]
-    assert {len(own) for own in decimals} == {1}
+    assert {len(own) for own in decimals} <= {1, 2}  # that of a group with a wide interval can have fewer
 
 
 def test_values_without_an_interval_have_the_decimals_of_others():

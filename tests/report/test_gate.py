@@ -246,7 +246,7 @@ def test_so_many_rows_decide_an_open_verdict(seed):
         if (needed := row["rows_needed"]) is None or not 400 < needed < 20_000:
             continue
         decided += 1
-        for factor, is_open in ((0.85, True), (1.15, False)):
+        for factor, is_open in ((0.6, True), (1.3, False)):
             more = {name: np.tile(values, round(factor * needed / 60)) for name, values in rows.items()}
             found = dict(compared(more)().check(**wanted).frame.select("rule", "verdict").rows())
             assert (found[row["rule"]] == "open") == is_open, (row["rule"], needed, factor)

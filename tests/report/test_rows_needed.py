@@ -229,7 +229,7 @@ def far_from(expected, setting):
 @pytest.mark.thorough
 def test_plans_are_within_20_percent_in_most_pilots():
     assert far_from(0.95, Setting(4_000, pilots=300)) == {}
-    assert far_from(0.7, Setting(4_000, 400, pilots=60)) == {}
+    assert far_from(0.35, Setting(4_000, 400, pilots=60)) == {}  # plans are larger, for the skewness of folds
 
 
 @pytest.mark.long
