@@ -14,7 +14,7 @@ import streammetrics as sm
 FOLDER = Path(__file__).parent
 VALUE, BOUNDS, INTERVAL = 0.798, (0.779, 0.817), (0.777, 0.818)
 LIMITS = {0.75: "holds", 0.8: "open", 0.85: "breached"}
-SIDE = (0.781, 0.815)  # the interval of a rule
+SIDE = (0.780, 0.815)  # the interval of a rule
 
 STYLE = """
     text { fill: #4b5563 } .strong { font-weight: 600 } .axis { stroke: #6b7280; stroke-width: 1.5; fill: none }
