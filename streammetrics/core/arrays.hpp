@@ -119,11 +119,20 @@ inline void require_classes(const In<i64>& truth, u64 classes) {
   require(valid == truth.shape(0), "class numbers must be below the number of classes");
 }
 
+// A copy of values that another thread may write. What is checked in it stays: without the barrier, a compiler may read
+// a value again where it is used.
+template <class Value>
+inline void take(const Value* values, i64 count, Value* copy) {
+  std::copy_n(values, count, copy);
+  asm volatile("" : : "r"(copy) : "memory");
+}
+
 // The true classes of some rows.
 inline void take_classes(const In<i64>& truth, i64 start, i64 rows, i64 classes, i64* numbers) {
   const u64 last = static_cast<u64>(classes - 1);
+  take(truth.data() + start, rows, numbers);
   for (i64 row = 0; row < rows; row++)
-    numbers[row] = static_cast<i64>(std::min(static_cast<u64>(truth.data()[start + row]), last));
+    numbers[row] = static_cast<i64>(std::min(static_cast<u64>(numbers[row]), last));
 }
 
 // The score that each row gives to its true class.

@@ -29,9 +29,9 @@ void sum_calibration(const In<u8>& label, const In<double>& score, const In<doub
   const double* edge = edges.data();
   sum_by_cell<2>(bins * 2, weight, runs, out, [&](i64 start, i64 rows, Block<2>& block) {
     const u8* labels = label.data() + start;
-    const double* scores = score.data() + start;
+    take(score.data() + start, rows, block.values[0]);
     for (i64 row = 0; row < rows; row++) {
-      const double x = std::max(0.0, std::min(scores[row], 1.0));  // 0 for NaN
+      const double x = std::max(0.0, std::min(block.values[0][row], 1.0));  // 0 for NaN
       block.values[0][row] = x;
       block.values[1][row] = square(x);
     }

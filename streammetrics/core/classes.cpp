@@ -74,6 +74,7 @@ void count_ranks(const In<i64>& truth, const Scores& scores, const Weight& weigh
       for (i64 row = 0; row < rows; row++)
         cells[row] += (score[row] > own[row]) | ((score[row] == own[row]) & (numbers[row] > number));
     }
+    for (i64 row = 0; row < rows; row++) cells[row] = std::min(cells[row], classes - 1);  // also if scores change
   });
 }
 
