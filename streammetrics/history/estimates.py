@@ -13,7 +13,7 @@ from streammetrics.before_labels.filled import METRICS as EXPECTED
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import LIMITS, hidden, noted
+from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, hidden, noted
 from streammetrics.history.rules import Rule, before, is_growing, of_count, of_total
 from streammetrics.history.windows import Windows
 from streammetrics.intervals.limits import EVERYWHERE
@@ -21,14 +21,21 @@ from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.reading.looks import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_count, with_total
 from streammetrics.reading.parts import of_periods
 from streammetrics.report.report import Comparison, Report
-from streammetrics.report.verdicts import COVERAGE, NEEDED, VERDICT, at_least_one, with_rows_needed
+from streammetrics.report.verdicts import (
+    COVERAGE,
+    NEEDED,
+    VERDICT,
+    at_least_one,
+    judged_of_sample,
+    with_rows_needed,
+)
 from streammetrics.report.verdicts import judged as with_verdicts
 
 CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
 REFERENCE = hidden("value of the reference")
 AT_LOOKS = hidden("rows to decide at every look")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
-COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL)
+COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL, EFFECTIVE_ROWS)
 COLUMNS = (*BOUNDS, REFERENCE, "note", *COUNTS)
 Period: TypeAlias = tuple[pl.Series | None, pl.Series]
 Names: TypeAlias = pl.Series | None
@@ -58,8 +65,7 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
     reference = labels.ask(earlier, start.item(), rule.by, None) if earlier or rule.before_labels else None
     current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None))
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
-    found = _with_verdicts(at_least_one(found), rule)
-    found = with_rows_needed(found, _rows_to_decide(rule, current))
+    found = _with_verdicts(at_least_one(found), rule, current)
     if is_growing(rule) and _is_too_short(windows, rule.over, end).any():
         breached = pl.col(VERDICT) == "breached"
         note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
@@ -109,7 +115,8 @@ def _rows_to_decide(rule: Rule, current: Report) -> pl.Expr:
         return pl.lit(None, pl.Float64)
     if rule.always:
         return pl.col(AT_LOOKS)
-    return rows_to_decide(rule.required.limit, EVERYWHERE if rule.against else current.metrics[0].range, ROWS)
+    range, units = EVERYWHERE if rule.against else current.metrics[0].range, current.folds is not None
+    return rows_to_decide(rule.required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
 
 
 def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFrame:
@@ -119,18 +126,23 @@ def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFra
     earlier = starts if rule.against is None else before(starts, rule.against).clip(windows.times[0])
     report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
     reference = None if rule.against is None else of_periods(report, names, earlier, starts)
-    found = _with_verdicts(estimated(rule, of_periods(report, names, starts, ends), reference), rule)
-    found = with_rows_needed(found, _rows_to_decide(rule, report))
+    found = _with_verdicts(estimated(rule, of_periods(report, names, starts, ends), reference), rule, report)
     if is_growing(rule):
         found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
     found = with_coverage(found, rule, windows, (starts, ends), None if reference is None else (earlier, starts), names)
     return _open_before_labels_arrive(found, rule)
 
 
-def _with_verdicts(found: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+def _with_verdicts(found: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFrame:
+    """Estimates with verdicts, and the rows that would decide open ones. Sequences and alarms need no minimum."""
     without = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
     found = found.with_columns(note=pl.when(without).then(pl.lit("no rows")).otherwise("note"))
-    return with_verdicts(found, rule.required, rule.min_rows, sampled=not of_total(rule), bounded=rule.before_labels)
+    required, least, sampled = rule.required, rule.min_rows, not of_total(rule)
+    if rule.always or rule.alarm or rule.before_labels:
+        found = with_verdicts(found, required, least, sampled=sampled, bounded=rule.before_labels)
+    else:
+        found = judged_of_sample(found, required, least, sampled=sampled, units=current.folds is not None)
+    return with_rows_needed(found, _rows_to_decide(rule, current))
 
 
 def _is_too_short(windows: Windows, over: str, ends: pl.Series) -> pl.Series:
@@ -174,7 +186,7 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     (metric,) = report.metrics
     if rule.against is None:
         rule.required.require_within(*metric.range)
-    found = with_count(report.frame, report.state, "rows", ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
+    found = with_count(report._sampled_frame, report.state, "rows", ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
     if report.unit is None and (rule.alarm or rule.always):
         found = with_total(found, report.state, metric)
     found = _whole(found)
@@ -193,7 +205,8 @@ def of_change(sides: Comparison) -> pl.DataFrame:
         .when(pl.col("b").is_null())
         .then(pl.lit("undefined: value only in the reference"))
     )
-    found = sides.frame.with_columns(note=note).drop("b", "better").rename({"difference": "value", "a": REFERENCE})
+    found = sides.frame.with_columns(sides._differences[EFFECTIVE_ROWS], note=note).drop("b", "better")
+    found = found.rename({"difference": "value", "a": REFERENCE})
     return _whole(_with_rows(found, sides))
 
 

@@ -139,7 +139,7 @@ class Differences(Sides):
     @property
     def _few_differ(self) -> pl.Expr:
         """Why a verdict is open if it depends on few effective rows."""
-        what = FEW_EFFECTIVE if self.independent else FEW_DIFFER
+        what = FEW_EFFECTIVE if self.independent or self.same_rows is None else FEW_DIFFER
         return too_few_effective(what, units=self._folds is not None)
 
     @cached_property

@@ -156,13 +156,21 @@ class Sides:
         """Keys, metric, and limits of ``b - factor * a``, where valid. ``values`` has ``a`` times the factor."""
         from streammetrics.reading.independent_rows import independent_intervals  # when it is needed
         from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
-        from streammetrics.reading.units import of_effective_units, paired_intervals
+        from streammetrics.reading.units import (
+            of_effective_units,
+            paired_intervals,
+            units_that_differ,
+            with_fewest_rows,
+        )
 
         level = self.confidence or 0.0
         if (folds := self._folds) is not None:
             found = paired_intervals(values, *folds, self._metrics, level, factor)
             if self.same_rows is not None:
                 found = of_effective_units(found, spread_of_pairs(values, self.same_rows, self._metrics, factor))
+            else:
+                differ = [] if self.independent else [units_that_differ(found, *folds, self._metrics)]
+                found = with_fewest_rows(found, *self._frames(level), *differ)
             found = found.drop(VARIANCE, strict=False)
             if self.independent:
                 return found

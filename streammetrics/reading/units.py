@@ -60,6 +60,29 @@ def of_effective_units(found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return both.with_columns(pl.col(EFFECTIVE_ROWS) / design_effect).select(*keys, *LIMITS, EFFECTIVE_ROWS)
 
 
+def with_fewest_rows(found: pl.DataFrame, *sides: pl.DataFrame) -> pl.DataFrame:
+    """Add the smallest number of effective rows of several frames with the same keys."""
+    keys = [c for c in found.columns if c not in (*LIMITS, VARIANCE, EFFECTIVE_ROWS)]
+    rows = pl.concat([side.select(*keys, EFFECTIVE_ROWS).cast(found.select(keys).schema) for side in sides])
+    fewest = rows.group_by(keys).agg(pl.min(EFFECTIVE_ROWS))
+    return found.drop(EFFECTIVE_ROWS).join(fewest, on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def units_that_differ(found: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Return the number of units in which a metric of two evaluations differs, as effective rows.
+
+    It is unknown which rows differ, but not in which folds. If m units are in k folds at random, a share of exp(-m/k)
+    of the folds has none of them.
+    """
+    keys = [c for c in found.columns if c not in (*LIMITS, VARIANCE, EFFECTIVE_ROWS)]
+    one, other = (estimate(side, metrics).select(*keys, FOLD, "value") for side in (a, b))
+    both = one.cast(other.schema).join(
+        other, on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT
+    )
+    folds, alike = pl.len(), pl.col("value").eq_missing(pl.col(f"value{RIGHT}")).sum()
+    return both.group_by(keys).agg((folds * (folds / alike).log()).alias(EFFECTIVE_ROWS))
+
+
 def _spread_of_rows(frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
     """Keys, metric, effective rows, and variance of independent rows, also of proportions."""
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]

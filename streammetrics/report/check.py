@@ -8,15 +8,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.frame import (
-    EFFECTIVE_ROWS,
-    FEW_EFFECTIVE,
-    FEW_OF_A_CLASS,
-    NO_LIMITS,
-    few_effective,
-    noted,
-    too_few_effective,
-)
+from streammetrics.frame import EFFECTIVE_ROWS, FEW_OF_A_CLASS, NO_LIMITS
 from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.verdicts import on_these_rows, ranges, undecided
@@ -26,12 +18,11 @@ from streammetrics.report.verdicts import (
     OF_RULES,
     PASSING,
     SCHEMA,
-    UNDECIDED,
     VERDICT,
     Verdicts,
     at_least_one,
     is_total,
-    judged,
+    judged_of_sample,
     levels,
     verdicts,
     with_rows_needed,
@@ -53,13 +44,9 @@ def check(
         required.require_within(*metric.range)
         rows = with_count(report._sampled_rows(required.metric, **keys), report.state, "rows", ROWS)
         rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
-        effective, units = pl.col(EFFECTIVE_ROWS), report.folds is not None
-        few = few_effective(units=units)
-        sampled = confidence is not None and not is_total(metric)
-        found = judged(at_least_one(rows), required, min_rows, sampled=sampled, undecided=UNDECIDED | few)
-        why = pl.when((pl.col(VERDICT) == "open") & few).then(too_few_effective(FEW_EFFECTIVE, units=units))
-        found = found.with_columns(note=noted("note", why))
-        needed = rows_to_decide(required.limit, metric.range, ROWS, effective, units=units)
+        sampled, units = confidence is not None and not is_total(metric), report.folds is not None
+        found = judged_of_sample(at_least_one(rows), required, min_rows, sampled=sampled, units=units)
+        needed = rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
         found = with_rows_needed(found, needed)
         parts.append(verdicts(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))

@@ -12,15 +12,18 @@ from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import (
     AT_LIMIT,
+    FEW_EFFECTIVE,
     FEW_OF_A_CLASS,
     LIMITS,
     ON_THESE_ROWS,
     VALUE,
     WIDE,
+    few_effective,
     hidden,
     keys_of,
     noted,
     outer_limits,
+    too_few_effective,
 )
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
@@ -203,6 +206,16 @@ def judged(
         pl.lit(required.comparison).alias(COMPARISON),
         note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))),
     )
+
+
+def judged_of_sample(
+    found: pl.DataFrame, required: Requirement, min_rows: int, *, sampled: bool, units: bool
+) -> pl.DataFrame:
+    """Return estimates of rows or ``units`` with verdicts as `judged` does, which are open on few effective rows."""
+    few = few_effective(units=units)
+    found = judged(found, required, min_rows, sampled=sampled, undecided=UNDECIDED | few)
+    why = pl.when((pl.col(VERDICT) == "open") & few).then(too_few_effective(FEW_EFFECTIVE, units=units))
+    return found.with_columns(note=noted("note", why))
 
 
 def verdicts(

@@ -1,5 +1,6 @@
 """Verdicts of rules: bounds and intervals together, too few rows, and what fails a check."""
 
+import re
 from datetime import date, timedelta
 from functools import cache
 
@@ -8,6 +9,8 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.history.breaches import looks
+from streammetrics.history.store import history_of
 from streammetrics.intervals.sequences import errors_wide, share_limits
 
 FIRST = date(2026, 1, 1)
@@ -253,3 +256,45 @@ def adverse(rows, seed, capacity=32):
     inside = (high - low)[cell] * rng.uniform(0.01, 0.1, rows)
     score = np.where(y, low[cell] + inside, high[cell] - inside)
     return sm.binary(y_true="y", y_score="p", capacity=capacity).update({"y": y, "p": score})
+
+
+def of_few_positives(positives, day=FIRST, rows=2_000):
+    """Scores that rank well, of few positives."""
+    y, random = np.arange(rows) < positives, np.random.default_rng(day.toordinal() + positives)
+    p = 1 / (1 + np.exp(-random.normal(np.where(y, 1.0, -1.0), 1.5)))
+    return pl.DataFrame({"day": [day] * rows, "y": y, "p": p, "unit": np.arange(rows)})
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        ({"require": "roc_auc >= 0.6"}, {}),
+        ({"require": "roc_auc <= 0.6"}, {}),
+        ({"require": "roc_auc >= -0.9", "against": "1d"}, {}),
+        ({"require": "roc_auc >= 0.6"}, {"unit": "unit"}),
+        ({"require": "roc_auc >= -0.9", "against": "1d"}, {"unit": "unit"}),
+    ],
+)
+def test_rules_are_open_on_few_effective_rows(rule, options, tmp_path):
+    """Like the check of a report, and also on the page of the history; with enough rows, they are decided."""
+    rule, enough = sm.Rule(**rule), 15 if options else 10
+    data = pl.concat([of_few_positives(6, FIRST + timedelta(n)) for n in range(2)])
+    store = store_of(tmp_path / "few", accuracy(**options), data)
+    row = found(store, rule)
+    assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
+    assert re.search(rf"too few rows \(about \d effective rows; {enough} decide\)", row["note"])
+    assert "too few rows (about" in str(sm.check(store, rule))
+    assert row["rows_needed"] > row["rows"]
+    [ruled] = looks(history_of(store).open().windows(), [rule], pl.Series("day", [FIRST + timedelta(1)]))
+    assert ruled["\0verdict"].to_list() == ["open"]
+    data = pl.concat([of_few_positives(400, FIRST + timedelta(n)) for n in range(2)])
+    decided = found(store_of(tmp_path / "many", accuracy(**options), data), rule)
+    assert decided["verdict"] == ("breached" if "<=" in rule.require else "holds")
+    assert "effective" not in (decided["note"] or "")
+
+
+def test_sequences_and_alarms_do_not_depend_on_effective_rows(tmp_path):
+    store = store_of(tmp_path, accuracy(), pl.concat([of_few_positives(6, FIRST + timedelta(n)) for n in range(9)]))
+    for options in ({"always": 1_000}, {"alarm": "1 per year"}):
+        row = found(store, sm.Rule("roc_auc >= 0.3", **options))
+        assert "decide" not in (row["note"] or "")

@@ -1,6 +1,7 @@
 """Requirements of a comparison: verdicts with margins, in every group."""
 
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -272,6 +273,24 @@ def test_few_rows_that_differ_decide_nothing(options, enough):
     assert found["note"].str.contains(rf"too few rows differ \(about \d effective rows; {enough} decide\)").all()
     assert "open: too few rows differ (about" in str(comparison.check(not_worse={"roc_auc": 0.5}))
     assert comparison.frame["better"].drop_nulls().is_in(["equal"]).all()
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_few_rows_of_evaluations_by_unit_decide_nothing(independent):
+    """The rows that differ are unknown, but not that few positives have most of the variance of either side."""
+
+    def compared_apart(positives):
+        random, rows = np.random.default_rng(positives), 4_000
+        y = np.arange(rows) < positives
+        data = {"y": y, "u": np.arange(rows)} | {m: random.normal(y, 1.0) for m in ("old", "new")}
+        old, new = (sm.binary(y_true="y", y_score=m, domain="real", unit="u").update(data) for m in ("old", "new"))
+        return sm.compare(old, new, independent=independent)
+
+    few, enough = (compared_apart(n) for n in (8, 400))
+    row = few.check(not_worse={"roc_auc": 0.9}).frame.row(0, named=True)
+    assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
+    assert re.search(r"too few rows \(about \d effective rows; 15 decide\)", row["note"])
+    assert verdicts(enough.check(not_worse={"roc_auc": 0.9})) == ["holds"]
 
 
 def test_so_many_rows_are_needed_that_enough_differ():
