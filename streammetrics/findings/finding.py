@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.frame import LIMITS, VALUE, hidden, joined, outer_limits
+from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, VALUE, few_effective, hidden, joined, outer_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
@@ -94,15 +94,17 @@ def listed(groups: Sequence[str]) -> str:
 def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> Iterator[Row]:
     """Yield the estimates of a metric that have an interval, with its ends, widened by the bounds, and their place.
 
-    The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Intervals
-    take time, so there are none if no value makes a finding ``possible``.
+    The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Those that
+    depend on few effective rows decide nothing. Intervals take time, so there are none if no value makes a finding
+    ``possible``.
     """
     values = report.rows(metric)
     if values.filter(possible).is_empty():
         return
-    rows = report.showing([metric]).with_confidence(1 - error / values.height).rows(metric)
+    rows = report.showing([metric]).with_confidence(1 - error / values.height)._sampled_rows(metric)
+    rows = rows.filter(possible, ~few_effective(units=report.folds is not None)).drop(EFFECTIVE_ROWS)
     ends = dict(zip((LOW, HIGH), outer_limits(), strict=True))
-    yield from placed(rows.filter(possible).with_columns(**ends).drop_nulls([LOW, HIGH]), report)
+    yield from placed(rows.with_columns(**ends).drop_nulls([LOW, HIGH]), report)
 
 
 def placed(rows: pl.DataFrame, report: Readings) -> Iterator[Row]:

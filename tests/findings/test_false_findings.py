@@ -109,6 +109,19 @@ def test_few_checks_of_calibrated_scores_find_a_fault(rows, rate, spread):
         assert len(false) <= 2 * SHARE * REPORTS + 3, check
 
 
+@pytest.mark.parametrize(
+    ("rows", "share", "high", "low"), [(1_000, 0.004, 0.5, 0.0002), (500, 0.01, 0.6, 0.001), (300, 0.02, 0.4, 0.0001)]
+)
+def test_few_rows_with_most_of_the_expected_positives_blame_no_model(rows, share, high, low):
+    """The ratio of expected and observed positives depends on about five rows."""
+    random = np.random.default_rng(rows)
+    p = np.where(random.random(rows * REPORTS) < share, high, low)
+    frame = pl.DataFrame({"y": random.random(len(p)) < p, "p": p, "g": np.arange(len(p)) // rows})
+    report = sm.binary(y_true="y", y_score="p", by="g").update(frame).finalize(["rows"])
+    found = [*calibration.shares(OneByOne(report), SHARE * REPORTS)]
+    assert len(found) <= 2 * SHARE * REPORTS + 3
+
+
 @pytest.mark.parametrize("rows", [200, 20, 50, 1_000])
 def test_few_checks_of_predicted_labels_find_a_fault(rows):
     frame = classes(np.random.default_rng(rows), rows * REPORTS, 3, 2.0).with_columns(g=pl.int_range(pl.len()) // rows)
