@@ -66,10 +66,6 @@ class Spread:
         squares, cubes, fourths = (np.array((influences**power).sum()) for power in (2, 3, 4))
         return cls(squares, cubes, fourths, np.array(degrees))
 
-    def times(self, factor: float | Values) -> Spread:
-        """The spread of a multiple of the estimates."""
-        return Spread(self.squares * factor**2, self.cubes * factor**3, self.fourths * factor**4, self.degrees)
-
     @property
     def errors(self) -> Values:
         """Standard errors; NaN if estimates do not vary."""

@@ -55,7 +55,7 @@ def test_limits_of_the_opposite_are_mirrored_and_of_a_multiple_scaled():
     influences = np.r_[np.full(5, 2.0), np.full(50, -0.2)]
     down, up = distances(spread_of(influences))
     assert distances(spread_of(-influences)) == pytest.approx([up, down])
-    assert distances(spread_of(influences).times(-3.0)) == pytest.approx([3 * up, 3 * down])
+    assert distances(spread_of(-3.0 * influences)) == pytest.approx([3 * up, 3 * down])
     assert up > down
 
 
