@@ -16,7 +16,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import in_order
-from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.statistics import RowCounts, RowFingerprint, Statistic
 from streammetrics.testing.check import Check, require
 from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, splits, task_of
 from streammetrics.testing.same import require_same, require_same_metrics, require_same_table
@@ -170,14 +170,14 @@ def tables_have_their_schema(case: Case) -> None:
 
 
 def rows_of_weight_0_count_for_nothing(case: Case) -> None:
-    """Rows of weight 0 are dropped."""
+    """Rows of weight 0 are dropped. Fingerprints include dropped rows."""
     weight = case.acc.roles.sample_weight
     if weight is None or weight in case.acc.roles.expressions:
         return
     without = case.data.with_columns(pl.lit(0).cast(case.data.schema[weight]).alias(weight))
     one, other = (in_order(acc.state) for acc in (case.of(pl.concat([case.data, without])), case.whole))
     for statistic in case.acc.statistics:
-        if not isinstance(statistic, RowCounts):
+        if not isinstance(statistic, RowCounts | RowFingerprint):
             require_same_table(statistic, one, other)
 
 

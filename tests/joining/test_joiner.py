@@ -61,7 +61,7 @@ def test_a_null_label_does_not_stand_for_the_real_one(tmp_path, kind):
     truth = pl.col("clicked") == 1 if kind == "expression" else "clicked"
     tasks = {
         "regression": sm.regression(y_true="clicked", y_pred="p", by="day", nulls="drop"),
-        "labels": sm.multiclass(y_true="clicked", y_pred="p", by="day", nulls="drop"),
+        "labels": sm.multiclass(y_true="clicked", y_pred=pl.col("p").round(), by="day", nulls="drop"),
     }
     binary = sm.binary(y_true=truth, y_score="p", by="day", nulls="drop")
     joiner = made(tmp_path, tasks.get(kind, binary))
