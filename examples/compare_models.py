@@ -1,4 +1,4 @@
-"""Compare three models on the same rows in one pass: metrics with paired intervals, and ROC curves."""
+"""Compare three models on the same rows in one pass: metrics with paired intervals."""
 
 import tempfile
 from pathlib import Path
@@ -26,5 +26,3 @@ with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, t
     print(bold.frame.filter(wanted).select(shown))
     print("\nRounding to one digit ties scores, which also makes the ranking worse:\n")
     print(rounded.frame.filter(wanted).select(shown))
-    print("\nThe widest ranges of false positive rates in which one ROC curve is above the other:\n")
-    print(rounded.roc().sort(pl.col("to_fpr") - pl.col("from_fpr"), descending=True).head(5).sort("from_fpr"))

@@ -47,7 +47,6 @@ from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
 from streammetrics.report.rows_needed import RowsNeeded as RowsNeeded
 from streammetrics.report.rows_needed import rows_needed as rows_needed
-from streammetrics.report.verdicts import Findings as Findings
 from streammetrics.report.verdicts import Verdicts as Verdicts
 from streammetrics.statistics import CalibrationBins as CalibrationBins
 from streammetrics.statistics import ClassLoss as ClassLoss

@@ -26,7 +26,7 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
 
     Binary at one threshold, or multiclass. For many labels, those with the most errors are shown.
     """
-    cells, series = one_matrix(report, keys)
+    cells, series = _matrix(report, keys)
     found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
     names = _labels(series.frame, report.state.labels)
     shown, left_out = names[:LABELS], len(names[LABELS:])
@@ -66,8 +66,8 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     )
 
 
-def one_matrix(report: Drawn, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
-    """Return the cells of the confusion matrix with these keys."""
+def _matrix(report: Drawn, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
+    """The cells of the confusion matrix with these keys."""
     cells = _cells(report)
     keys = dict(keys)
     at = keys.pop("threshold", None)

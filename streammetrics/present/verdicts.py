@@ -118,10 +118,10 @@ def rule(row: Mapping[str, Any]) -> str:
     return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
 
 
-def ranges(row: Mapping[str, Any]) -> Iterator[str]:
+def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
     """Return the certified bounds and the confidence interval of a verdict in words, if it has any.
 
-    >>> list(ranges({"lower": 0.25, "upper": 0.75, "ci_lower": 0.2, "ci_upper": 0.8}))
+    >>> list(_ranges({"lower": 0.25, "upper": 0.75, "ci_lower": 0.2, "ci_upper": 0.8}))
     ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
     """
     if row["lower"] != row["upper"]:
@@ -157,12 +157,11 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield row["note"].removeprefix("undefined: ")
     elif BETWEEN in (row["note"] or ""):
         yield BETWEEN
-    if on_these_rows(row) and row["verdict"] != "too few rows":
+    if ON_THESE_ROWS in (row["note"] or "") and row["verdict"] != "too few rows":
         yield ON_THESE_ROWS
-    if undecided(row):
-        yield FEW_OF_A_CLASS
     if row["verdict"] == "open":
-        yield from (remark for remark in (UNPAIRED, ALONE, WIDE, AT_LIMIT) if remark in (row["note"] or ""))
+        remarks = FEW_OF_A_CLASS, UNPAIRED, ALONE, WIDE, AT_LIMIT
+        yield from (remark for remark in remarks if remark in (row["note"] or ""))
         yield from few_effective_rows(row)
         if row.get("rows_needed"):
             yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
@@ -190,16 +189,6 @@ def _duration(days: float | None) -> str:
     return f" ({number:,.0f} {unit}{'s' * (round(number) != 1)})"
 
 
-def on_these_rows(row: Mapping[str, Any]) -> bool:
-    """Whether a verdict ignores sampling, because its metric has no interval."""
-    return ON_THESE_ROWS in (row["note"] or "")
-
-
-def undecided(row: Mapping[str, Any]) -> bool:
-    """Whether a verdict is open because a class has too few rows for an interval."""
-    return row["verdict"] == "open" and FEW_OF_A_CLASS in (row["note"] or "")
-
-
 def few_effective_rows(row: Mapping[str, Any]) -> list[str]:
     """Return why a verdict is open on few effective rows, if it is.
 
@@ -223,7 +212,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     told = [verdict(row)]
     if row["value"] is not None:
         scaled, unit = in_units(row)
-        told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *ranges(scaled))]
+        told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *_ranges(scaled))]
     if UNPAIRED in (row["note"] or ""):
         told.append(row["note"].rpartition(f"{UNPAIRED}: ")[2])
     if row.get("description"):

@@ -7,11 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import text
-from streammetrics.frame import EFFECTIVE_ROWS, FEW_OF_A_CLASS, NO_LIMITS
+from streammetrics.frame import EFFECTIVE_ROWS, NO_LIMITS
 from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.present.verdicts import on_these_rows, ranges, undecided
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.readings import Readings
 from streammetrics.report.verdicts import (
@@ -27,9 +25,6 @@ from streammetrics.report.verdicts import (
     verdicts,
     with_rows_needed,
 )
-from streammetrics.text.decimals import said
-
-SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
 def check(
@@ -50,24 +45,3 @@ def check(
         found = with_rows_needed(found, needed)
         parts.append(verdicts(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
-
-
-def sentences(found: Verdicts) -> list[str]:
-    """Return a sentence on each verdict that does not pass."""
-    return [_sentence(row) for row in found.frame.filter(~pl.col("passes")).iter_rows(named=True)]
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    metric = Requirement.parse(row["rule"]).metric
-    place = f" for {text.cell(row['where'])}" if row["where"] else ""
-    if row["verdict"] == "too few rows":
-        return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
-    if row["value"] is None:
-        why = row["note"].removeprefix("undefined: ")
-        return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({why})."
-    told = [f"{metric} is {said(row)}", *ranges(row)]
-    if on_these_rows(row):
-        told.append("without an interval, so on these rows only")
-    if undecided(row):
-        told.append(FEW_OF_A_CLASS)
-    return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +20,10 @@ from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import report_tables
 from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.reading import fairness, segments
-from streammetrics.reading.crossings import crossings
 from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.reading.readings import Readings
-from streammetrics.report.check import check, sentences
+from streammetrics.report.check import check
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.gate import check_sides
@@ -172,25 +170,6 @@ class Report(Readings):
         False
         """
         return check(self, several(requirements), confidence, open, min_rows, **keys)
-
-    def violations(
-        self,
-        requirements: str | Sequence[str],
-        *,
-        confidence: float | None = None,
-        open: Literal["fail", "pass"] = "fail",
-        min_rows: int = 1,
-        **keys: Any,
-    ) -> list[str]:
-        """Return a sentence for each verdict of `check` that does not pass. Deprecated: use `check`.
-
-        >>> import streammetrics as sm
-        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
-        >>> report.violations(["roc_auc >= 0.8", "recall >= 0.8"])
-        ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.']
-        """
-        warnings.warn("Report.violations is deprecated. Use Report.check.", DeprecationWarning, stacklevel=2)
-        return sentences(check(self, several(requirements), confidence, open, min_rows, **keys))
 
     def compare(
         self,
@@ -340,26 +319,6 @@ class Report(Readings):
 
         log(self, run_id, step)
 
-    def to_display(self, kind: str, **keys: Any) -> Any:
-        """Return a curve as a scikit-learn display, whose ``plot()`` draws it with Matplotlib.
-
-        Args:
-            kind: ``"roc"``, ``"pr"``, ``"det"``, ``"calibration"`` or ``"confusion"``.
-            keys: Values of group columns, ``model``, ``label``, and ``threshold`` that select one curve or matrix.
-
-        Raises:
-            SpecificationError: If scikit-learn is not installed.
-            ReportError: If the kind is unknown, or the keys do not select exactly one curve.
-            MetricError: If the statistic of the curve is missing.
-
-        >>> import streammetrics as sm
-        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
-        >>> report.to_display("roc").plot()  # doctest: +SKIP
-        """
-        from streammetrics.charts.displays import to_display  # when it is needed
-
-        return to_display(self, kind, **keys)
-
     def _repr_html_(self) -> str:
         from streammetrics.html import report_html  # when it is needed
 
@@ -381,8 +340,8 @@ class Comparison(Differences):
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
     >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
-    >>> sm.compare(a, b).roc().rows()
-    [(0.0, 0.5, 'b'), (0.5, 1.0, 'equal')]
+    >>> sm.compare(a, b, metrics="accuracy", confidence=None).frame.select("a", "b", "better").row(0)
+    (0.5, 1.0, 'b')
     """
 
     a: Report
@@ -457,41 +416,6 @@ class Comparison(Differences):
         (True, [('roc_auc not worse by 0.01', 'holds'), ('accuracy better', 'holds')])
         """
         return check_sides(self, not_worse, better, confidence, open, min_rows, segments, **keys)
-
-    def roc(self) -> pl.DataFrame:
-        """Return the intervals in which one ROC curve lies above the other.
-
-        Curves are interpolated linearly between thresholds. A single row means that one curve dominates, or that both
-        are equal.
-
-        Returns:
-            One row per interval of false positive rates, in ascending order: the group columns, ``from_fpr``,
-                ``to_fpr``, and ``above``, which is ``"a"``, ``"b"``, or ``"equal"``, or null if a curve is undefined
-                because a class has no rows.
-
-        Raises:
-            MetricError: If a report has no score histogram.
-        """
-        return crossings(self.a, self.b, "roc")
-
-    def error_cdf(self) -> pl.DataFrame:
-        """Return the intervals of tolerances in which one side has more errors within the tolerance.
-
-        Returns:
-            One row per interval, in ascending order: the group columns, ``from_tolerance``, ``to_tolerance``, and
-                ``above``, the side with the larger share of errors up to the tolerance. It is ``"a"``, ``"b"``, or
-                ``"equal"``, or null if the bins of the error histograms do not decide it.
-
-        Raises:
-            MetricError: If a report has no error histogram.
-
-        >>> import streammetrics as sm
-        >>> y = [1.0, 2.0, 3.0]
-        >>> a, b = (sm.regression(y_true="y", y_pred="p").update({"y": y, "p": p}) for p in ([2.0, 2.0, 3.0], y))
-        >>> sm.compare(a, b).error_cdf().rows()
-        [(0.0, 1.0, 'b'), (1.0, inf, 'equal')]
-        """
-        return crossings(self.a, self.b, "rec")
 
     @property
     def plot(self) -> ComparisonPlot:

@@ -231,5 +231,4 @@ def verdicts(
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
 
 
-Findings = Verdicts  # the former name
 publish("streammetrics", Verdicts)

@@ -3,7 +3,6 @@
 from datetime import date
 
 import numpy as np
-import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -54,7 +53,7 @@ def verdicts(by, tmp_path):
 FRAMES = {
     "at every look": lambda by, _: interval(by, always=1000).frame,
     "units": lambda by, _: evaluated(by, unit="unit").finalize(confidence=0.9).frame,
-    "requirements": lambda by, _: pl.DataFrame({"broken": len(interval(by).violations("roc_auc >= 0.9"))}),
+    "requirements": lambda by, _: interval(by).check("roc_auc >= 0.9").frame.drop("where"),
     "worst": lambda by, _: interval(by).worst("accuracy"),
     "gaps": lambda by, _: interval(by).gaps("accuracy", over=by[0]),
     "gaps from a reference": lambda by, _: interval(by).gaps("accuracy", over=by[0], reference=0),
@@ -65,7 +64,6 @@ FRAMES = {
         sm.compare(evaluated(by, unit="unit"), evaluated(by, score="q", unit="unit"), metrics=["accuracy"]).frame
     ),
     "models": lambda by, _: evaluated(by, {"p": "p", "q": "q"}).finalize().compare("p", "q").frame,
-    "curves": lambda by, _: sm.compare(interval(by), interval(by)).roc(),
     "drift": lambda by, _: sm.drift(evaluated(by), evaluated(by), confidence=0.9).frame,
     "before labels": lambda by, _: sm.expect(evaluated(by), evaluated(by), metrics=["accuracy"], confidence=0.9).frame,
     "history": verdicts,

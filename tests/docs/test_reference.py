@@ -22,9 +22,8 @@ def test_each_public_name_has_one_entry():
     of_modules = {f"{m.__name__}.{name}" for m in (engines, streams, testing) for name in m.__all__}
     adapters = {f"streammetrics.engines.{path.stem}" for path in (ROOT / "streammetrics/engines").glob("[!_]*.py")}
     charts = {f"streammetrics.charts.plot.{kind}" for kind in ("Plot", "ComparisonPlot", "VerdictsPlot")}
-    omitted = {"streammetrics.Findings", "streammetrics.engines.base"}  # the former name of Verdicts, and no adapter
     others = [name for name in ENTRIES if not name.startswith("streammetrics.Report.")]
-    assert sorted(others) == sorted((of_the_package | of_modules | adapters) - omitted | charts)
+    assert sorted(others) == sorted((of_the_package | of_modules | adapters) - {"streammetrics.engines.base"} | charts)
 
 
 def test_each_method_of_a_report_has_one_entry():

@@ -315,9 +315,6 @@ def test_printed_reports_have_a_line_or_column_for_each_label():
     *_, last, more = str(many).splitlines()
     assert last.split() == ["39", "1", "1"]
     assert more == "… and 60 more rows"
-    assert evaluated(rows, y_pred="z").violations("accuracy > 0.9") == [
-        "accuracy > 0.9 does not hold: accuracy is 0.666667."
-    ]
 
 
 def test_metrics_of_all_labels_can_be_read_for_one():

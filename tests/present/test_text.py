@@ -53,7 +53,7 @@ def acting():
 def texts(acc):
     """All that is shown of an accumulator with groups."""
     report = acc.finalize(confidence=0.9)
-    yield from (str(report), str(report.rollup()), repr(acc), str(sm.compare(acc, acc)), *report.violations("rows < 0"))
+    yield from (str(report), str(report.rollup()), repr(acc), str(sm.compare(acc, acc)), str(report.check("rows < 0")))
     yield from (page(report), report._repr_html_(), acc._repr_html_())
     if "score_histogram" in report.state.tables:
         yield str(sm.drift(acc, acc))
@@ -64,7 +64,7 @@ def test_group_names_and_values(acting):
     for text in texts(acting):
         assert clean(text), text
     assert str(acting.finalize()).startswith(escaped(NAME))
-    assert f"for {escaped(NAME)} {SHOWN}: " in acting.finalize().violations("log_loss <= 0")[0]
+    assert f"{escaped(NAME)} {SHOWN}" in str(acting.finalize().check("log_loss <= 0"))
 
 
 def test_labels():

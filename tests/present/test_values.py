@@ -41,7 +41,7 @@ SHOWN = {
     "report": lambda acc, _: str(acc.finalize()),
     "comparison": lambda acc, _: str(acc.finalize().compare("a", "b")),
     "drift": lambda acc, _: str(sm.drift(acc, acc)),
-    "violations": lambda acc, _: "".join(acc.finalize().violations(["accuracy >= 0.99"])),
+    "verdicts": lambda acc, _: str(acc.finalize().check("accuracy >= 0.99")),
     "check": lambda acc, folder: command(acc, folder, "check", *REQUIRE),
     "annotations": lambda acc, folder: command(acc, folder, "check", *REQUIRE, "--format", "github"),
     "markdown": lambda acc, folder: command(acc, folder, "show", "--format", "markdown"),
@@ -61,7 +61,7 @@ def test_datetimes_at_midnight_are_dates(shown, zone, tmp_path):
 
 def test_other_datetimes_keep_their_times(tmp_path):
     acc = task(DAYS + pd.to_timedelta([0, 6] * 6, unit="h"))
-    for shown in (SHOWN["report"], SHOWN["violations"], SHOWN["rules"]):
+    for shown in (SHOWN["report"], SHOWN["verdicts"], SHOWN["rules"]):
         assert "2026-04-12 06:00:00" in shown(acc, tmp_path)
     assert "2026-04-01 00:00:00" in str(acc.finalize())
 

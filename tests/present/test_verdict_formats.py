@@ -98,13 +98,7 @@ def test_markdown_escapes_what_is_not_meant_as_markup():
     assert [line.split(" | ")[0] for line in found.splitlines()[2:]] == [r"| \_x\_", "| y_z", r"| \[l\](u)", r"| a\\nb"]
 
 
-def test_the_check_of_a_report_decides_by_bounds_alone_without_a_confidence_level(state):
-    report = sm.Accumulator.load(state).finalize()
-    for requirement in ("roc_auc >= 0.6", "roc_auc <= 0.6", "recall > 0.7", "rows >= 2", "brier_score < 0.1"):
-        found = report.check(requirement, confidence=None, open="fail")
-        with pytest.warns(DeprecationWarning, match=r"Use Report\.check"):
-            assert found.frame.height - found.frame["passes"].sum() == len(report.violations(requirement))
-        assert found.frame.height == 3
+def test_the_check_of_a_report_decides_by_bounds_alone_without_a_confidence_level():
     coarse = sm.binary(y_true="y", y_score="p", capacity=8).update(
         {"y": [i % 2 for i in range(400)], "p": [0.25 + (i * 37 % 400) / 800 for i in range(400)]}
     )

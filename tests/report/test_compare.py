@@ -1,4 +1,4 @@
-"""Two evaluations side by side: differences, what is better for certain, and where which curve lies above."""
+"""Two evaluations side by side: differences, and what is better for certain."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from sklearn.metrics import roc_curve
 
 import streammetrics as sm
 
@@ -218,127 +217,6 @@ def test_rounding_is_not_better():
         shuffled = rows.sample(fraction=1, shuffle=True, seed=seed)
         pair = [regression(part, sample_weight="w") for part in (rows, shuffled)]
         assert set(compare(*pair).frame["better"]) <= {"equal", None}
-        assert compare(*pair).error_cdf()["above"].to_list() == ["equal"]
-
-
-def assert_tiles(stretches, start, end, first, last):
-    """Stretches follow one another, and neighbours differ."""
-    assert stretches.height
-    assert (stretches[start][0], stretches[end][-1]) == (first, last)
-    assert stretches[start][1:].to_list() == stretches[end][:-1].to_list()
-    assert (stretches[start] < stretches[end]).all()
-    assert all(one != other for one, other in zip(stretches["above"], stretches["above"][1:], strict=False))
-
-
-LEVELS = {"few ties": 50, "many ties": 4, "all tied": 1}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("levels", LEVELS.values(), ids=LEVELS)
-def test_roc_stretches_against_brute_force(levels):
-    rng = np.random.default_rng(levels)
-    seen = set()
-    for _ in range(25):
-        sides = []
-        for _ in range(2):
-            n = int(rng.integers(2, 25))
-            label = np.append(rng.random(n - 2) < rng.choice([0.2, 0.5, 0.8]), [True, False])
-            sides.append((label, rng.integers(0, levels, n) / levels))
-        stretches = compare(*(binary(*side) for side in sides)).roc()
-        assert_tiles(stretches, "from_fpr", "to_fpr", 0.0, 1.0)
-        curves = [roc_curve(*side, drop_intermediate=False)[:2] for side in sides]
-        for start, end, above in stretches.rows():
-            x = start + (end - start) * rng.uniform(1e-6, 1 - 1e-6, 50)
-            one, other = (np.interp(x, *curve) for curve in curves)
-            signs = np.sign(np.where(np.abs(one - other) < 1e-9, 0, one - other))
-            assert set(signs) <= {"a": {1.0, 0.0}, "b": {-1.0, 0.0}, "equal": {0.0}}[above]
-            if above != "equal" and end - start > 1e-6:
-                assert np.abs(signs).mean() > 0.9
-            seen.add(above)
-    assert seen == ({"equal"} if levels == 1 else {"a", "b", "equal"})
-
-
-def test_roc_stretches_by_hand():
-    label = [1, 0, 1, 0]
-    steep, flat = binary(label, [0.9, 0.6, 0.4, 0.1]), binary(label, [0.6, 0.9, 0.8, 0.1])
-    assert compare(steep, flat).roc().rows() == [(0.0, 0.5, "a"), (0.5, 1.0, "equal")]
-    assert compare(flat, steep).roc().rows() == [(0.0, 0.5, "b"), (0.5, 1.0, "equal")]
-    assert compare(steep, steep).roc().rows() == [(0.0, 1.0, "equal")]
-    tied, early = binary(label, [0.5] * 4), binary([1, 0, 0, 1], [0.9, 0.8, 0.7, 0.1])
-    assert compare(tied, early).roc().rows() == [(0.0, 0.5, "b"), (0.5, 1.0, "a")]
-
-
-@pytest.mark.parametrize("label", [[0, 0], [1, 1], []], ids=["no positives", "no negatives", "no rows"])
-def test_roc_of_a_single_class_is_open(label):
-    single, other = binary(label, [0.2, 0.4][: len(label)]), binary([1, 0], [0.2, 0.4])
-    for pair in ((single, other), (other, single), (single, single)):
-        assert compare(*pair).roc().rows() == [(0.0, 1.0, None)]
-
-
-def test_roc_by_group():
-    rows = {"y": [1, 0, 1, 0, 1, 0], "g": [1, 1, 2, 2, 3, 3], "p": [0.9, 0.1, 0.1, 0.9, 0.5, 0.5]}
-    a, b = (sm.binary(y_true="y", y_score=p, by="g") for p in ("p", 1 - pl.col("p")))
-    found = compare(a.update(rows), b.update({k: v[:4] for k, v in rows.items()})).roc()
-    assert found.rows() == [(1, 0.0, 1.0, "a"), (2, 0.0, 1.0, "b")]
-    with pytest.raises(sm.MetricError, match="ScoreHistogram"):
-        compare(regression(HAND), regression(HAND)).roc()
-
-
-@pytest.mark.parametrize("capacity", [8, 16, 4096])
-def test_error_stretches_against_brute_force(capacity):
-    rng = np.random.default_rng(capacity)
-    seen = set()
-    for n in range(15):
-        errors = [rng.normal(0, s, rng.integers(1, 60)).round(rng.choice([1, 9])) for s in rng.choice([1, 1.5, 5], 2)]
-        errors = [errors[0], errors[0] * rng.choice([-1, 1], len(errors[0]))] if n % 5 == 0 else errors
-        pair = [regression({"y": np.zeros(len(e)), "p": e}, capacity=capacity) for e in errors]
-        found = compare(*pair)
-        stretches = found.error_cdf()
-        curves = [report.curve("rec") for report in (found.a, found.b)]
-        first = min(curve["tolerance"][0] for curve in curves)
-        assert_tiles(stretches, "from_tolerance", "to_tolerance", first, math.inf)
-        edges = np.unique(np.concatenate([curve["tolerance"] for curve in curves]))
-        for start, end, above in stretches.rows():
-            x = np.append(
-                edges[(edges >= start) & (edges < end)], start + (min(end, edges[-1] + 1) - start) * rng.random(20)
-            )
-            x = x[x < end]  # a stretch can be one float long
-            one, other = ((np.abs(e) <= x[:, None]).mean(axis=1) for e in errors)
-            if above is None:
-                assert capacity < 4096
-            else:
-                assert set(np.sign(one - other)) == {{"a": 1.0, "b": -1.0, "equal": 0.0}[above]}
-            seen.add(above)
-    assert seen == ({"a", "b", "equal"} | ({None} if capacity < 4096 else set()))
-
-
-def test_error_stretches_by_hand():
-    a, b = regression(HAND), regression(HAND, "q")
-    assert compare(a, b).error_cdf().rows() == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, math.inf, "equal")]
-    assert compare(a, a).error_cdf().rows() == [(0.0, math.inf, "equal")]
-    for pair in ((a, a.empty()), (a.empty(), a), (a.empty(), a.empty())):
-        assert compare(*pair).error_cdf().is_empty()
-    grouped = [regression(HAND | {"g": [0, 0, 1, 1]}, c, by="g") for c in "pq"]
-    assert compare(*grouped).error_cdf().rows() == [
-        (0, 0.0, 1.0, "a"),
-        (0, 1.0, math.inf, "equal"),
-        (1, 0.0, 1.0, "a"),
-        (1, 1.0, 2.0, "b"),
-        (1, 2.0, math.inf, "equal"),
-    ]
-    with pytest.raises(sm.MetricError, match="ErrorHistogram"):
-        compare(binary([1, 0], [0.1, 0.2]), binary([1, 0], [0.1, 0.2])).error_cdf()
-
-
-def test_a_bin_that_reaches_across_leaves_it_open():
-    """Of many errors between 1 and 2 only the bin is known; 1.5 lies inside."""
-    many = np.linspace(1, 2, 999)
-    coarse = regression({"y": np.zeros(999), "p": many}, capacity=8)
-    one = regression({"y": [0.0], "p": [1.5]})
-    above = compare(coarse, one).error_cdf()["above"].to_list()
-    assert above[0] is None
-    assert above[-1] == "equal"
-    assert "a" in above
 
 
 def test_what_is_compared():
@@ -372,14 +250,11 @@ def test_one_against_each_group():
             pair = own.rollup(), fine.filter(pl.col("g").eq_missing(pl.lit(g)), pl.col("h") == h).rollup()
             alone, among = compare(*pair, **wanted), (pl.col("h") == h) & keyed({"g": g})
             assert_frame_equal(found.frame.filter(among).drop("h", "g"), alone.frame)
-            assert_frame_equal(found.roc().filter(among).drop("h", "g"), alone.roc())
     with pytest.raises(sm.ReportError, match="group columns differ"):
         compare(fine, coarse)
     assert compare(total, fine.empty()).frame.is_empty()
     empty = compare(total.empty(), fine).frame.filter(metric="roc_auc")
     assert empty["a"].null_count() == empty.height == 6
-    errors = [sm.regression(y_true="p", y_pred="h", by=by).update(rows) for by in ([], ["g"])]
-    assert set(compare(*errors).error_cdf()["g"]) == {"x", "y", None}
 
 
 def test_units_of_other_groups_are_not_paired():

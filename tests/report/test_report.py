@@ -136,45 +136,32 @@ def test_operating_points_attain_their_value(report):
         report.operating_point(maximize="predicted_positive_rate")
 
 
-def test_violations_are_decided_on_the_bound():
-    estimate = evaluated(capacity=8)["roc_auc"]
-    report = evaluated(capacity=8)
-    between = (estimate.lower + estimate.value) / 2
-    assert report.violations(f"roc_auc >= {estimate.lower - 1e-9}") == []
-    assert ", bounds 0." in report.violations(f"roc_auc >= {between}")[0]
-    assert " is inconclusive: roc_auc is 0." in report.violations(f"roc_auc >= {between}")[0]
-    assert report.violations(f"roc_auc >= {between}", open="pass") == []
-    assert " does not hold: roc_auc is 0." in report.violations(f"roc_auc >= {estimate.upper + 1e-6}", open="pass")[0]
-    assert report.violations(f"roc_auc <= {estimate.upper + 1e-9}") == []
-    assert "is inconclusive" in report.violations(f"roc_auc <= {estimate.value}")[0]
-    assert "cannot be checked" in evaluated(DATA.filter("y")).violations("roc_auc >= 0.1")[0]
-    assert len(evaluated(by="g").violations("accuracy > 1")) == 2
+def test_invalid_arguments_of_a_check():
+    report = evaluated()
     with pytest.raises(sm.MetricError, match="Cannot read 5 as a requirement"):
-        report.violations(5)
+        report.check(5)
     with pytest.raises(sm.SpecificationError, match="open= must be 'pass' or 'fail', got 'maybe'"):
-        report.violations("roc_auc > 0", open="maybe")
+        report.check("roc_auc > 0", open="maybe")
+    for level in (0.5, 1, 0, 7):
+        with pytest.raises(sm.SpecificationError, match=r"confidence= must be between 0\.5 and 1"):
+            report.check("roc_auc > 0", confidence=level)
 
 
 @pytest.mark.parametrize("metric", ["roc_auc", "recall", "brier_score"])
 @pytest.mark.parametrize("sign", [">=", "<="])
-def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign):
+def test_verdicts_are_decided_on_the_bounds_and_the_interval(metric, sign):
     report = evaluated(by="g")
     for row in report.with_confidence(0.9).rows(metric).iter_rows(named=True):
         ends = [row["ci_lower"] - (row["value"] - row["lower"]), row["ci_upper"] + (row["upper"] - row["value"])]
         surely, possibly = ends if sign == ">=" else ends[::-1]
         step = 1e-6 if sign == ">=" else -1e-6
-        limits = {surely - step: None, surely + step: "inconclusive", possibly - step: "inconclusive"}
-        for limit, word in (limits | {possibly + step: "not hold"}).items():
-            said = report.violations(f"{metric} {sign} {limit!r}", confidence=0.95)
-            (own,) = [s for s in said if f" for g {row['g']}" in s] or [None]
-            assert (word is None) == (own is None)
-            assert word is None or word in own
-    for level in (0.5, 1, 0, 7):
-        with pytest.raises(sm.SpecificationError, match=r"confidence= must be between 0\.5 and 1"):
-            report.violations(f"{metric} {sign} 0.5", confidence=level)
+        limits = {surely - step: "holds", surely + step: "open", possibly - step: "open", possibly + step: "breached"}
+        for limit, verdict in limits.items():
+            found = report.check(f"{metric} {sign} {limit!r}", g=row["g"], open="fail").frame
+            assert found.select("verdict", "passes").rows() == [(verdict, verdict == "holds")]
 
 
-def test_violations_of_selected_rows():
+def test_a_check_of_selected_rows():
     rows = {
         "y": [1, 0, 1, 0] * 5,
         "old": [0.9, 0.2, 0.4, 0.5] * 5,
@@ -183,20 +170,14 @@ def test_violations_of_selected_rows():
     }
     task = sm.binary(y_true="y", y_score={"old": "old", "new": "new"}, by="g")
     report = task.update(rows).finalize()
-    every = report.violations(["accuracy >= 0.99", "rows >= 11"])
-    found = report.violations(["accuracy >= 0.99", "rows >= 11"], model="new", g="a")
-    assert found == [sentence for sentence in every if "g a, model new" in sentence]
+    every = report.check(["accuracy >= 0.99", "rows >= 11"]).frame
+    found = report.check(["accuracy >= 0.99", "rows >= 11"], model="new", g="a").frame
+    assert_frame_equal(found, every.filter(pl.col("where").str.contains("g a, model new")))
     assert len(found) == 2
-    assert report.violations("recall >= 0.6", model="new", g="a", threshold=0.2) == [
-        "recall >= 0.6 does not hold for g a, model new, threshold 0.2: recall is 0.5."
-    ]
+    found = report.check("recall >= 0.6", confidence=None, model="new", g="a", threshold=0.2).frame
+    assert found.select("where", "value", "verdict").rows() == [("g a, model new, threshold 0.2", 0.5, "breached")]
     with pytest.raises(sm.ReportError, match=r"^Unknown key 'modell'. Keys: g, model, threshold.$"):
-        report.violations("rows >= 11", modell="new")
-
-
-def test_violations_of_a_metric_without_an_interval_are_decided_on_the_bounds():
-    report = evaluated()
-    assert report.violations(["rows >= 1", "rows <= 1"], confidence=0.95) == report.violations("rows <= 1")
+        report.check("rows >= 11", modell="new")
 
 
 def test_a_single_class_and_swapped_labels_are_noted():
@@ -452,10 +433,10 @@ def test_a_report_is_read_like_a_dictionary():
 
 def test_several_requirements_are_decided_at_once():
     report = evaluated()
-    wanted = ["roc_auc > 1", "recall < 0", "accuracy >= 0"]
-    assert report.violations(wanted) == [s for text in wanted for s in report.violations(text)]
-    assert len(report.violations(wanted)) == 2
-    assert report.violations([]) == []
+    requirements = ["roc_auc > 1", "recall < 0", "accuracy >= 0"]
+    alone = [report.check(requirement).frame for requirement in requirements]
+    assert_frame_equal(report.check(requirements).frame, pl.concat(alone))
+    assert report.check([]).frame.is_empty()
 
 
 @pytest.mark.parametrize("make", [lambda acc: acc, lambda acc: acc.finalize()], ids=["accumulator", "report"])
