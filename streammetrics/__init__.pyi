@@ -64,7 +64,6 @@ from streammetrics.statistics import PairedOutcomes as PairedOutcomes
 from streammetrics.statistics import PairedScores as PairedScores
 from streammetrics.statistics import PairHistograms as PairHistograms
 from streammetrics.statistics import PredictedCounts as PredictedCounts
-from streammetrics.statistics import PredictionHistogram as PredictionHistogram
 from streammetrics.statistics import ProbabilityLoss as ProbabilityLoss
 from streammetrics.statistics import RankCounts as RankCounts
 from streammetrics.statistics import RowCounts as RowCounts

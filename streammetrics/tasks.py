@@ -37,7 +37,6 @@ from streammetrics.statistics import (
     PairedScores,
     PairHistograms,
     PredictedCounts,
-    PredictionHistogram,
     ProbabilityLoss,
     RankCounts,
     RowFingerprint,
@@ -381,7 +380,6 @@ def regression(
     nulls: Literal["raise", "drop"] = "raise",
     families: Sequence[str] = (),
     power: float = 1.5,
-    joint: bool = False,
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     pairs: bool = True,
@@ -405,8 +403,6 @@ def regression(
         families: Additional losses, each of which computes a logarithm or a power per row: ``"log"`` (for MSLE),
             ``"log_cosh"``, ``"poisson"``, ``"gamma"``, ``"tweedie"``.
         power: Power of the Tweedie deviance.
-        joint: Also accumulate a two-dimensional histogram of predictions and true values, for the chart of both.
-            Evaluation takes about a third more time.
         capacity: Maximum number of bins of the error histogram. Defaults to 16,384, or 4,096 per group with ``by``.
         atoms: Errors shared by many rows (point masses).
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals. Of more than four
@@ -429,8 +425,6 @@ def regression(
     families = several(families)
     shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
     statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
-    if joint:
-        statistics.append(PredictionHistogram())
     if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
     return Accumulator(

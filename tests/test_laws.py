@@ -81,7 +81,6 @@ TASKS = {
     "errors by group": lambda: sm.Accumulator(sm.ErrorMoments(FAMILIES), by="g", sample_weight="w", **ERRORS),
     "error histogram": lambda: sm.Accumulator(sm.ErrorHistogram(16), y_true="margin", y_pred="q"),
     "error histogram by group": lambda: sm.Accumulator(sm.ErrorHistogram(8), by=["g", ODD], **ERRORS),
-    "predictions and true values": lambda: sm.Accumulator(sm.PredictionHistogram(16), by="g", **ERRORS),
     "values": lambda: sm.Accumulator(sm.Histogram(16, of="y_pred"), task="regression", y_pred="margin", by="g"),
     "scores": lambda: sm.Accumulator(sm.Histogram(72, "probability", (0.3,)), y_score="p", sample_weight="h"),
     "fingerprints": lambda: sm.binary(capacity=16, by="g", nulls="drop", fingerprint="u", y_true="y", y_score="holes"),

@@ -39,7 +39,7 @@ REPORT = BINARY.finalize(confidence=0.95)
 COMPARISON = sm.compare(MODELS, models=("a", "b"))
 RULE = {"require": "roc_auc >= 0.1"}
 
-HISTOGRAMS = sm.ScoreHistogram, sm.ErrorHistogram, sm.Histogram, sm.PairHistograms, sm.PredictionHistogram
+HISTOGRAMS = sm.ScoreHistogram, sm.ErrorHistogram, sm.Histogram, sm.PairHistograms
 OPTIONS = {
     **{f"{s.__name__}.{o}": (lambda v, s=s, o=o: s(**{o: v})) for s in HISTOGRAMS for o in ("capacity", "atoms")},
     "PairedScores.capacity": lambda v: sm.PairedScores(capacity=v),

@@ -72,7 +72,7 @@ def diabetes() -> sm.Report:
     }
     rows = {name: cross_val_predict(model, x, y).round(2) for name, model in models.items()}
     age = np.array(["under 35", "35 to 44", "45 to 54", "55 and over"])[np.digitize(x[:, 0], [35, 45, 55])]
-    task = sm.regression(y_true="y", y_pred={name: name for name in models}, by="age", joint=True)
+    task = sm.regression(y_true="y", y_pred={name: name for name in models}, by="age")
     return task.update({"y": y, "age": age} | rows).finalize(confidence=0.95)
 
 
@@ -133,7 +133,6 @@ PICTURES: dict[str, Callable[[], charts.Picture]] = {
     "error_cdf": lambda: charts.error_cdf(diabetes().rollup()),
     "rec": lambda: charts.rec(diabetes().rollup()),
     "errors": lambda: charts.errors(diabetes().rollup()),
-    "actual_vs_predicted": lambda: charts.actual_vs_predicted(diabetes().rollup(), model="ridge"),
     "segments": lambda: charts.segments(diabetes(), "mae"),
     "over_time": lambda: charts.over_time(clicks(), "roc_auc"),
     "forest": lambda: charts.forest(tumors().compare("naive Bayes", "logistic")),

@@ -10,7 +10,6 @@ from streammetrics.charts.groups import caterpillar, segments
 from streammetrics.charts.limits import limits
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
-from streammetrics.charts.plane import actual_vs_predicted
 from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
@@ -28,7 +27,6 @@ __all__ = [
     "Plot",
     "Together",
     "VerdictsPlot",
-    "actual_vs_predicted",
     "as_altair",
     "as_svg",
     "calibration",

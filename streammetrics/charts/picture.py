@@ -15,7 +15,7 @@ from streammetrics.intervals.distributions import normal_quantile
 from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cut
 
 Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
-Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell", "tile"]
+Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell"]
 Places: TypeAlias = NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#9A6700")
@@ -74,10 +74,10 @@ class Axis:
 class Layer:
     """Marks of one kind.
 
-    Columns of ``frame``: ``x``, ``y``, and ``series`` except for references, cells, and tiles. Lines and references
-    connect points in the order of rows. A band is the area inside such a line. An interval is a straight line to
+    Columns of ``frame``: ``x``, ``y``, and ``series`` except for references and cells. Lines and references connect
+    points in the order of rows. A band is the area inside such a line. An interval is a straight line to
     ``x2``, ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` and a ``shade`` between 0 and 1, and as
-    texts its ``text``, its ``count``, and its ``size`` in words. A tile reaches to ``x2``, ``y2``, and has a ``shade``.
+    texts its ``text``, its ``count``, and its ``size`` in words.
     """
 
     kind: Kind

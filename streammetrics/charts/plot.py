@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, groups, matrix, plane, ranking, reliability, windows
+from streammetrics.charts import error_curves, groups, matrix, ranking, reliability, windows
 from streammetrics.charts.forest import forest
 from streammetrics.charts.limits import limits
 from streammetrics.charts.picture import Picture
@@ -110,10 +110,6 @@ class Plot:
     def errors(self, **keys: Any) -> Chart:
         """Histogram of the errors."""
         return self._drawn(error_curves.errors, **keys)
-
-    def actual_vs_predicted(self, **keys: Any) -> Chart:
-        """True values by prediction of one group: darker where rows are denser. Requires ``regression(joint=True)``."""
-        return self._drawn(plane.actual_vs_predicted, **keys)
 
     def segments(self, metric: str | Metric, by: str | None = None, **keys: Any) -> Chart:
         """Metric of each group as a dot with its interval, the worst first.

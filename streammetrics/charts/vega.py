@@ -108,11 +108,6 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], width: int, 
     if layer.kind == "cell":
         box, *texts = cells.marks(len(picture.x.names), colours)
         return [{**data, **box, "encoding": box["encoding"] | TOLD}, *({**data, **text} for text in texts)]
-    if layer.kind == "tile":
-        scale = {"domain": [0, 1], "range": [0, 0.9]}
-        shade = {"field": "shade", "type": "quantitative", "scale": scale, "legend": None}
-        ends: Spec = {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fillOpacity": shade}
-        return [{**data, "mark": {"type": "rect", "color": colours["c0"], "clip": True}, "encoding": ends}]
     own = [colours["guide" if name == picture.grey else f"c{i}"] for i, name in enumerate(picture.series or ("",))]
     colour = _by_series(picture, "color", own)
     apart = _apart(picture)

@@ -103,9 +103,6 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     help="Additional loss of a regression, such as log for msle. Can be repeated.",
 )
 @click.option(
-    "--joint", is_flag=True, default=None, help="Also accumulate true values by prediction of a regression, for --html."
-)
-@click.option(
     "--capacity",
     type=int,
     help="Maximum number of histogram bins per group. Default: 4,096 with groups or labels, otherwise 16,384.",

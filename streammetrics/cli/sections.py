@@ -20,7 +20,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "renormalize",
         "one_vs_one",
         "families",
-        "joint",
     ),
     "Metrics": ("metrics", "sort", "confidence", "always"),
     "Requirements": ("not_worse", "better", "open", "min_rows", "segments"),

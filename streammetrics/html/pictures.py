@@ -91,7 +91,7 @@ def distributions(total: Drawn) -> Iterator[Maker]:
     sides = [model | report for model in _models(total) for report in _reports(total)]
     yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
     for model in _models(total):
-        yield from (partial(chart, total, **model) for chart in (charts.actual_vs_predicted, charts.errors))
+        yield partial(charts.errors, total, **model)
 
 
 def calibration(total: Drawn) -> Iterator[Maker]:

@@ -32,7 +32,6 @@ from streammetrics.statistics import (
     ConfusionMatrix,
     ErrorHistogram,
     Histogram,
-    PredictionHistogram,
     ScoreHistogram,
     Statistic,
     confusion,
@@ -57,7 +56,6 @@ PARTS = (
 
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
-JOINT = "actual_vs_predicted"
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
 
 
@@ -287,17 +285,15 @@ class Readings:
         their mean score. ``"error_cdf"`` and ``"rec"`` have one row per edge of the error histogram, in ascending
         order: the share of rows with errors, or absolute errors, up to the edge, and its certified bounds. ``"scores"``
         and ``"errors"`` have one row per bin of the histogram, in ascending order: its smallest and largest value, and
-        the number of its rows or the sum of their weights. ``"actual_vs_predicted"`` has one row per rectangle of
-        predictions and true values, which `regression` with ``joint=True`` counts.
+        the number of its rows or the sum of their weights.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
                 gain, lift), a confusion-count metric (value, lower, upper), ``"calibration"`` (lowest, highest, weight,
                 mean_score, observed_rate), ``"quantile_calibration"`` (the same, with lower and upper),
                 ``"error_cdf"`` (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"``
-                (lowest, highest, negatives and positives, or count without labels), ``"errors"`` (lowest, highest,
-                count), or ``"actual_vs_predicted"`` (predicted_lowest, predicted_highest, actual_lowest,
-                actual_highest, count).
+                (lowest, highest, negatives and positives, or count without labels), or ``"errors"`` (lowest, highest,
+                count).
             order: Assumed order of the rows within a bin, for the first four kinds: ``"tied"``, ``"best"`` (positives
                 above negatives), or ``"worst"`` (positives below negatives). The exact curve lies between the best and
                 the worst one. They begin above all scores, at an infinite threshold, or at null if a score is infinite.
@@ -332,9 +328,6 @@ class Readings:
             return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.table(errors))))
         if kind in BINS:
             return self._bins(kind)
-        if kind == JOINT:
-            joint = self._kept(PredictionHistogram, "Evaluate with joint=True.")
-            return self._with_keys(joint, joint.rectangles(self.state.table(joint)))
         if kind not in curves.CURVES:
             of_metric = curves.metric_curve(_of_counts(kind), self._histogram_cases()["tied"])
             return self._with_keys(self._kept(ScoreHistogram), of_metric)
@@ -525,7 +518,7 @@ def _of_counts(kind: str) -> Metric:
     try:
         return find_metric(kind, CELLS)
     except MetricError as error:
-        known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS, JOINT])
+        known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
         raise ReportError(f"{error} Curves: {known}, and confusion-count metrics such as f1.") from error
 
 

@@ -14,7 +14,6 @@ from streammetrics.statistics.paired_differences import PairedClassLosses, Paire
 from streammetrics.statistics.paired_outcomes import PairedMatches, PairedOutcomes
 from streammetrics.statistics.paired_scores import PairedScores
 from streammetrics.statistics.predicted_counts import PredictedCounts
-from streammetrics.statistics.prediction_histogram import PredictionHistogram
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
@@ -46,7 +45,6 @@ __all__ = [
     "PairedOutcomes",
     "PairedScores",
     "PredictedCounts",
-    "PredictionHistogram",
     "ProbabilityLoss",
     "RankCounts",
     "RowCounts",

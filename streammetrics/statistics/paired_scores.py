@@ -10,17 +10,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.core.lattice import Domain
+from streammetrics import core
+from streammetrics.core.definition.pairs import SIDE, sides
+from streammetrics.core.lattice import Domain, Lattice, Values
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairCounters, Paired
-from streammetrics.statistics.plane import PLANE, corners, keys_of, on_plane
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.view import GROUP, PAIR
 
+PAIRS = Lattice("real")  # of the keys of pairs
 CELLS = 4_096
 CELLS_OF_FOLDS = 256  # of each fold of units, which only show how many rows differ
 
@@ -73,27 +75,42 @@ class PairedScores(Paired):
 
     def counter(self, weighted: bool) -> PairCounters:
         """Counts by cell."""
-        return PairCounters(self.pairs, lambda: Bins(self._read, PLANE, self.capacity, 2, weighted))
+        return PairCounters(self.pairs, lambda: Bins(self._read, PAIRS, self.capacity, 2, weighted))
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         one, other = rows.score
-        return keys_of(one, other, self.domain), rows.truth[0]
+        return keys_of_pairs(one, other, self.domain), rows.truth[0]
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, at the smallest shift that fits the capacity, in ascending order."""
-        return fit_by(table, [GROUP, PAIR], PLANE, self.capacity)
+        return fit_by(table, [GROUP, PAIR], PAIRS, self.capacity)
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
-        within = pl.struct("shift", "bin").map_batches(on_plane, return_dtype=pl.Boolean)
+        within = pl.struct("shift", "bin").map_batches(_are_pairs, return_dtype=pl.Boolean)
         return super().valid(labels) & known & within
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, with ``one`` and ``other``, the order of the cells along each score."""
-        placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), corners(table), strict=True))
+        corners = sides(table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64))
+        placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), corners, strict=True))
         return super().between(table.with_columns(placed), one, other)
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""
         return table.with_columns(one="other", other="one")
+
+
+def keys_of_pairs(one: Values, other: Values, domain: Domain) -> Values:
+    """Return the keys of pairs, rounded to six digits, as values of a histogram."""
+    keys = np.empty(len(one), dtype=np.int64)
+    core.interleave(one, other, domain == "probability", keys)
+    return PAIRS.values(keys)
+
+
+def _are_pairs(cells: pl.Series) -> pl.Series:
+    """Whether each bin, a struct of ``shift`` and ``bin``, contains only keys of pairs."""
+    bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
+    low = bins << np.minimum(shifts, 2 * SIDE).astype(np.int64)
+    return pl.Series(PAIRS.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE))

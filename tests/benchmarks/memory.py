@@ -20,7 +20,6 @@ TASKS = {  # each as an expression of the process that is measured
     "`sm.multiclass`": "sm.multiclass(y_true='class', y_score={i: f'm{i}' for i in range(3)}, renormalize=True)",
     "`sm.multilabel`": "sm.multilabel(y_true={'a': 'y', 'b': 'z'}, y_score={'a': 'p', 'b': 'm1'})",
     "`sm.regression`, two models": "sm.regression(y_true='t', y_pred={'a': 'p', 'b': 'm1'})",
-    "`sm.regression`, predictions and true values": "sm.regression(y_true='t', y_pred='p', joint=True)",
 }
 CODE = """
 import sys

@@ -337,7 +337,7 @@ def reports():
     weighted = sm.binary(y_true="y", y_score="p", sample_weight="w", domain="real")
     yield "real", weighted.update({"y": [1, 0, 1], "p": [math.inf, -1e300, 1e300], "w": [0.5, 1.5, 2.0]})
     yield "no labels", sm.predictions(y_score="p").update({"p": [0.1, 0.2, None]})
-    regression = partial(sm.regression, y_true="y", y_pred="p", joint=True)
+    regression = partial(sm.regression, y_true="y", y_pred="p")
     yield "no errors", regression()
     yield "large", regression().update({"y": [1e153, -1e153], "p": [-1e150, 1e150]})
     yield "no error", regression().update({"y": [1.0, 2.0], "p": [1.0, 2.0]})

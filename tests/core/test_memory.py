@@ -14,7 +14,7 @@ import sys
 import numpy as np
 from streammetrics import core
 from streammetrics.core.lattice import Lattice
-from streammetrics.statistics.plane import keys_of
+from streammetrics.statistics.paired_scores import keys_of_pairs
 
 ROWS, GROUPS, CAPACITY = 100_000, 2, 1_000
 rng = np.random.default_rng(0)
@@ -23,7 +23,7 @@ side, weight = rng.integers(0, 3, ROWS), rng.random(ROWS)
 label = (side > 0).astype("u1")
 runs = core.Runs(np.array([0, ROWS // 2, ROWS]), np.array([0, 1]))
 values = {
-    "plane": keys_of(one, np.clip(one + rng.normal(0, 0.01, ROWS), 0, 1), "probability"),
+    "pairs": keys_of_pairs(one, np.clip(one + rng.normal(0, 0.01, ROWS), 0, 1), "probability"),
     "margins": rng.normal(size=ROWS),
     "exponents": rng.normal(size=ROWS) * 10.0 ** rng.integers(-300, 300, ROWS),
 }

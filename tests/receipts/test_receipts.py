@@ -30,7 +30,7 @@ TASKS = {
     "units": lambda **options: sm.binary(y_true="y", y_score="p", unit="id", **options),
     "models": lambda **options: sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by="g", **options),
     "classes": lambda **options: sm.multiclass(y_true="k", y_pred="g", **options),
-    "regression": lambda **options: sm.regression(y_true="p", y_pred="q", joint=True, by="g", **options),
+    "regression": lambda **options: sm.regression(y_true="p", y_pred="q", by="g", **options),
     "predictions": lambda **options: sm.predictions(y_score="p", by="g", **options),
     "others": lambda **options: sm.binary(y_true="y", y_score="p", by="k", max_groups=2, overflow="other", **options),
 }

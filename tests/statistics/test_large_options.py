@@ -13,7 +13,6 @@ OPTIONS = {
     "capacity": (lambda n: sm.binary(y_true="y", y_score="p", capacity=n), 1 << 30),
     "capacity of a statistic": (sm.ScoreHistogram, 1 << 30),
     "capacity of pairs": (lambda n: sm.statistics.PairedScores([("a", "b")], capacity=n), 1 << 30),
-    "capacity of rectangles": (sm.statistics.PredictionHistogram, 1 << 30),
     "calibration bins": (sm.CalibrationBins, 1_000_000),
     "compression": (sm.statistics.TDigest, 1_000_000),
     "folds": (lambda n: sm.binary(y_true="y", y_score="p", unit="u", folds=n), 256),
