@@ -11,7 +11,6 @@ method is not valid. A confidence level that is not between 0 and 1 is a `Specif
 | ROC AUC | `auc_intervals` |
 | a mean over the bins of a histogram | `mean_interval` |
 | a quantile | `quantile_interval` |
-| MAD, an interquartile range | `mad_interval`, `iqr_interval` |
 | any other smooth metric of counts or sums, such as F1, average precision, or RMSE | `influence_intervals` |
 | with ``unit``, any metric except counts, extremes, and quantiles | `jackknife_interval` |
 """

@@ -23,7 +23,6 @@ Interval: TypeAlias = tuple[Expr, Expr]
 Range: TypeAlias = tuple[float, float]
 
 EVERYWHERE: Range = (-inf, inf)
-FARTHEST = 5.0
 LEAST_ERROR = 1e-12  # of a standard error, as a share of the distance to the nearer of two ends
 NEWTON_STEPS = 6
 LARGEST_STEP = 2.0  # of a Newton step, on the logarithm
@@ -127,15 +126,13 @@ def _reach(rows: Values, skewness: Values, quantile: Values) -> Values:
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
     """Return the value plus and minus ``quantile`` times its standard error.
 
-    If the range has one finite end, this is computed on the logarithm of the distance to this end. If it has two, it is
-    computed on the logit scale, which for the range (-1, 1) is proportional to Fisher's z. The standard error is
-    transformed by the delta method.
+    In a finite range, this is computed on the logit scale. The standard error is transformed by the delta method.
 
     Args:
         value: The estimate.
         error: Its standard error.
         quantile: Quantile of the normal or of Student's t distribution.
-        range: Smallest and largest possible value.
+        range: Smallest and largest possible value, both finite or both infinite.
 
     Returns:
         ``ci_lower`` and ``ci_upper``. They are null if the value is at an end of its range or not finite, and if the
@@ -184,11 +181,8 @@ def tidy(
 def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
     low, high = range
     sound = (error > 0) & error.is_finite() & value.is_between(low, high, closed="none")
-    ends = [distance for distance, end in ((value - low, low), (high - value, high)) if abs(end) != inf]
-    if len(ends) == 1:  # steps of many times the distance to the end are meaningless
-        sound &= quantile * error <= FARTHEST * ends[0]
-    elif ends:
-        sound &= error > LEAST_ERROR * pl.min_horizontal(ends)
+    if (low, high) != EVERYWHERE:
+        sound &= error > LEAST_ERROR * pl.min_horizontal(value - low, high - value)
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 

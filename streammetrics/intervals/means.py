@@ -25,9 +25,6 @@ def mean_interval(
 ) -> Interval:
     """Return the normal interval of a mean, on a scale that keeps it within the range of the loss (see `limits`).
 
-    The scale matters because losses and their sums are skewed. For the mean loss of 2,000 rows with four positives, the
-    interval on the log scale contains the true value in 94% of samples, and the untransformed interval in 89%.
-
     ``weight`` is the number of rows. Limits are null for fewer than two rows, and if all losses are equal up to
     rounding errors of the sums.
 

@@ -72,13 +72,6 @@ class Sample:
         """The table with its numbers as Float64, so that no product overflows."""
         return self.table.with_columns(pl.exclude(self.index).cast(pl.Float64))
 
-    def aggregate(self, columns: Mapping[str, Expr], others: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Expressions over the rows of each estimate, which can use the columns of other results by estimate."""
-        table = self.floats
-        if others is not None:
-            table = table.join(others, on=self.index, how="left", nulls_equal=True, maintain_order="left")
-        return by_group(table, self.index, columns, self.groups if self.folds else None)
-
 
 class Method:
     """How the interval of a metric is computed: the value of ``@metric(interval=...)``.
@@ -141,10 +134,6 @@ class Closed(Method):
         """This method, also for weighted rows if it is valid for them."""
         return self if self.of_weights or not weighted else None
 
-    def first(self, metric: Quantity, confidence: float, *, weighted: bool) -> Mapping[str, Expr]:
-        """Columns that are computed before the limits, one number for each estimate."""
-        return {}
-
     def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
         """The limits, as expressions over the rows of an estimate."""
         raise NotImplementedError
@@ -156,16 +145,12 @@ class Closed(Method):
 
 def closed_limits(sample: Sample, ways: Mapping[Quantity, Closed], confidence: float) -> pl.DataFrame:
     """Limits of metrics, each by its method, in one query for all of them."""
-    weighted = sample.weighted
-    first = {name: e for m, way in ways.items() for name, e in way.first(m, confidence, weighted=weighted).items()}
-    found = sample.aggregate(
-        {
-            f"{side} of {m.name}": end
-            for m, way in ways.items()
-            for side, end in zip(LIMITS, way.ends(m, confidence, weighted=weighted), strict=True)
-        },
-        sample.aggregate(first) if first else None,
-    )
+    ends = {
+        f"{side} of {m.name}": end
+        for m, way in ways.items()
+        for side, end in zip(LIMITS, way.ends(m, confidence, weighted=sample.weighted), strict=True)
+    }
+    found = by_group(sample.floats, sample.index, ends, sample.groups if sample.folds else None)
     return pl.concat(
         found.select(*sample.index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m.name}") for side in LIMITS})
         for m in ways

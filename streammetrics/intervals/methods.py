@@ -23,8 +23,6 @@ from streammetrics.intervals.proportions import SumOfProportions as SumOfProport
 from streammetrics.intervals.quantiles import Quantile as Quantile
 from streammetrics.intervals.smooth import Influence, OfAUC, OfPairs
 from streammetrics.intervals.smooth import Smooth as Smooth
-from streammetrics.intervals.spread import IQR as IQR
-from streammetrics.intervals.spread import MAD as MAD
 from streammetrics.intervals.tails import of_bins, of_moments
 
 FEWEST_OF_AUC = 20
@@ -78,6 +76,7 @@ AREA = Smooth(share="max_fpr")
 STEPS = Smooth(fewest=FEWEST_OF_STEPS)
 LEVEL = Smooth(fewest=FEWEST_AT_LEVEL, share="fpr")
 MAXIMUM = Without("a maximum over thresholds is biased upward")
+SPREAD = Without("requires density estimates at quantiles")
 MOMENTS = Smooth(Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=of_moments))
 SQUARE_ERROR = sums(square_error_sum="error_fourth_sum")
 

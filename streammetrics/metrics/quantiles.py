@@ -61,12 +61,7 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weight
     return order.median(absolute(bins_between(error_low, error_high, count, weighted)))
 
 
-@metric(
-    range=(0, inf),
-    better="low",
-    aliases=("median_absolute_deviation",),
-    interval=methods.MAD(*_ERRORS, NORMAL_SCALE),
-)
+@metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",), interval=methods.SPREAD)
 def mad(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
 ) -> Bounded:
@@ -113,7 +108,7 @@ def absolute_error_quantile(
     return _quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
 
 
-@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.IQR(*_ERRORS))
+@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.SPREAD)
 def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Interquartile range of the signed error. See `iqr`.
 
@@ -217,7 +212,7 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     return order.mean(bins_between(value_low, value_high, count))
 
 
-@metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.IQR(*_VALUES))
+@metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.SPREAD)
 def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Interquartile range: ``quantile(q=0.75) - quantile(q=0.25)``.
 

@@ -70,7 +70,7 @@ MACRO = [
     *("kappa", "mcc", "chance_agreement"),
 ]
 WHOLE = [
-    *("median_error", "median_absolute_error", "mad", "error_iqr", "error_quantile(q=0.9)", "within(x=1)", "mae"),
+    *("median_error", "median_absolute_error", "error_quantile(q=0.9)", "within(x=1)", "mae"),
     *("rmse", "r2"),
 ]
 TAILS = [

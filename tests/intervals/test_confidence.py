@@ -16,7 +16,6 @@ from streammetrics.intervals.means import mean_interval
 from streammetrics.intervals.methods import method_of
 from streammetrics.intervals.proportions import wilson_interval
 from streammetrics.intervals.quantiles import quantile_interval
-from streammetrics.intervals.spread import mad_interval
 from streammetrics.metrics import declared_metrics, f1
 from streammetrics.metrics.ranking import average_precision
 from streammetrics.rows.folds import fold
@@ -106,12 +105,14 @@ def test_what_has_no_interval():
         rows = report.rows(metric)
         assert rows.height
         assert rows.select(LIMITS).null_count().row(0) == ((0, 0) if metric == "recall" else (rows.height,) * 2), metric
-    nothing = ["max_error", "ss_res", "ss_tot", "rows", "dropped"]
+    nothing = ["mad", "error_iqr", "max_error", "ss_res", "ss_tot", "rows", "dropped"]
     errors = sm.regression(**ERRORS).update(data()).finalize(nothing, confidence=0.9)
     for metric in nothing:
         assert limits(errors, metric) == (None, None)
+    densities = errors.rows("mad")["note"].to_list()
+    assert densities == ["no interval: requires density estimates at quantiles"]
     values = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="y").update(data())
-    for metric in ("minimum", "maximum"):
+    for metric in ("minimum", "maximum", "iqr"):
         assert limits(values.finalize(metric, confidence=0.9), metric) == (None, None)
     nothing = ["median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"]
     by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(nothing, confidence=0.9)
@@ -155,7 +156,7 @@ def test_they_are_those_of_the_pure_functions():
     slices = sliced(few, ["neg", "pos"])
     assert limits(ranked, "average_precision") == by_influence(few, average_precision, ["neg", "pos"], cells=slices)
 
-    metrics = ["bias", "mae", "mse", "rmse", "median_error", "within(x=0.5)", "mad", "mad(scaled=True)"]
+    metrics = ["bias", "mae", "mse", "rmse", "median_error", "within(x=0.5)"]
     metrics += ["absolute_error_quantile(q=0.9)", "rec_auc(limit=2)"]
     report = sm.regression(**ERRORS).update(rows).finalize(metrics, confidence=0.9)
     e = (rows["p"] - rows["y"]).to_numpy()
@@ -168,10 +169,6 @@ def test_they_are_those_of_the_pure_functions():
     assert limits(report, "median_error") == ranks
     within = stats.binomtest(int((abs(e) <= 0.5).sum()), len(e)).proportion_ci(0.9, "wilson")
     assert limits(report, "within(x=0.5)") == pytest.approx(within, rel=1e-9)
-    mad = mad_interval(pl.lit(report["mad"].value), pl.col("e"), pl.col("e"), pl.col("count"), 0.9)
-    assert limits(report, "mad") == table.select(mad).row(0)
-    scaled = limits(report, "mad(scaled=True)")
-    assert scaled == pytest.approx([1.4826022185056018 * x for x in limits(report, "mad")])
     absolute = table.with_columns(pl.col("e").abs().sort())
     ranks = absolute.select(quantile_interval(pl.col("e"), pl.col("e"), pl.col("count"), 0.9, 0.9)).row(0)
     assert limits(report, "absolute_error_quantile(q=0.9)") == ranks
