@@ -1,19 +1,17 @@
 """Quantiles and shares computed from a t-digest, with bounds that hold for any distribution.
 
-A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.statistics.tdigest`). A
-centroid represents rows between ``min`` and ``max``. Moving all of them down to ``min`` raises no order statistic, and
-moving them up to ``max`` lowers none. The true order statistic therefore lies between those of the ``min`` and of the
-``max`` values.
-
-Within a centroid, values are interpolated linearly by rank: the mean is placed at the middle of the weight, a single
-value at all of it, and the overall minimum and maximum at the two ends. The result is clipped to the bounds.
+A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.statistics.tdigest`). A centroid
+represents rows between ``min`` and ``max``. With all of them at ``min``, no order statistic is larger, and with all at
+``max``, none is smaller, which gives the bounds. The value is interpolated linearly by rank: the mean is placed at the
+middle of the weight, a single value at all of it, and the overall minimum and maximum at the two ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, isnan
+from typing import TypeAlias
 
 import polars as pl
 from polars import Expr
@@ -26,6 +24,7 @@ from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import Bins, bins_between, median, quantile, rank, share_up_to
 
 _CENTROIDS = pl.col("min"), pl.col("max")
+Points: TypeAlias = Sequence[tuple[Expr, Expr | float]]
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, count=pl.col("weight")))
@@ -47,7 +46,7 @@ def digest_quantile(
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
-    return _interpolated(q, _bins(mean, weight, min, max, weighted), lambda bins: quantile(bins, q))
+    return _at_share(q, _bins(mean, weight, min, max, weighted), lambda bins: quantile(bins, q))
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
@@ -59,7 +58,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     >>> digest_median([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4])
     2.5
     """
-    return _interpolated(0.5, _bins(mean, weight, min, max, weighted), median)
+    return _at_share(0.5, _bins(mean, weight, min, max, weighted), median)
 
 
 @metric(range=(0, 1), interval=methods.ShareOfBins(pl.col("weight")))
@@ -73,65 +72,47 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     """
     if isnan(x):
         raise MetricError("x= must be a number, got NaN.")
-    _, lower, upper = share_up_to(_bins(mean, weight, min, max), x)
-    starts, ends = _stretches(weight, min, max)
-    below, above = mean <= x, mean > x
-    value = each(
-        _on_line,
-        place=pl.lit(x, pl.Float64),
-        start=_last(mean, below, min.min()),
-        end=_first(mean, above, max.max()),
-        low=_last(ends, below, 0) / weight.sum(),
-        high=_first(starts, above, weight.sum()) / weight.sum(),
-        lower=lower,
-        upper=upper,
-    )
-    return Bounded(value, lower, upper)
+    bins = _bins(mean, weight, min, max)
+    _, lower, upper = share_up_to(bins, x)
+    starts, ends = (rank / weight.sum() for rank in _ranks(bins))
+    place = pl.lit(x, pl.Float64)
+    points = ((mean, min.min()), (ends, 0)), ((mean, max.max()), (starts, 1))
+    return Bounded(_on_line(place, mean, *points, lower, upper), lower, upper)
 
 
 def _bins(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bins:
     return replace(bins_between(min, max, weight, weighted), middle=mean)
 
 
-def _interpolated(q: float, centroids: Bins, of: Callable[[Bins], Bounded]) -> Bounded:
+def _at_share(q: float, bins: Bins, of: Callable[[Bins], Bounded]) -> Bounded:
     """A quantile by interpolation, between those of the smallest and of the largest values of the centroids."""
-    mean, weight, min, max = centroids.middle, centroids.count, centroids.low, centroids.high
-    weighted = pl.when((centroids.weighted > 0).any())
-    place = weighted.then(weight.sum() * q).otherwise(rank(weight.sum(), q) + 0.5)
-    middle = weight.cum_sum() - weight / 2
-    below, above = middle <= place, middle > place
-    starts, ends = _stretches(weight, min, max)
-    lower, upper = (of(replace(centroids, low=end, middle=end, high=end)).value for end in (min, max))
-    value = each(
-        _on_line,
-        place=place,
-        start=_last(ends, below, 0),
-        end=_first(starts, above, weight.sum()),
-        low=_last(mean, below, min.min()),
-        high=_first(mean, above, max.max()),
-        lower=lower,
-        upper=upper,
-    )
-    _, *bounds = of(centroids)
-    return Bounded(value, *bounds)
+    total, (starts, ends) = bins.count.sum(), _ranks(bins)
+    place = pl.when((bins.weighted > 0).any()).then(total * q).otherwise(rank(total, q) + 0.5)
+    mean, lowest, highest = bins.middle, bins.low.min(), bins.high.max()
+    points = ((ends, 0), (mean, lowest)), ((starts, total), (mean, highest))
+    lower, upper = (of(replace(bins, low=end, middle=end, high=end)).value for end in (bins.low, bins.high))
+    middles = bins.count.cum_sum() - bins.count / 2
+    return Bounded(_on_line(place, middles, *points, lower, upper), *of(bins)[1:])
 
 
-def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
+def _ranks(bins: Bins) -> tuple[Expr, Expr]:
     """Cumulative weight at both ends of the range of each mean: a point, or all of a single value."""
-    end, single = weight.cum_sum(), pl.when(min == max)
-    return single.then(end - weight).otherwise(end - weight / 2), single.then(end).otherwise(end - weight / 2)
+    end, half = bins.count.cum_sum(), bins.count / 2
+    width = pl.when(bins.low == bins.high).then(half).otherwise(0)
+    return end - half - width, end - half + width
 
 
-def _on_line(place: Expr, start: Expr, end: Expr, low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
-    """Linear interpolation from low at start to high at end, clipped; NaN becomes the upper limit."""
-    way = ((place / 2 - start / 2) / (end / 2 - start / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
-    value = low * (1 - way) + high * way
-    return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)
+def _on_line(place: Expr, order: Expr, left: Points, right: Points, lower: Expr, upper: Expr) -> Expr:
+    """Linear interpolation at a place between the last point before it and the first after it, clipped to limits.
+
+    Points on either side are columns of x and y, each with its end of the distribution.
+    """
+    x0, y0 = (column.filter(order <= place).last().fill_null(end) for column, end in left)
+    x1, y1 = (column.filter(order > place).first().fill_null(end) for column, end in right)
+    return each(_clipped, place=place, x0=x0, y0=y0, x1=x1, y1=y1, lower=lower, upper=upper)
 
 
-def _first(values: Expr, where: Expr, default: Expr) -> Expr:
-    return values.filter(where).first().fill_null(default)
-
-
-def _last(values: Expr, where: Expr, default: Expr | float) -> Expr:
-    return values.filter(where).last().fill_null(default)
+def _clipped(place: Expr, x0: Expr, y0: Expr, x1: Expr, y1: Expr, lower: Expr, upper: Expr) -> Expr:
+    way = ((place / 2 - x0 / 2) / (x1 / 2 - x0 / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
+    value = y0 * (1 - way) + y1 * way
+    return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)  # NaN is the largest

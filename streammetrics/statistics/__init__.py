@@ -5,7 +5,6 @@ from streammetrics.statistics.calibration_bins import CalibrationBins
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.confusion_counts import ConfusionCounts
 from streammetrics.statistics.confusion_matrix import ConfusionMatrix
-from streammetrics.statistics.digest import TDigest
 from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
@@ -21,6 +20,7 @@ from streammetrics.statistics.row_fingerprint import RowFingerprint
 from streammetrics.statistics.row_sums import RowSums
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import STATISTICS, Statistic
+from streammetrics.statistics.tdigest import TDigest
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.system.public import publish
 
