@@ -23,7 +23,6 @@ from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 Of = Literal["error", "y_score", "y_pred", "y_true"]
 
 CENTROID = ("mean", "weight", "min", "max")
-TICKS = 36  # bits of the weight of a group as an integer
 
 
 @dataclass(frozen=True)
@@ -73,20 +72,26 @@ class TDigest(Statistic):
         return ("y_true", "y_pred") if self.of == "error" else (self.of,)
 
     def counter(self, weighted: bool) -> Blocks[pl.DataFrame]:
-        """Rows and centroids."""
-        return Blocks(self._rows, concatenated, self.merge)
+        """Centroids of blocks."""
+        return Blocks(self._centroids, concatenated, self.merge)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table."""
         types = dict.fromkeys(CENTROID, pl.Float64()) | super().schema(weighted)
         return {name: types[name] for name in (GROUP, *CENTROID)}
 
-    def _rows(self, rows: Rows) -> pl.DataFrame:
-        """Each row as a centroid."""
-        value = READ[self.of](rows)[0] + 0.0  # turns -0.0 into 0.0
-        codes = np.zeros(rows.size, dtype=np.uint32) if rows.codes is None else rows.codes.astype(np.uint32)
-        weight = np.ones(rows.size, dtype=np.int64) if rows.weight is None else rows.weight
-        return pl.DataFrame({GROUP: codes, "mean": value, "weight": weight, "min": value, "max": value})
+    def _centroids(self, rows: Rows) -> pl.DataFrame:
+        """The centroids of a block."""
+        values = READ[self.of](rows)[0] + 0.0  # turns -0.0 into 0.0
+        weight = np.ones(len(values), dtype=np.int64) if rows.weight is None else rows.weight
+        group: NDArray[Any] = np.zeros(len(values), dtype=np.uint32) if rows.codes is None else rows.codes
+        if rows.codes is None and rows.weight is None:
+            values.sort()
+        else:
+            order = np.argsort(values)
+            order = order[np.argsort(group[order], kind="stable")]
+            group, values, weight = group[order], values[order], weight[order]
+        return _merged([group, values, weight, values, values], self.compression)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge centroids, up to the maximum number of each group. See `cluster`."""
@@ -125,32 +130,41 @@ def cluster(table: pl.DataFrame, compression: int) -> pl.DataFrame:
     >>> cluster(rows, compression=2).rows()
     [(0, 1.0, 2, 1.0, 1.0), (0, 2.5, 2, 2.0, 3.0)]
     """
-    group, mean, weight, low, high = (table[name].to_numpy() for name in (GROUP, *CENTROID))
-    order = np.argsort(mean)
-    order = order[np.argsort(group[order], kind="stable")]
-    several = (low < high)[order]
-    new = _changes(group[order]) | _changes(mean[order]) | several
+    ordered = table.select(GROUP, *CENTROID).sort(GROUP, "mean", "min", "max", "weight")
+    return _merged([column.to_numpy() for column in ordered], compression)
+
+
+def _merged(columns: Sequence[NDArray[Any]], compression: int) -> pl.DataFrame:
+    """Merge centroids that are sorted by group and mean."""
+    group, mean, weight, low, high = columns
+    several = low < high
+    new = _changes(group) | _changes(mean) | several
     new[1:] |= several[:-1]
-    weight = np.add.reduceat(weight[order], np.flatnonzero(new))
-    group, mean, low, high = (column[order[new]] for column in (group, mean, low, high))
+    if not new.all():
+        weight = np.add.reduceat(weight, np.flatnonzero(new))
+        group, mean, low, high = group[new], mean[new], low[new], high[new]
 
     starts = np.flatnonzero(_changes(group))
     sizes = np.diff(starts, append=len(group))
-    few = np.add.reduceat(np.isfinite(mean).astype(np.int64), starts) <= compression
-    units = TICKS - np.frexp(np.add.reduceat(weight, starts))[1]  # powers of two, so that numbers of rows stay exact
-    ticks = np.rint(np.ldexp(weight, np.repeat(units, sizes))).astype(np.int64)  # their sums are exact
-    ends, total = np.append(0, np.cumsum(ticks)), np.add.reduceat(ticks, starts)
-    share = (ends[1:] - ticks / 2 - np.repeat(ends[starts], sizes)) / np.repeat(total, sizes)
-    cell = np.floor(compression * (np.arcsin(2 * share - 1) / np.pi + 0.5)).clip(0, compression - 1)
-    cell = np.where(np.isfinite(mean), cell, mean)
+    share = weight / np.repeat(np.add.reduceat(weight, starts), sizes)
+    ends = np.append(0, np.cumsum(share))
+    full = np.add.reduceat(np.isfinite(mean).astype(np.int64), starts) > compression
+    first, last = ends[starts[full], None], ends[(starts + sizes)[full], None]
+    borders = first + (last - first) * np.sin(np.arange(1, compression) * (np.pi / 2 / compression)) ** 2
+    new = _changes(group) | np.repeat(~full, sizes) | _changes(np.isfinite(mean)) | np.isinf(mean)
+    place = np.searchsorted(ends[1:] - share / 2, borders.ravel())
+    new[place[place < len(new)]] = True
 
-    first = np.flatnonzero(_changes(group) | _changes(cell) | np.repeat(few, sizes))
-    total, low, high = np.add.reduceat(weight, first), np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
-    share = weight / np.repeat(total, np.diff(first, append=len(weight)))  # of a sum that could overflow
-    mean = np.add.reduceat(mean * share, first).clip(low, high)
-    return pl.DataFrame({GROUP: group[first], "mean": mean, "weight": total, "min": low, "max": high})
+    runs = np.flatnonzero(new)
+    total, low, high = np.add.reduceat(weight, runs), np.minimum.reduceat(low, runs), np.maximum.reduceat(high, runs)
+    share = weight / np.repeat(total, np.diff(runs, append=len(weight)))  # of a sum that could overflow
+    mean = np.add.reduceat(mean * share, runs).clip(low, high)
+    table = {GROUP: group[runs].astype(np.uint32), "mean": mean, "weight": total, "min": low, "max": high}
+    return pl.DataFrame(table)
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each value differs from the one before it."""
-    return np.append(True, column[1:] != column[:-1])[: len(column)]
+    new = np.ones(len(column), dtype=np.bool_)
+    np.not_equal(column[1:], column[:-1], out=new[1:])
+    return new
