@@ -24,7 +24,7 @@ from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarse
 from streammetrics.state import storage
 from streammetrics.state import tables as states
 from streammetrics.state.content import Content, no_state
-from streammetrics.state.limit import MAX_GROUPS, NO_LIMIT, GroupLimit
+from streammetrics.state.limit import MAX_GROUPS, group_limit
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.tables import State
@@ -71,10 +71,6 @@ class Accumulator:
             An update or a merge that would exceed it raises a `DataError` and changes nothing. Defaults to 1,000,000;
             None for no limit. The limit is not saved: a loaded accumulator has none until the attribute ``max_groups``
             is set. A merge uses the limit of the first accumulator.
-        overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
-            instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
-            merges. Group columns must be strings. With ``"other"``, the limit is saved, and a merge uses the smaller
-            limit.
         **inputs: Additional input columns of custom statistics, by name (see `RowSums`).
 
     Raises:
@@ -107,7 +103,6 @@ class Accumulator:
         renormalize: bool = False,
         metrics: Sequence[str | Metric] | None = None,
         max_groups: int | None = MAX_GROUPS,
-        overflow: Literal["raise", "other"] = "raise",
         **inputs: Column,
     ) -> None:
         names = Names()
@@ -137,19 +132,18 @@ class Accumulator:
         )
         statistics = complete(statistics, roles)
         shown = None if metrics is None else tuple(m.name for m in find(metrics, statistics, roles.labels))
-        limit = GroupLimit.of(max_groups, overflow)
-        self._start(Saved(roles, shown, no_state(roles, statistics)), limit)
+        self._start(Saved(roles, shown, no_state(roles, statistics)), group_limit(max_groups))
 
-    def _start(self, saved: Saved, limit: GroupLimit) -> None:
+    def _start(self, saved: Saved, max_groups: int | None) -> None:
         self.roles: Roles = saved.roles
         self.metrics: tuple[str, ...] | None = saved.metrics
-        self._content = Content(saved.roles, saved.state.statistics, limit, saved.state)
+        self._content = Content(saved.roles, saved.state.statistics, max_groups, saved.state)
         self._own_lock = new_lock()
 
     @classmethod
-    def _of(cls, saved: Saved, limit: GroupLimit = NO_LIMIT) -> Accumulator:
+    def _of(cls, saved: Saved, max_groups: int | None = None) -> Accumulator:
         made = cls.__new__(cls)
-        made._start(saved, limit if saved.named is None else GroupLimit(saved.named, "other"))
+        made._start(saved, max_groups)
         return made
 
     @property
@@ -175,12 +169,12 @@ class Accumulator:
     @property
     def max_groups(self) -> int | None:
         """Maximum number of groups, or None for no limit. A new value applies from the next update or merge."""
-        return self._content.limit.most
+        return self._content.max_groups
 
     @max_groups.setter
     def max_groups(self, limit: int | None) -> None:
         with self._lock:
-            self._content.limit = GroupLimit.of(limit, self._content.limit.overflow)
+            self._content.max_groups = group_limit(limit)
 
     def update(self, batch: Any) -> Accumulator:
         """Process one batch and return this accumulator.
@@ -286,7 +280,8 @@ class Accumulator:
         >>> acc.empty().seen
         0
         """
-        return self._of(Saved(self.roles, self.metrics, no_state(self.roles, self.statistics)), self._content.limit)
+        state = no_state(self.roles, self.statistics)
+        return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
 
     def copy(self) -> Accumulator:
         """Return an independent copy.
@@ -296,7 +291,7 @@ class Accumulator:
         >>> acc.copy().update({"y": [1], "p": [0.7]}).seen, acc.seen
         (4, 3)
         """
-        made = self._of(self._saved(), self._content.limit)
+        made = self._of(self._saved(), self._content.max_groups)
         made._content.others = self._content.others
         return made
 
@@ -326,7 +321,7 @@ class Accumulator:
         """
         roles, made = coarser(self.roles, [column for given in columns for column in several(given)], folds)
         complete(self.statistics, roles)
-        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
+        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.max_groups)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
@@ -349,7 +344,7 @@ class Accumulator:
         if not self.roles.group_columns:
             raise SpecificationError("Cannot filter groups: the accumulator has neither by= nor models.")
         state = states.filtered(self.state, predicates)
-        return self._of(Saved(self.roles, self.metrics, state), self._content.limit)
+        return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
 
     def finalize(
         self,
@@ -471,7 +466,7 @@ class Accumulator:
             StateError: If the bytes are truncated, damaged, not a state, or of a newer format.
 
         Warns:
-            StateWarning: If the bytes have no checksum, like states of earlier versions.
+            StateWarning: If the bytes have no checksum.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -514,7 +509,7 @@ class Accumulator:
             MergeError: If no file is given, or the specifications differ.
 
         Warns:
-            StateWarning: If a file has no checksum, like states of earlier versions.
+            StateWarning: If a file has no checksum.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -538,17 +533,16 @@ class Accumulator:
         return total
 
     def _saved(self) -> Saved:
-        limit = self._content.limit
-        return Saved(self.roles, self.metrics, self.state, limit.most if limit.overflow == "other" else None)
+        return Saved(self.roles, self.metrics, self.state)
 
     def __reduce__(self) -> tuple[Any, ...]:
         saved = self._saved()  # a lock can be neither pickled nor copied
         roles = {role.name: getattr(saved.roles, role.name) for role in fields(Roles)}
-        return self._unpickled, (roles, saved.metrics, saved.state.parts, saved.named, tuple(self._content.limit))
+        return self._unpickled, (roles, saved.metrics, saved.state.parts, self._content.max_groups)
 
     @classmethod
-    def _unpickled(cls, roles: dict[str, Any], metrics: Any, state: Any, named: Any, limit: Any) -> Accumulator:
-        return cls._of(Saved(Roles(**roles), metrics, states.of_today(State(*state)), named), GroupLimit(*limit))
+    def _unpickled(cls, roles: dict[str, Any], metrics: Any, state: Any, max_groups: Any) -> Accumulator:
+        return cls._of(Saved(Roles(**roles), metrics, State(*state)), max_groups)
 
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed
@@ -596,7 +590,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -> Accumulator:
     """An empty accumulator with given columns and statistics, and all other settings of an existing one."""
     kept = complete(statistics, roles)
-    return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept), like._saved().named))
+    return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept)))
 
 
 def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:

@@ -211,8 +211,7 @@ class _Part:
     def add_together(self, rows: Sequence[Batch]) -> bool:
         """Add one batch while other threads add others, if they would need as many cells each. Return whether it is."""
         pairs = list(zip(self.contents, rows, strict=True))
-        merges_groups = any(content.limit.overflow == "other" for content in self.contents)
-        if merges_groups or not any(content.fills_many_cells(more) for content, more in pairs):
+        if not any(content.fills_many_cells(more) for content, more in pairs):
             return False
         with self.numbering:
             if not all(content.takes(more.groups) for content, more in pairs):

@@ -105,7 +105,6 @@ def binary(
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
-    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """Create an accumulator for binary classification.
 
@@ -135,7 +134,6 @@ def binary(
             as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: If arguments contradict each other.
@@ -178,7 +176,6 @@ def binary(
         nulls=nulls,
         metrics=[*VOLUME, *shown, *COUNTS] if metrics is None else metrics,
         max_groups=max_groups,
-        overflow=overflow,
     )
 
 
@@ -203,7 +200,6 @@ def multiclass(
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
-    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """Create an accumulator for multiclass classification.
 
@@ -238,7 +234,6 @@ def multiclass(
             as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: If arguments contradict each other.
@@ -283,7 +278,6 @@ def multiclass(
         renormalize=renormalize,
         metrics=[*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
-        overflow=overflow,
     )
 
 
@@ -305,7 +299,6 @@ def multilabel(
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
-    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """Create an accumulator for multilabel classification, in which a row can have any number of labels.
 
@@ -329,7 +322,6 @@ def multilabel(
             as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: If arguments contradict each other.
@@ -365,7 +357,6 @@ def multilabel(
         nulls=nulls,
         metrics=[*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
-        overflow=overflow,
     )
 
 
@@ -386,7 +377,6 @@ def regression(
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
-    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """Create an accumulator for regression. Errors are predictions minus true values.
 
@@ -411,7 +401,6 @@ def regression(
             as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: If arguments contradict each other.
@@ -439,7 +428,6 @@ def regression(
         nulls=nulls,
         metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
         max_groups=max_groups,
-        overflow=overflow,
     )
 
 
@@ -461,7 +449,6 @@ def predictions(
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
-    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """Create an accumulator for predictions without labels: volume, null rate, scores, and predicted positives.
 
@@ -487,7 +474,6 @@ def predictions(
             as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: If arguments contradict each other.
@@ -525,7 +511,6 @@ def predictions(
         nulls=nulls,
         metrics=shown if metrics is None else metrics,
         max_groups=max_groups,
-        overflow=overflow,
     )
 
 

@@ -26,7 +26,6 @@ from streammetrics.before_labels.sampling import Terms, Tuned, cells_by_group, e
 from streammetrics.intervals.distributions import t_quantiles
 from streammetrics.intervals.method import FEWEST
 from streammetrics.metrics import Metric
-from streammetrics.reading.confidence import OLD
 from streammetrics.report.report import Report
 from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.statistics import GROUP
@@ -100,8 +99,7 @@ def _powered(
     correction = found.power * (terms.means[1] - terms.means[0])
     value, low, high = np.clip(np.array([value, *ends]) + correction, *metric.range).tolist()
     reach = level and _quantile(group, relevant, found.degrees, level) * found.variance**0.5
-    known = np.isfinite([*group.squares.values()]).all()
-    return estimated(metric, value, (low, high), reach, None, why if known else OLD)
+    return estimated(metric, value, (low, high), reach, None, why)
 
 
 def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> float:

@@ -109,11 +109,6 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 )
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
 @click.option(
-    "--overflow",
-    type=OneOf(["raise", "other"]),
-    help="How to handle more groups: raise an error, or merge them into one. Default: raise.",
-)
-@click.option(
     "--atom", "atoms", type=Number(), multiple=True, help="Value shared by many rows (point mass). Can be repeated."
 )
 @options.metrics

@@ -23,7 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Metrics": ("metrics", "sort", "confidence", "always"),
     "Requirements": ("not_worse", "better", "open", "min_rows", "segments"),
-    "Size and speed": ("capacity", "atoms", "max_groups", "overflow", "workers"),
+    "Size and speed": ("capacity", "atoms", "max_groups", "workers"),
 }
 OTHERS = "Output"
 VALUES: dict[str, tuple[str, ...]] = {  # what options take

@@ -116,27 +116,21 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
         raise SpecificationError(f"The table does not contain states of {acc!r}: {error}") from error
 
 
-def plain(table: pa.Table, like: pa.Schema | None = None) -> pa.Table:
+def plain(table: pa.Table) -> pa.Table:
     """Return a table of states in types of all engines: signed integers, lists and strings with 32-bit offsets.
-
-    Decimals become floats if they are floats in ``like``, the schema of states that an earlier version wrote.
 
     >>> plain(pa.table({"shift": pa.array([3], pa.uint8())})).schema.types
     [DataType(int16)]
     """
-    known = {} if like is None else {field.name: field.type for field in like}
-    fields = [pa.field(field.name, _plain_type(field.type, known.get(field.name))) for field in table.schema]
+    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields, table.schema.metadata))
 
 
-def _plain_type(kind: pa.DataType, like: pa.DataType | None) -> pa.DataType:
+def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(kind):
-        return pa.list_(_plain_type(kind.value_type, getattr(like, "value_type", None)))
+        return pa.list_(_plain_type(kind.value_type))
     if pa.types.is_struct(kind):
-        known = {} if like is None else {field.name: field.type for field in like}
-        return pa.struct([(field.name, _plain_type(field.type, known.get(field.name))) for field in kind])
-    if pa.types.is_decimal(kind) and like is not None and pa.types.is_floating(like):
-        return like
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
     wider = {pa.uint8(): pa.int16(), pa.uint32(): pa.int64(), pa.large_string(): pa.string()}
     return wider.get(kind, kind)
 

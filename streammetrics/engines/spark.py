@@ -308,4 +308,4 @@ def _merged_states(batches: Batches, acc: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
         given = pa.Table.from_batches(parts)
-        yield from plain(base.merge([restored(given, acc)]), given.schema).to_batches(PIECE)
+        yield from plain(base.merge([restored(given, acc)])).to_batches(PIECE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
-import polars.selectors as cs
 
 from streammetrics.frame import (
     ESTIMATE,
@@ -25,10 +24,8 @@ from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
 from streammetrics.state.tables import State
-from streammetrics.statistics import Statistic
 
 TOO_FEW = hidden("few rows")
-OLD = "the state lacks required sums, like states of earlier versions"
 INFINITE = "the metric is infinite"
 ALIKE = "they do not vary"
 AT_END = "the metric does not vary at the end of its range"
@@ -50,11 +47,11 @@ def with_intervals(
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
     joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
     reasons, otherwise, needed = {}, {}, {}
-    for statistic, sample, own in samples:
+    for _, sample, own in samples:
         for m in own:
             method = method_of(m, sample)
             needed[m] = FEWEST if method is None else method.fewest_of(m)
-            reasons[m.name] = _reason_with_units(m) if folds is not None else _reason(m, statistic, sample, state)
+            reasons[m.name] = _reason_with_units(m) if folds is not None else _reason(m, sample)
             otherwise[m.name] = _of_rows(m, units=folds is not None)
     without = ~pl.col("value").is_nan() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
     told, else_told = (pl.col("metric").replace_strict(texts, return_dtype=pl.String) for texts in (reasons, otherwise))
@@ -79,7 +76,7 @@ def _reason_with_units(metric: Metric) -> str | None:
     return own.reason or (own.without_folds if metric.average is not None or not own.of_folds else "") or None
 
 
-def _reason(metric: Metric, statistic: Statistic, sample: Sample, state: State) -> str | None:
+def _reason(metric: Metric, sample: Sample) -> str | None:
     """Why no estimate of a metric has an interval if rows are independent, None if this depends on the rows."""
     own = metric.interval
     if own.reason:
@@ -88,19 +85,9 @@ def _reason(metric: Metric, statistic: Statistic, sample: Sample, state: State) 
         of_labels = SEPARATE.without_units if metric.average is not None else ""
         why = of_labels or own.without_units or ("not available for weighted rows" if sample.weighted else "")
         return "; ".join([why] * bool(why) + [NEEDS_UNITS] * own.jackknifed)
-    if not _is_known(statistic, state.table(statistic)):
-        return OLD
     if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
         return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
     return None
-
-
-def _is_known(statistic: Statistic, table: pl.DataFrame) -> bool:
-    """Whether the table has all sums that states of earlier versions lack."""
-    later = [c for c in (*statistic.twins.values(), *statistic.checks.later) if c in table.columns]
-    undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
-    whole = table.filter(~undefined)
-    return not any(whole[c].is_nan().any() for c in later)
 
 
 def _of_rows(metric: Metric, units: bool) -> str:

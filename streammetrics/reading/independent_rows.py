@@ -71,7 +71,7 @@ def _scores(state: State) -> ScoreHistogram | None:
 def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
     """The table with weights scaled so that their sum equals the sum of their squares: the effective number of rows.
 
-    Groups with unknown squared weights, as in states of earlier versions, or infinite ones, are dropped.
+    Groups without weight, or with infinite squares of weights, are dropped.
     """
     held = statistic.checks.rows, [statistic.twins[c] for c in statistic.checks.rows]
     weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in held)

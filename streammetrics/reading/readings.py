@@ -24,7 +24,7 @@ from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.guarantees import require_guarantees
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state.tables import State, for_reports, of_today, roll_up
+from streammetrics.state.tables import State, for_reports, roll_up
 from streammetrics.statistics import (
     GROUP,
     CalibrationBins,
@@ -90,8 +90,8 @@ class Readings:
         return vars(self) | states | {"_alone": {}, "_sampled": None}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
-        states = {name: content[name] and of_today(State(*content[name])) for name in ("_state", "folds")}
-        vars(self).update({"_alone": {}, "_sampled": None, "number_of_folds": FOLDS} | content | states)
+        states = {name: content[name] and State(*content[name]) for name in ("_state", "folds")}
+        vars(self).update(content | states)
 
     def with_confidence(self, confidence: float | None) -> Self:
         """Return the same report with another confidence level, or without intervals for None.

@@ -138,15 +138,8 @@ class Receipt:
         """
         if "sha256" in self.specification:
             raise StateError("The specification of this receipt is too long to be in it. Verify the saved state.")
-        roles, kept, _ = checked(
-            lambda: specification(
-                {
-                    "columns": _plain(UNSAID) | self.specification["columns"],
-                    "statistics": [{"options": {}} | entry for entry in self.specification["statistics"]],
-                }
-            )
-        )
-        return to_arrow(Saved(roles, None, no_state(roles, kept), self.specification.get("named_groups")))
+        roles, kept, _ = checked(lambda: specification(self.specification))
+        return to_arrow(Saved(roles, None, no_state(roles, kept)))
 
 
 def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
@@ -178,11 +171,8 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
 
 
 def _specification(saved: Saved) -> dict[str, Any]:
-    header = json.loads(to_json(saved.roles, saved.state.statistics, saved.metrics, saved.named))
-    columns = {name: value for name, value in header["columns"].items() if value != _plain(UNSAID.get(name))}
-    statistics = [{name: value for name, value in kept.items() if value != {}} for kept in header["statistics"]]
-    named = {} if saved.named is None else {"named_groups": saved.named}
-    return {"columns": columns, "statistics": statistics, **named}
+    header = json.loads(to_json(saved.roles, saved.state.statistics, saved.metrics))
+    return {name: header[name] for name in ("columns", "statistics")}
 
 
 def _is_specification(found: dict[str, Any]) -> bool:
@@ -233,10 +223,6 @@ def _counted(verdicts: Verdicts) -> dict[str, dict[str, int]]:
     for rule, verdict, count in verdicts.frame.group_by("rule", "verdict").len().sort("rule", "verdict").iter_rows():
         found.setdefault(rule, {})[verdict] = count
     return found
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 publish("streammetrics", Receipt)

@@ -16,9 +16,9 @@ from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, has_values, joint_types, typed, types_of
 from streammetrics.rows.labels import joint
-from streammetrics.rows.roles import LABEL, SINGLE, Roles
-from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
-from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, with_other
+from streammetrics.rows.roles import FOLD, LABEL, MODEL, SINGLE, Roles
+from streammetrics.state.limit import require_few_groups
+from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, split_label
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.counter import Counter
@@ -48,10 +48,10 @@ class Content:
     the data, so far.
     """
 
-    def __init__(self, roles: Roles, statistics: Statistics, limit: GroupLimit, *parts: State) -> None:
+    def __init__(self, roles: Roles, statistics: Statistics, max_groups: int | None, *parts: State) -> None:
         self.roles = roles
         self.statistics = statistics
-        self.limit: GroupLimit = limit
+        self.max_groups = max_groups
         self.types: pl.Schema = data_types(roles, parts[0]) if parts else no_rows(roles).types
         self.groups: pl.DataFrame | None = None  # None if all counted rows are in the parts
         self._counters: Counters = ()
@@ -65,7 +65,7 @@ class Content:
 
     def empty(self) -> Content:
         """Return empty content of the same types."""
-        made = Content(self.roles, self.statistics, self.limit, no_state(self.roles, self.statistics))
+        made = Content(self.roles, self.statistics, self.max_groups, no_state(self.roles, self.statistics))
         made.types = self.types
         return made
 
@@ -78,12 +78,12 @@ class Content:
         """Reject rows with group columns of another type, or too many groups."""
         self._require_whole()
         warn_if_slow()
-        types = self._joint_types(rows.types)
+        self._joint_types(rows.types)
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, slice(0, rows.height)), checked):
                 statistic.require(each)
         if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows)):
-            self._require_groups(types, rows.groups)
+            self._require_groups(rows.groups)
 
     def add(self, rows: Batch) -> None:
         """Add rows that `require` accepted. Small batches are buffered."""
@@ -141,19 +141,16 @@ class Content:
 
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
-        types, tables = self._joint_types(other.types), other._tables_of_groups()
+        self._joint_types(other.types)
+        tables = other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
-        limit, self.limit = self.limit, self.limit.joint(other.limit)
-        try:
-            if self._may_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
-                self._require_groups(types, *tables)
-        finally:
-            self.limit = limit
+        if self._may_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
+            self._require_groups(*tables)
 
     def absorb(self, other: Content) -> None:
         """Merge other content without buffered rows, which `require_content` accepted. Its counters are taken over."""
-        self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
+        self.types = self._joint_types(other.types)
         self.others = joint(self.others, other.others)
         self._loaded += other._loaded
         self._parts = (*self._parts, *other._parts)
@@ -169,7 +166,7 @@ class Content:
             self._merge()
 
     def state(self) -> State:
-        """Return all rows as one state, within the limit of groups."""
+        """Return all rows as one state."""
         self.observe()
         self._require_whole()
         self._set_aside()
@@ -188,10 +185,8 @@ class Content:
             )
 
     def _merge(self) -> None:
-        merged = combine(self._parts) if len(self._parts) > 1 else self._parts[0]
-        if self.limit.most is not None and self._is_over(merged.groups.height):
-            merged = with_other(merged, self.roles.by, self.limit.most)
-        self._parts = (merged,)
+        if len(self._parts) > 1:
+            self._parts = (combine(self._parts),)
 
     def _set_aside(self) -> None:
         """Turn the counters into a state, which is merged later. Its cells can be repeated."""
@@ -202,11 +197,6 @@ class Content:
             }
             self._parts = (*self._parts, State(self.statistics, self.groups, tables, self.roles.labels))
             self.groups, self._counters = None, ()
-
-    def _is_over(self, groups: int) -> bool:
-        """Whether groups are more than the limit, and those beyond it are merged into one."""
-        most, overflow = self.limit
-        return overflow == "other" and most is not None and bool(self.roles.by) and groups > most
 
     def _count_held(self) -> None:
         if self._held is not None:
@@ -219,9 +209,6 @@ class Content:
         if not self.takes(rows.groups):  # a group column changed its type
             self._set_aside()
         self.count(rows, self.number(rows))
-        if self.groups is not None and self._is_over(self.groups.height):
-            self._set_aside()
-            self._merge()
         self._whole = True
 
     def _count_block(self, rows: Rows) -> None:
@@ -261,11 +248,11 @@ class Content:
 
     def _may_exceed_limit(self, more: int) -> bool:
         """Whether this many more groups could exceed the limit, if all are new."""
-        if self.limit.most is None or not self.roles.by:
+        if self.max_groups is None or not self.roles.by:
             return False
         held = 0 if self._held is None else self._held.height
         counted = sum(table.height for table in self._tables_of_groups()) // len(self.roles.models)
-        if counted + held + more > self.limit.most:
+        if counted + held + more > self.max_groups:
             return True
         self._known = None
         return False
@@ -280,18 +267,15 @@ class Content:
     def _tables_of_groups(self) -> list[pl.DataFrame]:
         return [*(part.groups for part in self._parts), *([] if self.groups is None else [self.groups])]
 
-    def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
+    def _require_groups(self, *more: pl.DataFrame) -> None:
         """Reject additional groups beyond the limit."""
         by = self.roles.by
-        if self.limit.overflow == "other":
-            require_text(pl.Schema({name: types[name] for name in by}))
-            return
         held = [] if self._held is None else [self._held.by]
         counted = [*self._tables_of_groups(), *held]
         known = _distinct(by, [*(counted if self._known is None else [self._known]), *more])
-        if self._known is not None and known.height > (self.limit.most or 0):
+        if self._known is not None and known.height > (self.max_groups or 0):
             known = _distinct(by, [*counted, *more])  # without groups of rows that another accumulator rejected
-        self.limit.require(known)
+        require_few_groups(known, self.max_groups)
         self._known = known
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
@@ -300,11 +284,25 @@ class Content:
 
 
 def no_state(roles: Roles, statistics: Statistics) -> State:
-    """Return the state before the first row."""
+    """Return the state before the first row: one group, or one per model, unless rows are grouped."""
     require_threads()
-    content, rows = Content(roles, statistics, NO_LIMIT), no_rows(roles)
-    content.count(rows, content.number(rows))
-    return content.state()
+    if not roles.keys and roles.models == (SINGLE,):
+        groups = ONE_GROUP
+    elif not roles.keys:
+        groups = pl.DataFrame({MODEL: roles.models}).with_row_index(GROUP)
+    else:
+        types = {FOLD: pl.Int64(), MODEL: pl.String()}
+        groups = pl.DataFrame(schema={GROUP: pl.UInt32(), **{c: types.get(c, pl.Null()) for c in roles.group_columns}})
+    state = State(statistics, groups, {}, roles.labels)
+    weighted = roles.sample_weight is not None
+    for statistic in statistics:
+        labels = len(state.labels_of(statistic))
+        table = statistic.empty_table(groups.height * max(labels, 1), weighted)
+        if roles.labels:
+            kind = pl.Series(roles.labels).dtype
+            table = table.cast({c: kind for c in table.columns if table.schema[c] == pl.Null})
+        state.tables[statistic.name] = split_label(table, labels)
+    return state
 
 
 def _counters_of(statistics: Statistics, roles: Roles) -> Counters:

@@ -13,31 +13,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Roles
 from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
 from streammetrics.statistics.statistic import class_name
 from streammetrics.system.foreign import translated
 from streammetrics.version import __version__
 
-FORMAT = 2  # in format 1, decimals were floats
+FORMAT = 3
 KEY = b"streammetrics"
-UNSAID: dict[str, Any] = {"inputs": {}, "row_id": (), "folds": FOLDS}  # values of fields that only other states have
 PLAIN = (str, int, float, bool, type(None))  # JSON types
 T = TypeVar("T")
 
 
-def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str] | None, named: int | None) -> bytes:
+def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str] | None) -> bytes:
     """The header of a state."""
     header = {
         "format": FORMAT,
         "version": __version__,
-        "columns": {
-            k: v for k, v in asdict(roles).items() if k != "expressions" and (k not in UNSAID or v != UNSAID[k])
-        },
+        "columns": {k: v for k, v in asdict(roles).items() if k != "expressions"},
         "statistics": [_entry(s) for s in statistics],
         "metrics": metrics,
-    } | ({} if named is None else {"named_groups": named})
+    }
     try:
         return json.dumps(header, default=_plain).encode()
     except TypeError as error:
@@ -75,12 +71,12 @@ def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
             "Not a streammetrics state: the schema metadata has no state header. To evaluate rows, use evaluate."
         )
     header = checked(lambda: json.loads(metadata[KEY]))
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int) or header["format"] < 1:
+    if not isinstance(header, dict) or type(header.get("format")) is not int:
         raise StateError("The state's metadata has no format.")
-    if header["format"] > FORMAT:
+    if header["format"] != FORMAT:
         raise StateError(
             f"The state has format {header['format']}, written by streammetrics {header.get('version', '?')}. Version "
-            f"{__version__} reads formats up to {FORMAT}. Upgrade streammetrics."
+            f"{__version__} reads format {FORMAT}."
         )
     return header
 
@@ -96,14 +92,6 @@ def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ..
     return roles, statistics, None if metrics is None else tuple(metrics)
 
 
-def named_groups(header: Mapping[str, Any]) -> int | None:
-    """The maximum number of groups, if further groups are merged into one."""
-    named = header.get("named_groups")
-    if named is not None and (type(named) is not int or named < 1):
-        raise StateError("The state's field 'named_groups' is not a positive integer.")
-    return named
-
-
 def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = header.get(name)
     if not isinstance(value, kind):
@@ -112,7 +100,6 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
-    columns = UNSAID | columns
     mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, StateError
 from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.exact_sums import DECIMAL, LARGEST
+from streammetrics.rows.exact_sums import LARGEST
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import missing
-from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
+from streammetrics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.state.memory import require_small, table_size
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
@@ -29,12 +27,11 @@ from streammetrics.system.lazy import pa
 
 @dataclass(frozen=True)
 class Saved:
-    """Content of a saved state. ``named`` is the maximum number of groups if others are merged into one group."""
+    """Content of a saved state."""
 
     roles: Roles
     metrics: tuple[str, ...] | None
     state: State
-    named: int | None = None
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -55,7 +52,7 @@ def to_arrow(saved: Saved) -> pa.Table:
             pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
         )
     frame = missing.nested(state.missing, frame)
-    header = to_json(saved.roles, state.statistics, saved.metrics, saved.named)
+    header = to_json(saved.roles, state.statistics, saved.metrics)
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(np.arange(table.num_rows)))  # a copy, whose bytes depend on the content only
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: header})
@@ -82,7 +79,7 @@ def from_arrow(table: pa.Table) -> Saved:
     lacking = missing.unnested(frame, names)
     _require_equal_rows(statistics, tables, roles, lacking)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
-    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)), named_groups(header))
+    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)))
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
@@ -110,66 +107,27 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     """The table of a statistic, unnested and validated."""
     labels = len(roles.labels) if statistic.of_label else 0
     keys = {LABEL: pl.UInt32()} if labels else {}
-    found = _field_types(frame, statistic.name)
-    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), found)
+    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), _field_types(frame, statistic.name))
     cell = keys | {name: kind for name, kind in schema.items() if name != GROUP}
-    if frame.schema[statistic.name] != pl.List(pl.Struct(_as_found(cell, found, statistic))):
+    if frame.schema[statistic.name] != pl.List(pl.Struct(cell)):
         raise StateError(
             f"The state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
         )
     lists = frame.select(GROUP, statistic.name)
     table = lists.explode(statistic.name, empty_as_null=False, keep_nulls=False).unnest(statistic.name)
-    exact = {c: table[c] for c in statistic.decimals if found.get(c) == DECIMAL}
-    table = _as_today(statistic.with_floats(table), cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
-    squares = [  # NaN in states of earlier versions
-        pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.checks.signed
-    ]
+    squares = [pl.col(w2) >= 0 for c, w2 in statistic.twins.items() if w2 in cell and c not in statistic.checks.signed]
     valid = pl.all_horizontal(statistic.valid(roles.labels), *squares)
     if labels:
         valid &= pl.col(LABEL) < labels
     if roles.sample_weight is None and statistic.decimals:
-        valid &= pl.all_horizontal(
-            pl.col(c).sum() < LARGEST for c in statistic.decimals if c not in statistic.checks.later
-        )
-    wrong = table.filter(~valid.fill_null(False))
+        valid &= pl.all_horizontal(pl.col(c).sum() < LARGEST for c in statistic.decimals)
+    wrong = table.filter(~statistic.with_floats(table).select(valid.fill_null(False)).to_series())
     if wrong.height:
         raise StateError(
             f"The state's column {statistic.name!r} contains {wrong.height} invalid cells (first: {wrong.row(0)})."
         )
-    return statistic.with_decimals(table.with_columns(**exact))
-
-
-def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    """The fields that a cell must have.
-
-    Counts and decimals can be stored as floats, and fields added later can be missing.
-    """
-    either = (*statistic.counts, *statistic.decimals)
-    floats: dict[str, Any] = {c: pl.Float64() for c in either if found.get(c) == pl.Float64()}
-    return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in _later(statistic)}
-
-
-def _later(statistic: Statistic) -> dict[str, float]:
-    """Fields that states of earlier versions do not have, with the values used instead."""
-    return {**statistic.checks.later, **dict.fromkeys(statistic.twins.values(), nan)}
-
-
-def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
-    """Cells in the current types and fields; earlier versions saved them differently. Decimals are floats."""
-    for name in (c for c, kind in cell.items() if kind == pl.Int64() and table.schema.get(c) == pl.Float64()):
-        whole = table[name].cast(pl.Int64(), strict=False)
-        parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
-        if parts.height:
-            raise StateError(
-                f"The state's column {statistic.name!r} counts rows without weights, but its field {name!r} has "
-                f"{parts.height} fractional values (first: {parts[name][0]!r})."
-            )
-        table = table.with_columns(whole)
-    later = {c: value for c, value in _later(statistic).items() if c in cell}
-    missing = [pl.lit(None, pl.Float64()).alias(c) for c in later if c not in table.columns]
-    filled = [pl.col(c).fill_null(value) for c, value in later.items()]
-    return table.with_columns(missing).select(GROUP, *cell).with_columns(filled)
+    return table
 
 
 def _require_equal_rows(

@@ -219,9 +219,8 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(declared):
         return pa.large_list(_typed(found.value_type, declared.value_type))
     if pa.types.is_struct(declared):
-        there = [f for f in declared if found.get_field_index(f.name) >= 0]  # others can have been added later
-        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in there])
-    return found if pa.types.is_decimal(declared) and pa.types.is_floating(found) else declared  # of earlier versions
+        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+    return declared
 
 
 def _content(path: Path) -> bytes:

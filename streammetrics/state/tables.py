@@ -21,7 +21,6 @@ from streammetrics.system.foreign import reason
 Statistics = tuple[Statistic, ...]
 
 PENDING = 131_072  # cells of states that wait to be merged
-OTHER = "(other)"  # value of group columns for groups beyond the limit
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
 
@@ -85,11 +84,6 @@ class State:
     def cells(self) -> int:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
-
-
-def of_today(state: State) -> State:
-    """Return the state of an earlier version with the types of today, and with labels as a key."""
-    return replace(state, tables=_changed(state, lambda statistic, table: statistic.with_decimals(table)))
 
 
 def _changed(state: State, change: Callable[[Statistic, pl.DataFrame], pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -157,16 +151,6 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
 def for_reports(state: State) -> State:
     """Return the state with the statistics with which reports roll up groups. It must not be stored."""
     return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
-
-
-def with_other(state: State, by: Sequence[str], most: int) -> State:
-    """Return the state with at most ``most`` groups, the first in sort order, and one group `OTHER` of the rest."""
-    is_other = pl.all_horizontal(pl.col(column).eq_missing(OTHER) for column in by)
-    named = state.keys.select(by).unique().filter(~is_other).sort(by, nulls_last=True)
-    rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
-    in_rest = find(state.keys.select(by), rest.select(GROUP, *by)).is_not_null()
-    keys = state.keys.with_columns(pl.when(in_rest).then(pl.lit(OTHER)).otherwise(pl.col(c)).alias(c) for c in by)
-    return roll_up(replace(state, groups=keys.with_row_index(GROUP)), state.by)
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:

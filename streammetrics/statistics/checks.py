@@ -21,7 +21,6 @@ class Checks:
     - ``per``: the keys, such as the threshold, besides ``label``, for each value of which all rows are counted again;
     - ``some``: whether only some rows of a group are counted, as for pairs of models;
     - ``most``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
-    - ``later``: the columns that states of earlier versions lack, with the values used instead;
     - ``signed``: the columns that can be negative;
     - ``unbounded``: the columns to which a row adds any number. Their sum can exceed the largest float, so that metrics
       of the group are undefined.
@@ -31,7 +30,6 @@ class Checks:
     per: tuple[str, ...] = ()
     some: bool = False
     most: Mapping[str, float] = field(default_factory=dict)
-    later: Mapping[str, float] = field(default_factory=dict)
     signed: tuple[str, ...] = ()
     unbounded: tuple[str, ...] = ()
 
@@ -41,7 +39,7 @@ class Checks:
         return pl.all_horizontal(
             pl.lit(True),
             *(pl.col(c) >= 0 for c in counts),
-            *(pl.col(c).is_finite() for c in (*counts, *sums) if c not in {*self.later, *self.unbounded}),
+            *(pl.col(c).is_finite() for c in (*counts, *sums) if c not in self.unbounded),
             *((pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.most.items()),
         )
 

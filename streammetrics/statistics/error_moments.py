@@ -48,11 +48,6 @@ SUMMED = (
     *("actual_m2", "predicted_m2", "comoment"),
 )
 HIGHEST = ("actual_max", "predicted_max", "absolute_error_max")
-LATER = (
-    *("over_square_sum", "under_square_sum", "actual_square_sum", "absolute_product_sum"),
-    *("percentage_fourth_sum", "symmetric_percentage_square_sum"),
-    *(column for columns in FAMILIES.values() for column in columns if "square_sum" in column),
-)
 SQUARES = "_w2"
 LEAST = 1e-300  # sum or mean below which terms of rows can have underflown
 _SIZE = pl.col("over_sum") + pl.col("under_sum")
@@ -120,7 +115,6 @@ class ErrorMoments(Statistic):
     means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
     checks: ClassVar[Checks] = Checks(
         rows=counts,
-        later=dict.fromkeys(RESTS, 0.0) | dict.fromkeys((*HIGHER_MOMENTS, *LATER), nan),
         signed=(*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS),
         unbounded=SUMMED,
     )
@@ -149,6 +143,11 @@ class ErrorMoments(Statistic):
         count = pl.Float64() if weighted else pl.Int64()
         columns = (*self.columns, *(self.twins.values() if weighted else ()))
         return {GROUP: pl.UInt32()} | dict.fromkeys(columns, pl.Float64()) | {"weight": count}
+
+    def empty_table(self, groups: int, weighted: bool) -> pl.DataFrame:
+        """Return the table of groups without rows, whose extremes are infinite."""
+        ends = dict.fromkeys(LOWEST, inf) | dict.fromkeys(HIGHEST[:2], -inf)
+        return super().empty_table(groups, weighted).with_columns(pl.lit(end).alias(c) for c, end in ends.items())
 
     def counter(self, weighted: bool) -> Blocks[Floats]:
         """Moments of blocks."""
@@ -214,7 +213,7 @@ class ErrorMoments(Statistic):
         Deviances are Bregman divergences: moving them to another mean adds the divergence between the two means
         (Banerjee et al. 2005).
         """
-        weight, found, distances = np.nan_to_num(parts["weight"], nan=0.0), {}, []  # unknown in old states
+        weight, found, distances = parts["weight"], {}, []
         group = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(weight)))
         most = np.flatnonzero(weight == np.maximum.reduceat(weight, starts)[group])
         heaviest = most[np.searchsorted(group[most], np.arange(len(starts)))]

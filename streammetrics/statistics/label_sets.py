@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isnan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,7 +51,6 @@ class LabelSets(Summed):
     checks: ClassVar[Checks] = Checks(
         rows=("row_weight",),
         most={"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1},
-        later=dict.fromkeys(sums[1:], nan),
     )
 
     def __post_init__(self) -> None:

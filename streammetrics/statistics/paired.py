@@ -67,6 +67,10 @@ class Paired(Statistic):
             return f"contains the unknown model {min(unknown)!r}"
         return super().misfit(roles)
 
+    def empty_table(self, groups: int, weighted: bool) -> pl.DataFrame:
+        """Return the table of groups without rows: no cells."""
+        return pl.DataFrame(schema=self.schema(weighted))
+
     def views(self) -> tuple[View, ...]:
         """No views, since metrics are of one model."""
         return ()

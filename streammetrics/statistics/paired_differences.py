@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 from typing import Any, ClassVar
 
 import polars as pl
@@ -53,7 +52,6 @@ class PairedDifferences(PairedSums):
             per=(PAIR,),
             some=True,
             most={f"{loss}_difference_square_sum": of.checks.most[f"{loss}_square_sum"] for loss in losses if bounded},
-            later=dict.fromkeys((c for c in cls.sums if not c.endswith(SQUARE)), nan),
             unbounded=() if bounded else cls.sums,
         )
         super().__init_subclass__(**keywords)

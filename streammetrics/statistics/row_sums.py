@@ -21,7 +21,7 @@ ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
 TAKEN = frozenset(
     [
         *("statistics", "task", "labels", "sample_weight", "unit", "folds", "by", "positive", "negative", "nulls"),
-        *("renormalize", "metrics", "max_groups", "overflow"),
+        *("renormalize", "metrics", "max_groups"),
     ]
 )  # arguments of an accumulator
 

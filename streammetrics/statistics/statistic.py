@@ -132,16 +132,17 @@ class Statistic(ABC):
         types = self.schema(weighted)
         return pl.DataFrame([_column(name, columns[name], types[name]) for name in types if name in columns])
 
+    def empty_table(self, groups: int, weighted: bool) -> pl.DataFrame:
+        """Return the table of groups without rows: zeros for each group, or no cells if the table has keys."""
+        types = self.schema(weighted)
+        if self.keys or not groups:
+            return pl.DataFrame(schema=types)
+        numbers = pl.int_range(groups, dtype=pl.UInt32, eager=True).alias(GROUP)
+        return numbers.to_frame().with_columns(pl.lit(0, kind).alias(c) for c, kind in types.items() if c != GROUP)
+
     def with_floats(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return a table with its decimals as floats, which metrics are computed from."""
         found = [to_floats(table[c]) for c in self.decimals if table.schema.get(c) == DECIMAL]
-        return table.with_columns(found) if found else table
-
-    def with_decimals(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return a table with the types of today: tables of earlier versions hold floats in place of decimals."""
-        if is_weighted(self, table):
-            return table
-        found = [to_decimals(table[c]) for c in self.decimals if table.schema.get(c) == pl.Float64]
         return table.with_columns(found) if found else table
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:

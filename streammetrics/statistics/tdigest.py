@@ -80,6 +80,10 @@ class TDigest(Statistic):
         types = dict.fromkeys(CENTROID, pl.Float64()) | super().schema(weighted)
         return {name: types[name] for name in (GROUP, *CENTROID)}
 
+    def empty_table(self, groups: int, weighted: bool) -> pl.DataFrame:
+        """Return the table of groups without rows: no centroids."""
+        return pl.DataFrame(schema=self.schema(weighted))
+
     def _centroids(self, rows: Rows) -> pl.DataFrame:
         """The centroids of a block."""
         values = READ[self.of](rows)[0] + 0.0  # turns -0.0 into 0.0

@@ -17,6 +17,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.summed import Summed
+from streammetrics.statistics.view import GROUP
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,13 @@ class Thresholded(Summed):
                 for name, side in zip(pair, (above, below), strict=True)
             },
         )
+
+    def empty_table(self, groups: int, weighted: bool) -> pl.DataFrame:
+        """Return the table of groups without rows: zeros at each threshold."""
+        thresholds = pl.DataFrame({"threshold": self.thresholds or [None]}, {"threshold": pl.Float64})
+        zeros = {c: pl.lit(0, kind) for c, kind in self.schema(weighted).items() if c not in (GROUP, *self.keys)}
+        numbers = pl.int_range(groups, dtype=pl.UInt32, eager=True).alias(GROUP).to_frame()
+        return numbers.join(thresholds, how="cross").with_columns(**zeros)
 
     def parts(self, labels: Sequence[Any]) -> int:
         """How often each row is counted: once per label and threshold."""

@@ -3,18 +3,13 @@
 import pickle
 from datetime import date
 
-import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.state import content
 
 MANY = "gives more than 3 groups; 'g' has the most values"
-
-
-OTHERS = "(other)"
 
 
 def task(by=("g",), **options):
@@ -106,75 +101,6 @@ def test_a_pass_over_too_many_groups_ends(workers):
         sm.accumulate([batch(g) for g in "abcdefghij" * 5], into={"a": acc, "b": plain}, workers=workers)
     assert acc.seen == plain.seen
     assert acc.state.groups.height <= 3
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("_buffer")
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))])
-def test_others_are_those_that_come_last_in_sort_order_however_rows_come(seed):
-    rng = np.random.default_rng(seed)
-    groups = rng.choice([*"abcdefgh", None], 80).tolist()
-    one = task(overflow="other")
-    for group in groups:
-        one.update(batch(group))
-    parts = [task(overflow="other").update(batch(*groups[i::3])) for i in range(3)]
-    merged = parts[2] + parts[0] + parts[1]
-    kept = [g if g in ("a", "b", "c") else OTHERS for g in groups]
-    expected = task(max_groups=None).update(batch(*kept))
-    for acc in (one, merged, task(overflow="other").update(batch(*groups)), merged + one.empty()):
-        assert_frame_equal(acc.finalize().frame, expected.finalize().frame, rel_tol=1e-12)
-    assert sm.Accumulator.from_bytes(one.to_bytes()).to_bytes() == one.to_bytes()
-    assert dict(one.finalize(["rows"]).frame.select("g", "value").iter_rows()) == {
-        name: kept.count(name) for name in ("a", "b", "c", OTHERS) if name in kept
-    }
-
-
-def test_others_of_several_columns_models_and_units():
-    rows = batch(*"abcd", times=50).with_columns(h=pl.lit("x"), u=pl.int_range(200), q=pl.lit(0.1))
-    acc = task(by=["g", "h"], y_score={"one": "p", "two": "q"}, unit="u", overflow="other").update(rows)
-    found = acc.finalize(["rows"], confidence=0.9).frame
-    assert found.select("g", "h", "model").unique().sort(pl.all()).rows() == [
-        *((OTHERS, OTHERS, m) for m in ("one", "two")),
-        *((g, "x", m) for g in "abc" for m in ("one", "two")),
-    ]
-    assert found["value"].to_list() == [50.0] * 8
-
-
-def test_others_need_text_and_are_asked_for():
-    acc = task(overflow="other")
-    acc.update(batch(1, 2, 3))
-    with pytest.raises(sm.DataError, match="requires String group columns, got Int64 for 'g'"):
-        acc.update(batch(4))
-    assert acc.seen == 3
-    with pytest.raises(sm.SpecificationError, match="overflow= must be 'raise' or 'other', got 'drop'"):
-        task(overflow="drop")
-
-
-def test_others_of_saved_states_and_of_different_limits_stay_together(tmp_path):
-    one, two = (task(max_groups=most, overflow="other") for most in (2, 3))
-    one.update(batch(*"AABBBBCCCCCC"))
-    two.update(batch(*"BB" + "C" * 20 + "DD"))
-    expected = {"A": 2, "B": 6, OTHERS: 28}
-    for name, acc in (("1", one), ("2", two)):
-        acc.save(tmp_path / name)
-    loaded = [sm.Accumulator.load(tmp_path / name) for name in "12"]
-    plain = task(max_groups=None).update(batch(*"BB" + "C" * 20 + "DD"))
-    for total in (
-        one + two,
-        two + one,
-        loaded[1] + loaded[0],
-        sm.Accumulator.load(tmp_path / "2", tmp_path / "1"),
-        plain + loaded[0],
-        pickle.loads(pickle.dumps(one)) + two,
-    ):
-        assert dict(total.finalize(["rows"]).frame.select("g", "value").iter_rows()) == expected
-        again = sm.Accumulator.from_bytes(total.to_bytes()) + task(overflow="raise").update(batch(*"CD"))
-        assert again.finalize().get("rows", g=OTHERS).value == 30
-    broken = one.to_arrow().replace_schema_metadata(
-        {b"streammetrics": one.to_arrow().schema.metadata[b"streammetrics"].replace(b'groups": 2', b'groups": 0')}
-    )
-    with pytest.raises(sm.StateError, match="'named_groups' is not a positive integer"):
-        sm.Accumulator.from_arrow(broken)
 
 
 def test_groups_of_a_pass_that_another_accumulator_rejects_do_not_count():

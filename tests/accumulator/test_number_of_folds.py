@@ -42,9 +42,9 @@ def test_folds_of_a_divisor_are_those_of_fewer_folds(folds):
     assert binary(folds=200, by="g").rollup("g", folds=folds).to_bytes() == binary(folds=folds, by="g").to_bytes()
 
 
-def test_only_states_with_another_number_say_it():
+def test_states_say_their_number():
     usual, more = binary().update(rows()), binary(folds=50).update(rows())
-    assert "folds" not in header(usual)
+    assert header(usual)["folds"] == 20
     assert header(more)["folds"] == 50
     assert "folds=50" in repr(more)
     assert "folds" not in repr(usual)

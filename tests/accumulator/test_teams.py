@@ -98,15 +98,6 @@ def test_groups_can_become_floats_and_cannot_become_text(together):
 
 
 @pytest.mark.usefixtures("together")
-def test_groups_beyond_the_limit_are_one_group():
-    def make():
-        return sm.binary(y_true="y", y_score="p", by="g", max_groups=20, overflow="other")
-
-    found, expected = sm.accumulate([DATA, DATA], make(), workers=2), make().update(DATA).update(DATA)
-    assert found.to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
-
-
-@pytest.mark.usefixtures("together")
 def test_what_threads_count_alone_and_together_adds_up():
     batches = [DATA[:900], DATA[900:], DATA[:50]]
     accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}

@@ -29,7 +29,7 @@ def test_the_task_of_more_labels_and_of_numbers_is_named(tmp_path):
 def test_too_many_groups_are_told_in_options(folder):
     arguments = ["evaluate", folder / "days", *COLUMNS, "--by", "country"]
     assert "more than 2 groups; 'country' has the most values" in (told := run(*arguments, "--max-groups", 2, code=2))
-    assert "raise --max-groups, or pass --overflow other." in told
+    assert "or raise --max-groups." in told
     assert "max_groups" not in told
     run(*arguments, "--max-groups", 100)
 

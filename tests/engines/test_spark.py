@@ -9,13 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from formats import of_format_1
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.demo import write_predictions
 from streammetrics.engines import spark as engine
-from streammetrics.engines.base import plain
 from streammetrics.testing import Engine, checks
 from streammetrics.testing.engine_tasks import BY, EXACT, TASKS, alone, require_close
 
@@ -105,20 +103,6 @@ def test_a_folder_of_states_that_spark_wrote_is_loaded(session, tmp_path):
     by_day = acc.rollup("day")
     engine.merge(session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
     require_close(sm.Accumulator.load(f"{tmp_path}/days"), sm.accumulate(df.toArrow(), acc.empty()).rollup("day"))
-
-
-def test_states_of_earlier_versions_merge_with_those_of_today(session, files, tmp_path):
-    acc = TASKS["binary"](BY)
-    expected = alone(files, "binary", True)
-    earlier = plain(of_format_1(expected.to_arrow()))
-    old, new = session.createDataFrame(earlier), engine.states(read(files), acc)
-    doubled = expected + expected
-    require_close(engine.collect(engine.merge(old.union(old), acc), acc), doubled)
-    require_close(engine.collect(engine.merge(old.union(new), acc), acc), doubled)
-    require_close(engine.collect(new.union(old), acc), doubled)
-    engine.merge(new, acc).write.parquet(f"{tmp_path}/states")
-    assert "log_loss_sum:decimal(38,18)" in session.read.parquet(f"{tmp_path}/states").schema.simpleString()
-    require_close(sm.Accumulator.load(f"{tmp_path}/states"), expected)
 
 
 def test_a_bad_row_of_many_groups_is_named(session, files):

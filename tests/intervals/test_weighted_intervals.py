@@ -1,6 +1,5 @@
 """Confidence intervals of weighted rows, off sums with squared weights."""
 
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,9 +13,6 @@ Z = 1.959963984540054
 LIMITS = ["ci_lower", "ci_upper"]
 SCORES = {"y_true": "label", "y_score": "score"}
 ERRORS = {"y_true": "y", "y_pred": "p"}
-OLD = Path(__file__).parents[1] / "golden" / "0.1.0-without-checksum" / "regression.parquet"
-
-
 def data(seed=0, n=2_000):
     """Weights that follow scores and errors."""
     r = np.random.default_rng(seed)
@@ -216,34 +212,11 @@ def test_sets_of_labels(weight):
     assert limits(found, "subset_accuracy") == pytest.approx(weighted_mean((y == z).all(axis=1), w), rel=5e-3)
 
 
-def test_states_without_squares_of_sets_have_no_intervals():
-    old = sm.Accumulator.from_bytes((OLD.parent.parent / "0.1.0" / "multilabel.bytes").read_bytes())
-    for acc in (old, sm.Accumulator.from_bytes(old.to_bytes()), old + old):
-        found = acc.finalize(["hamming_loss", "samples_jaccard", "subset_accuracy"], confidence=0.95)
-        reason = "no interval: the state lacks required sums, like states of earlier versions"
-        assert [found[m].note for m in ("hamming_loss", "samples_jaccard")] == [reason] * 2
-        assert found["subset_accuracy"].ci_lower < found["subset_accuracy"].value
-
-
 @pytest.mark.parametrize("weight", [1e200, 1e-200])
 def test_weights_whose_squares_are_no_floats_have_none(weight):
     found = report(sm.binary, data().with_columns(w=pl.lit(weight)))
     assert limits(found, "accuracy") == (None, None)
     assert "no interval" in found["accuracy"].note
-
-
-def test_states_of_earlier_versions_have_none():
-    with pytest.warns(sm.StateWarning):
-        old = sm.Accumulator.load(OLD)
-    again = sm.Accumulator.from_bytes(old.to_bytes())
-    for acc in (old, again, again + again):
-        found = acc.finalize(["mae", "median_error"], confidence=0.95).frame
-        assert found.select(LIMITS).null_count().row(0) == (found.height,) * 2
-        notes = found.select("metric", "note").unique().sort("metric").rows()
-        assert notes == [
-            ("mae", "no interval: the state lacks required sums, like states of earlier versions"),
-            ("median_error", "no interval: the state lacks required sums, like states of earlier versions"),
-        ]
 
 
 @pytest.mark.thorough

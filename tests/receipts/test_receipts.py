@@ -32,7 +32,6 @@ TASKS = {
     "classes": lambda **options: sm.multiclass(y_true="k", y_pred="g", **options),
     "regression": lambda **options: sm.regression(y_true="p", y_pred="q", by="g", **options),
     "predictions": lambda **options: sm.predictions(y_score="p", by="g", **options),
-    "others": lambda **options: sm.binary(y_true="y", y_score="p", by="k", max_groups=2, overflow="other", **options),
 }
 FIRST = {
     "rows": DATA.head(599),
@@ -325,7 +324,7 @@ def test_truth_values_and_parts_of_specifications_are_refused(tmp_path):
 def test_a_receipt_with_an_invalid_specification_is_refused():
     receipt = TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"])
     columns = receipt.specification["columns"]
-    for invalid, message in ((columns | {"by": 7}, "'columns' is invalid"), (7, "The content cannot be read")):
+    for invalid, message in ((columns | {"by": 7}, "'columns' is invalid"), (7, "'columns' is missing")):
         with pytest.raises(sm.StateError, match=message):
             sm.verify(replace(receipt, specification=receipt.specification | {"columns": invalid}), DATA)
 

@@ -26,7 +26,7 @@ STEPS = ("wheel", "uncompiled", "extras", "bare", "lowest", "highest")
 MOST_BYTES = 2_000_000  # of a wheel
 NEEDS = {"spark": "java"}  # programs besides Python
 NO_FEATURE = ("bench",)  # programs to compare with
-QUICK = ["tests/test_golden.py", "tests/state", "tests/report", "tests/sources/test_sources.py", "tests/metrics"]
+QUICK = ["tests/state", "tests/report", "tests/sources/test_sources.py", "tests/metrics"]
 BASE = "not thorough and not browser and not long and not engine"
 USE = """
 import streammetrics as sm

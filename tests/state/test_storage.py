@@ -8,10 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
-from states import DATA, NAN, SIZE, TASKS, task, with_cell
+from states import DATA, SIZE, TASKS, task, with_cell
 
 import streammetrics as sm
-from streammetrics.engines.base import restored
 
 
 @task
@@ -27,9 +26,17 @@ def test_round_trips(make, rows, tmp_path):
     assert sm.Accumulator.from_arrow(acc.to_arrow()).to_bytes() == acc.to_bytes()
 
 
+@task
+def test_rows_that_are_none_add_nothing(make):
+    empty = make()
+    assert empty.copy().update(DATA.clear()).to_bytes() == (empty + empty.empty()).to_bytes() == empty.to_bytes()
+    counted = make().update(DATA)
+    assert (empty + counted).to_bytes() == (counted + empty).to_bytes() == counted.to_bytes()
+
+
 def test_metadata_says_what_it_is(table):
     header = json.loads(table.schema.metadata[b"streammetrics"])
-    assert header["format"] == 2
+    assert header["format"] == 3
     assert header["version"] == sm.__version__
     assert header["columns"]["by"] == ["g"]
     assert [s["name"] for s in header["statistics"]] == table.column_names[1:]
@@ -88,41 +95,6 @@ def test_labels_may_come_back_in_another_width(kind):
     loaded = sm.Accumulator.from_arrow(narrow.replace_schema_metadata(table.schema.metadata))
     assert loaded.to_bytes() == acc.to_bytes()
     assert loaded.update(DATA).to_bytes() == (acc + acc).to_bytes()
-
-
-def with_float_weights(table, weight):
-    """The digest as it was saved when its weights were floats always."""
-    cast = pl.element().struct.with_fields(weight=weight.cast(pl.Float64))
-    frame = pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col("tdigest").list.eval(cast))
-    return frame.to_arrow().replace_schema_metadata(table.schema.metadata)
-
-
-def test_whole_counts_may_be_stored_as_floats():
-    acc = sm.Accumulator(sm.TDigest(), y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.5, 3.0]})
-    loaded = sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.field("weight")))
-    assert loaded.to_bytes() == acc.to_bytes()
-    for weight in (0.5, NAN, float("inf"), 1e300):
-        with pytest.raises(sm.StateError, match=r"without weights, but its field 'weight' has 2 fractional values"):
-            sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(weight)))
-    with pytest.raises(sm.StateError, match="invalid cells"):
-        sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(None)))
-
-
-@pytest.mark.parametrize("null", [False, True], ids=["missing", "null"])
-def test_fields_added_later_are_zero_in_states_without_them(null):
-    acc = sm.regression(y_true="y", y_pred="p").update({"y": [0.1, 0.2, 0.4], "p": [0.5, 0.3, 0.1]})
-    table = acc.to_arrow()
-    frame = pl.DataFrame(pl.from_arrow(table))
-    kept = [name for name in frame.schema["error_moments"].inner.to_schema() if not name.endswith("_rest")]
-    rests = [pl.lit(None, pl.Float64).alias(f"{side}_mean_rest") for side in ("actual", "predicted")]
-    cell = pl.element().struct.with_fields(*rests) if null else pl.struct(pl.element().struct.field(c) for c in kept)
-    before = frame.with_columns(pl.col("error_moments").list.eval(cell)).to_arrow()
-    for form in (before.replace_schema_metadata(table.schema.metadata), restored(before, acc)):
-        loaded = sm.Accumulator.from_arrow(form)
-        found, expected = (one.state.tables["error_moments"] for one in (loaded, acc))
-        assert found.select("actual_mean_rest", "predicted_mean_rest").row(0) == (0, 0)
-        assert found.drop("^.*_rest$").equals(expected.drop("^.*_rest$"))
-        assert (loaded + acc).seen == 6
 
 
 def test_labels_that_json_cannot_hold_are_refused():

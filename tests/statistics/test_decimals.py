@@ -1,13 +1,11 @@
 """Sums of bounded values are decimals: states add up to the same bytes in any order, and read format 1."""
 
-import pickle
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from formats import of_format_1
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -120,29 +118,6 @@ def test_metrics_are_computed_from_floats(make):
             assert state.table(statistic)[column].to_list() == pytest.approx(nearest, rel=3e-16)
 
 
-@task
-@pytest.mark.parametrize("options", [{}, {"by": "g"}, {"sample_weight": "w"}], ids=str)
-def test_states_of_format_1_load_add_up_and_are_saved_as_format_2(make, options):
-    one, other = make(**options).update(DATA[:100]), make(**options).update(DATA[100:])
-    old = sm.Accumulator.from_arrow(of_format_1(one.to_arrow()))
-    require_close(old, one)
-    assert old.to_arrow().schema.equals(one.to_arrow().schema, check_metadata=True)
-    for total in (old + other, other + old, old.copy().update(DATA[100:])):
-        require_close(total, one + other)
-        assert sm.Accumulator.from_bytes(total.to_bytes()).to_bytes() == total.to_bytes()
-    assert "sample_weight" in options or (old + other).to_bytes() == (other + old).to_bytes()
-
-
-@task
-def test_pickles_of_earlier_versions_have_floats(make):
-    acc = make(by="g").update(DATA)
-    restore, (roles, metrics, (statistics, groups, tables, *rest), named, limit) = acc.__reduce__()
-    floats = {s.name: s.with_floats(tables[s.name]) for s in statistics}
-    old = pickle.loads(pickle.dumps(restore(roles, metrics, (statistics, groups, floats, *rest), named, limit)))
-    assert old.to_arrow().schema.equals(acc.to_arrow().schema)
-    require_close(old + acc, acc + acc)
-
-
 def test_sums_of_many_rows_are_exact():
     """A million times the same state is a million times its sums: floats lose digits."""
     acc = TASKS["binary"]().update(DATA[:3]).compact()
@@ -152,23 +127,6 @@ def test_sums_of_many_rows_are_exact():
         total = total + total
     assert column(total, "log_loss_sum") == column(acc, "log_loss_sum") * 2**40
     assert column(total + acc, "log_loss_sum") == column(acc, "log_loss_sum") * (2**40 + 1)
-
-
-def test_unknown_squares_stay_unknown():
-    """States of earlier versions lack the squares of Jaccard indices."""
-    acc = TASKS["multilabel"]().update(DATA)
-    table = of_format_1(acc.to_arrow())
-    frame = pl.DataFrame(table)
-    cell = pl.element().struct.with_fields(jaccard_square_sum=pl.lit(float("nan")))
-    old = frame.with_columns(pl.col("label_sets").list.eval(cell)).to_arrow()
-    loaded = sm.Accumulator.from_arrow(old.replace_schema_metadata(table.schema.metadata))
-    for some in (loaded, loaded + acc, acc + loaded, sm.Accumulator.from_bytes((acc + loaded).to_bytes())):
-        (statistic,) = (s for s in some.statistics if s.name == "label_sets")
-        assert some.state.tables["label_sets"]["jaccard_square_sum"].to_list() == [None]
-        assert some.state.table(statistic)["jaccard_square_sum"].is_nan().all()
-        found = some.finalize(["jaccard_samples", "subset_accuracy"], confidence=0.9).frame
-        assert found["value"].is_not_null().all()
-        assert found["ci_lower"].is_null().to_list() == [True, False]
 
 
 def test_pairs_of_models_share_at_most_all_rows():
@@ -182,49 +140,6 @@ def test_pairs_of_models_share_at_most_all_rows():
         from_arrow(table)
 
 
-def losses(store):
-    """The type in which a history stores a loss."""
-    return pl.scan_delta(store.uri).collect_schema()["probability_loss"].inner.to_schema()["log_loss_sum"]
-
-
 DAYS = DATA.with_columns(day=pl.date(2026, 1, 1) + pl.duration(days=pl.col("g")))
 DAILY = sm.binary(y_true="y", y_score="p", by=["day", "z"], capacity=16)
 FINER = sm.binary(y_true="y", y_score="p", by=["day", "z", "u"], capacity=16)
-
-
-def histories(folder):
-    """A history of today, and one that an earlier version created."""
-    pytest.importorskip("deltalake")
-    yield sm.MetricStore(folder / "today"), DECIMAL
-    with pytest.MonkeyPatch.context() as patch:
-        to_arrow = sm.Accumulator.to_arrow
-        patch.setattr(sm.Accumulator, "to_arrow", lambda acc: of_format_1(to_arrow(acc)))
-        patch.setattr(sm.Accumulator, "to_bytes", lambda acc: ipc(acc.to_arrow()))
-        sm.MetricStore(folder / "earlier").append(DAILY.empty().update(DAYS[:50]), batch_id="0")
-    yield sm.MetricStore(folder / "earlier"), pl.Float64
-
-
-def ipc(table):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-@pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore::streammetrics.errors.StateWarning")
-def test_histories_of_earlier_versions_keep_their_floats_and_go_on(tmp_path):
-    for store, kind in histories(tmp_path):
-        for number, start in enumerate(range(0, SIZE, 50)):
-            store.append(DAILY.empty().update(DAYS[start : start + 50]), batch_id=f"{number}")
-        store.append(FINER.empty().update(DAYS[:20]), batch_id="finer")
-        assert losses(store) == kind
-        expected = DAILY.rollup("day").update(DAYS).update(DAYS[:20])
-        query = {"by": "day"}
-        require_close(store.query(**query), expected)
-        before = [store.query(**query).to_bytes() for query in ({}, query, {"every": "2d"})]
-        store.compact()
-        assert losses(store) == kind
-        require_close(store.query(**query), expected)
-        after = [store.query(**query).to_bytes() for query in ({}, query, {"every": "2d"})]
-        assert (before == after) or kind == pl.Float64
