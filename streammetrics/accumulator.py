@@ -325,9 +325,11 @@ class Accumulator:
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
-        state = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
-        state = states.roll_up(state, roles.group_columns)
-        return state if roles.keys else states.combine([no_state(roles, self.statistics), state])
+        rows = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
+        total = states.roll_up(rows, roles.group_columns)
+        if roles.keys or (state.groups.height and total.groups.height == len(roles.models)):
+            return total
+        return states.combine([no_state(roles, self.statistics), total])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
         """Return an accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.

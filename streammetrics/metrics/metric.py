@@ -384,6 +384,8 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
     >>> parse_metric("fbeta(beta=2)")
     ('fbeta', {'beta': 2})
     """
+    if text.isidentifier():
+        return text, {}
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         if isinstance(tree, ast.Name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
 from itertools import chain, product
 from typing import Any, TypeAlias
 
@@ -293,16 +294,20 @@ def no_state(roles: Roles, statistics: Statistics) -> State:
     else:
         types = {FOLD: pl.Int64(), MODEL: pl.String()}
         groups = pl.DataFrame(schema={GROUP: pl.UInt32(), **{c: types.get(c, pl.Null()) for c in roles.group_columns}})
-    state = State(statistics, groups, {}, roles.labels)
     weighted = roles.sample_weight is not None
-    for statistic in statistics:
-        labels = len(state.labels_of(statistic))
-        table = statistic.empty_table(groups.height * max(labels, 1), weighted)
-        if roles.labels:
-            kind = pl.Series(roles.labels).dtype
-            table = table.cast({c: kind for c in table.columns if table.schema[c] == pl.Null})
-        state.tables[statistic.name] = split_label(table, labels)
-    return state
+    tables = {s.name: _empty_table(s, groups.height, weighted, roles.labels) for s in statistics}
+    return State(statistics, groups, tables, roles.labels)
+
+
+@lru_cache(maxsize=256)
+def _empty_table(statistic: Statistic, groups: int, weighted: bool, labels: tuple[Any, ...]) -> pl.DataFrame:
+    """The table of groups without rows. Undeclared labels have no type yet."""
+    of_label = len(labels) if statistic.of_label else 0
+    table = statistic.empty_table(groups * max(of_label, 1), weighted)
+    if labels:
+        kind = pl.Series(labels).dtype
+        table = table.cast({c: kind for c, unknown in table.schema.items() if unknown == pl.Null})
+    return split_label(table, of_label)
 
 
 def _counters_of(statistics: Statistics, roles: Roles) -> Counters:
@@ -327,7 +332,8 @@ def _table(statistic: Statistic, counters: Sequence[Counter], labels: bool) -> p
 
 
 def _rows_of(state: State) -> int:
-    return int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
+    counts = state.tables[RowCounts.name]
+    return int(counts["rows"].sum() + counts["dropped"].sum())
 
 
 def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -41,7 +41,7 @@ def too_large(table: pl.DataFrame, statistic: Statistic) -> pl.DataFrame:
 
 def renumbered(table: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
     """Return the table with other numbers of its groups, without those whose number is null."""
-    found = table.with_columns(numbers.gather(table[GROUP]).alias(GROUP))
+    found = table.with_columns(numbers[table[GROUP]].alias(GROUP))
     return found.drop_nulls(GROUP) if numbers.null_count() else found
 
 

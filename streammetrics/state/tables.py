@@ -212,8 +212,12 @@ def in_order(state: State, models: Sequence[str] = ()) -> State:
         ranks = {name: rank for rank, name in enumerate(models)}
         ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
     if not keys.width or ascending(ranked):
-        return replace(state, tables={n: t.sort(GROUP, maintain_order=True) for n, t in state.tables.items()})
+        return replace(state, tables={name: _by_group(table) for name, table in state.tables.items()})
     return select(state, keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
+
+
+def _by_group(table: pl.DataFrame) -> pl.DataFrame:
+    return table if table[GROUP].flags["SORTED_ASC"] else table.sort(GROUP, maintain_order=True)
 
 
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:

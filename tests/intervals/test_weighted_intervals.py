@@ -1,6 +1,5 @@
 """Confidence intervals of weighted rows, off sums with squared weights."""
 
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +12,8 @@ Z = 1.959963984540054
 LIMITS = ["ci_lower", "ci_upper"]
 SCORES = {"y_true": "label", "y_score": "score"}
 ERRORS = {"y_true": "y", "y_pred": "p"}
+
+
 def data(seed=0, n=2_000):
     """Weights that follow scores and errors."""
     r = np.random.default_rng(seed)
