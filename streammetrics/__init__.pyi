@@ -4,7 +4,6 @@ from streammetrics import engines as engines
 from streammetrics import errors as errors
 from streammetrics import metrics as metrics
 from streammetrics import statistics as statistics
-from streammetrics import streams as streams
 from streammetrics import testing as testing
 from streammetrics.accumulator import Accumulator as Accumulator
 from streammetrics.accumulator import merge as merge

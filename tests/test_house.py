@@ -126,7 +126,7 @@ assert core.form == core.DEFINITION  # compiled code cannot be imported from an 
 
 def test_an_evaluation_brings_in_no_extras():
     late = {"tqdm", "pandas", "sklearn", "duckdb", "click", "pyarrow", "altair", "prometheus_client"}
-    late |= {"opentelemetry", "mlflow", "redis"}
+    late |= {"opentelemetry", "mlflow"}
     assert not late.intersection(imported(EVALUATION))
 
 
@@ -153,13 +153,12 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
 
 
 PUBLIC = {"streammetrics"} | {
-    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "streams", "testing")
+    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "testing")
 }
 USED = {  # by rooms that could leave any day, beside public modules
     "gauges": {"frame", "system", "text", "version"},
     "joining": {"accumulator", "history", "rows", "system", "times"},
     "slices": {"arguments", "frame", "intervals", "keys", "reading", "rows", "state", "text"},
-    "streams": {"rows", "system"},
 }
 
 

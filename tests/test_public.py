@@ -17,12 +17,12 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import engines, errors, metrics, statistics, streams, testing
+from streammetrics import engines, errors, metrics, statistics, testing
 from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
-MODULES = (sm, metrics, statistics, testing, engines, streams, errors)
+MODULES = (sm, metrics, statistics, testing, engines, errors)
 CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Metric", "MetricStore", "Report", "Verdicts")
 WITHOUT_EXAMPLE = {
     *("Metric.bounds", "Metric.bounds_expressions", "Metric.declared", "Metric.note", "Metric.note_expression"),

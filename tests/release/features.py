@@ -50,10 +50,6 @@ def mlflow():
             task().update(BATCH).finalize().log_to_mlflow()
 
 
-def redis():
-    import_module("streammetrics.streams").RedisStream(import_module("redis").Redis(), "clicks")
-
-
 def plot():
     with TemporaryDirectory() as directory:
         task().update(BATCH).finalize().plot.roc().save(f"{directory}/roc.svg")
@@ -101,8 +97,7 @@ WITHOUT = {  # extras whose absence is an error of the library; the others' obje
     "dask": lambda: import_module("streammetrics.engines.dask").evaluate(Anything(), task()),
 }
 FEATURES = {
-    f.__name__: f
-    for f in (store, progress, prometheus, otel, mlflow, redis, plot, fast, duckdb, dask, ray, spark, docs)
+    f.__name__: f for f in (store, progress, prometheus, otel, mlflow, plot, fast, duckdb, dask, ray, spark, docs)
 }
 
 
