@@ -1,4 +1,4 @@
-"""Commands that write and describe histories."""
+"""Commands that write and list histories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import polars as pl
 import polars.selectors as cs
 
 import streammetrics as sm
@@ -110,21 +109,8 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 
     Each append adds one part (table row) per group. If a window has many more parts than groups, compact the history.
     """
-    _list(sm.MetricStore(uri).windows(), form, output)
-
-
-@command("describe", "streammetrics store describe history", of=store_commands)
-@click.argument("uri")
-@options.form
-def store_describe(uri: str, form: str, output: Path | None) -> None:
-    """List the versions of a history's specification."""
-    _list(sm.MetricStore(uri).describe(), form, output)
-
-
-def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
-    """Print a frame, as a table with times to the second, and "none" instead of no changes."""
-    shown = frame.with_columns(cs.datetime().dt.truncate("1s"), cs.string().replace("", "none"))
-    write(frame, [of_frame(shown)], form, output)
+    frame = sm.MetricStore(uri).windows()
+    write(frame, [of_frame(frame.with_columns(cs.datetime().dt.truncate("1s")))], form, output)
 
 
 @command("compact", "streammetrics store compact history", of=store_commands)

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError
-from streammetrics.rows.exact_sums import DECIMAL
 
 OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
@@ -39,17 +38,6 @@ def stored(kind: Any) -> Any:
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
     return STORED.get(kind.base_type(), kind)
-
-
-def as_created(column: pl.Series, kind: Any) -> pl.Series:
-    """Return a nested column as a table that is older has it: without later fields, and floats in place of decimals."""
-    if not isinstance(column.dtype, pl.List) or column.dtype == kind:
-        return column
-    nested: tuple[Any, Any] = column.dtype.inner, kind.inner
-    own, known = ({field.name: field.dtype for field in struct.fields} for struct in nested)
-    floats = {name for name in own.keys() & known.keys() if own[name] == DECIMAL and known[name] == pl.Float64}
-    fields = [pl.element().struct.field(name) for name in own if name in known]
-    return column.list.eval(pl.struct(f.cast(pl.Float64) if f.meta.output_name() in floats else f for f in fields))
 
 
 def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import ColumnError, DataError, MergeError, SpecificationError, StateError
-from streammetrics.history.columns import OWN, as_created, fitted, leaves, one_of, require_distinct, stored
-from streammetrics.history.window import TIMES
+from streammetrics.errors import ColumnError, DataError, SpecificationError, StateError
+from streammetrics.history.columns import OWN, fitted, leaves, one_of, require_distinct, stored
+from streammetrics.history.specification import carry, joint
+from streammetrics.history.window import TIMES, Window
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
 from streammetrics.rows.frames import has_values, joint_types
-from streammetrics.rows.roles import LABEL
+from streammetrics.rows.roles import LABEL, SINGLE
 from streammetrics.state.content import data_types
 from streammetrics.statistics import ConfusionMatrix
 from streammetrics.statistics.summed import Sums
-from streammetrics.system.foreign import translated
-from streammetrics.system.lazy import pa
 
+STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
+WINDOW = "streammetrics.window"  # the name of the window column
 GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
 TOGETHER = 1_024, 8_192  # rows of a file that are read together, under the same assumption
@@ -35,27 +36,23 @@ PLACE = "group"  # a name that group columns cannot have
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of states of one specification in a table: the empty accumulator, and the name of the window.
+    """Layout of the states of a history in its table: the specification as an empty accumulator, and the window.
 
-    A row is a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns of
-    `Accumulator.to_arrow`. Types that Delta Lake does not have are stored as integers, and times in UTC. ``none`` is
-    the saved form of the empty accumulator when the table was created; fields added later are not stored, and decimals
-    are stored as floats if they were floats then.
+    A row is a group of an append: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns of
+    `Accumulator.to_arrow`. Types that Delta Lake does not have are stored as integers, and times in UTC.
     """
 
     empty: Accumulator
-    window: str
-    none: pa.Table
+    window: Window
 
     @classmethod
-    def of(cls, acc: Accumulator, window: str | None, known: Mapping[str, Any] | None = None) -> Layout:
-        """Return the layout of the first append of a version. Types of some columns can be known."""
+    def of(cls, acc: Accumulator, window: str | None) -> Layout:
+        """Return the layout of the first append."""
         _require_years(acc)
         if not acc.roles.by:
             raise SpecificationError(f"{WINDOW_REQUIRED} The accumulator has no group columns: pass by= to it.")
         empty = acc.filter(pl.lit(False))
-        made = cls(empty, "", empty.to_arrow()).typed_as(known or {})
-        schema = made.schema
+        schema = pl.DataFrame(empty.to_arrow()).schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             choice = f"Select one of {', '.join(times)} with window=."
@@ -70,43 +67,46 @@ class Layout:
                     f"Cannot infer the type of column {name!r}: all values in the first append are null. "
                     "Cast the column first."
                 )
-        return replace(made, window=window or times[0])
-
-    def typed_as(self, known: Mapping[str, Any]) -> Layout:
-        """Return the layout with the types of columns that are already known."""
-        schema = {name: known.get(name, kind) for name, kind in self.schema.items()}
-        if schema == dict(self.schema):
-            return self
-        none = pl.DataFrame(schema=schema).to_arrow().replace_schema_metadata(self.none.schema.metadata)
-        return Layout(Accumulator.from_arrow(none), self.window, none)
+        name = window or times[0]
+        return cls(empty, Window(name, schema[name]))
 
     @classmethod
-    def read(cls, state: str, window: str) -> Layout:
-        """Return the layout of a saved state and a window, which must not be updated."""
-        with translated(StateError, "The table's configuration has no valid state"):
-            content = b64decode(state)
-            empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
-            found = cls(empty, window, none)
-        if not isinstance(found.schema.get(window), TIMES):
-            raise StateError(
-                f"The table's configuration names the window {window!r}, which is not a Date or Datetime group column."
-            )
-        return found
+    def read(cls, configuration: Mapping[str, str]) -> Layout:
+        """Return the layout from the configuration of a table."""
+        if STATE not in configuration:
+            raise StateError("Not a streammetrics history: the table's configuration has no state.")
+        return _read(configuration[STATE], configuration[WINDOW])
 
     @property
-    def state(self) -> str:
-        """The saved state of the empty accumulator, in base64."""
-        return b64encode(self.empty.to_bytes()).decode()
+    def configuration(self) -> dict[str, str]:
+        """The entries of the configuration of the table."""
+        return {STATE: b64encode(self.empty.to_bytes()).decode(), WINDOW: self.window.name}
+
+    def including(self, acc: Accumulator) -> Layout:
+        """Return the layout with the models of an accumulator. Rejects another specification."""
+        empty = joint(self.empty, acc)
+        return self if empty is self.empty else Layout(empty, self.window)
 
     @cached_property
     def groups(self) -> list[str]:
         """The group columns."""
         return list(self.empty.roles.group_columns)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of all models; empty if they have no names."""
+        return tuple(model for model in self.empty.roles.models if model != SINGLE)
+
     @cached_property
     def schema(self) -> pl.Schema:
         """Group columns and nested columns, in the types that accumulators have."""
-        return pl.DataFrame(self.none).schema
+        return pl.DataFrame(self.empty.to_arrow()).schema
+
+    @cached_property
+    def stored(self) -> dict[str, pl.DataType]:
+        """The columns of the table and their types, starting with those that are used to skip files."""
+        types = {name: stored(kind) for name, kind in self.schema.items()}
+        return {name: types[name] for name in self.groups} | OWN | types
 
     @cached_property
     def is_small(self) -> bool:
@@ -121,14 +121,11 @@ class Layout:
 
     def rows(self, acc: Accumulator) -> pl.DataFrame:
         """Return the groups of an accumulator as rows of the table, without its own columns."""
-        if acc.state.missing.height:
-            raise MergeError("Cannot append: some rows of the accumulator were not counted for all of its statistics.")
         acc = self._in_zones(acc)
         _require_years(acc)
         joint_types([self._types, data_types(acc.roles, acc.state)])
-        frame = pl.DataFrame((self.empty + acc).to_arrow())
-        columns = {name: as_created(frame[name], kind) for name, kind in self.schema.items()}
-        return frame.select(fitted(column, stored(self.schema[name])) for name, column in columns.items())
+        frame = pl.DataFrame((self.empty + carry(acc, self.empty)).to_arrow())
+        return frame.select(fitted(frame[name], stored(kind)) for name, kind in self.schema.items())
 
     @cached_property
     def _types(self) -> pl.Schema:
@@ -159,7 +156,15 @@ class Layout:
     def accumulator(self, rows: pl.DataFrame) -> Accumulator:
         """Return the accumulator of rows of the table with distinct groups."""
         table = rows.select(self.schema.names()).cast(self.schema).to_arrow()
-        return Accumulator.from_arrow(table.replace_schema_metadata(self.none.schema.metadata))
+        return Accumulator.from_arrow(table.replace_schema_metadata(self._metadata))
+
+    @cached_property
+    def _metadata(self) -> Any:
+        return self.empty.to_arrow().schema.metadata
+
+    def keys(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Group columns of the table in the types that accumulators have."""
+        return rows.cast({name: self.schema[name] for name in self.groups if name in rows.columns})
 
     def fold(self, rows: pl.DataFrame) -> Accumulator:
         """Return the accumulator of rows of the table. Rows of a group are merged one by one, in the order of versions.
@@ -185,7 +190,7 @@ class Layout:
         single = pl.when(pl.len() == 1).then(pl.first("batch_id"))
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
         found = self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True, maintain_order="left")
-        return found.sort(self.window, maintain_order=True)
+        return found.sort(self.window.name, maintain_order=True).select([*self.stored])
 
     def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
         """Return the rows of all or selected groups, a few windows at a time.
@@ -198,12 +203,19 @@ class Layout:
                 yield rows.collect()
                 return
             keys = rows.select(self.groups).unique().collect()
-        sizes = keys.group_by(self.window).len(PLACE).sort(self.window)
+        sizes = keys.group_by(self.window.name).len(PLACE).sort(self.window.name)
         sizes = sizes.with_columns((pl.col(PLACE).cum_sum() - 1) // most)
         for windows in sizes.partition_by(PLACE, maintain_order=True):
-            part = keys.join(windows, on=self.window, how="semi", nulls_equal=True)
+            part = keys.join(windows, on=self.window.name, how="semi", nulls_equal=True)
             needed = [one_of(part[name]) for name in keys.columns]
             yield rows.filter(needed).join(part.lazy(), on=keys.columns, how="semi", nulls_equal=True).collect()
+
+
+@lru_cache(maxsize=64)
+def _read(state: str, window: str) -> Layout:
+    """Return the layout of a saved state and a window, which must not be updated."""
+    empty = Accumulator.from_bytes(b64decode(state))
+    return Layout(empty, Window(window, pl.DataFrame(empty.to_arrow()).schema[window]))
 
 
 def _require_years(acc: Accumulator) -> None:

@@ -34,7 +34,8 @@ class MetricStore:
 
     A row of the table is a group of an append: its group columns, ``batch_id``, ``ingested`` (time of the append, in
     UTC), ``version`` (commit of the append), and one nested column per statistic. Any Delta Lake reader can read it.
-    Later appends can have other segments, models, thresholds, or statistics; `describe` lists these versions.
+    A history has one specification. Later appends can add models, but have the same columns and statistics. To change
+    the specification, append to a new history, and `copy_to` it.
 
     Args:
         uri: A directory, or the URI of an object store.
@@ -110,16 +111,15 @@ class MetricStore:
             or beyond. Also False if the accumulator is empty; with a source, only if there is no table yet.
 
         Raises:
-            MergeError: If the accumulator differs from the table in anything except segments, models, thresholds, and
-                statistics, such as labels or weights.
+            MergeError: If the specification of the accumulator differs in anything except models.
             ColumnError: If a column has another type than in the table.
             DataError: If a date or time of a group is outside the years 1 to 9999, or ``start`` is not the stored
                 offset.
             SpecificationError: If ``acc`` is not an accumulator, or the first append has no window, or several and none
                 is selected.
-            StateError: If the table cannot be read or written, or a commit was truncated by a power loss.
+            StateError: If the table cannot be read or written.
         """
-        return history_of(self).add([acc], origin_of(batch_id, source, start, upto))
+        return history_of(self).add(acc, origin_of(batch_id, source, start, upto))
 
     def replace(
         self,
@@ -165,7 +165,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return history_of(self).add([acc], origin_of(batch_id, source, start, upto), window)
+        return history_of(self).add(acc, origin_of(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if the history has no rows of it.
@@ -198,9 +198,6 @@ class MetricStore:
 
         Rows with a null window are included only without ``since`` and ``until``. Compaction does not change the
         result, bit for bit, since rows of a group are always merged in the order of commits.
-
-        If windows have different versions (see `describe`), the result has the statistics of the newest version and of
-        these windows. Metrics are null if some rows lack them. Histograms have the smallest capacity.
 
         Args:
             since: Start of the time range: a date, datetime, or ISO 8601 string. The time zone defaults to that of the
@@ -302,31 +299,40 @@ class MetricStore:
         """
         return history_of(self).open().sizes()
 
-    def describe(self) -> pl.DataFrame:
-        """Return the versions of the specification. Appending an accumulator with another specification adds one.
+    def copy_to(self, store: MetricStore) -> bool:
+        """Copy the windows before the first one of another history to it. Repeating a copy changes nothing.
 
-        Versions can add segments, and add or drop models, thresholds, and statistics. In windows of other versions,
-        missing segments are null, and missing models and metrics have no values. The notes of a report name these
-        windows. Accumulators of an earlier version can still be appended.
+        Use this to change the specification of a history: append the first state with the new specification to a new
+        history, and then copy the old windows. They are rolled up to the group columns of the new history. Group
+        columns that they do not have are null.
+
+        Args:
+            store: The new history. Its statistics must be those of this history, or some of them. Thresholds can be
+                fewer, and capacities smaller.
 
         Returns:
-            One row per version: ``version``, its ``first`` and ``last`` window (null if none), the number of
-            ``windows``, and ``changes`` from the previous version.
+            True if windows were copied. False if there are none, or this history was copied before.
 
         Raises:
-            StateError: If there is no table yet, or it cannot be read.
+            MergeError: If the new history has a statistic, a threshold, or another meaning of a column that this
+                history does not have.
+            ColumnError: If a group column has another type than in the new history.
+            SpecificationError: If ``store`` is not a history.
+            StateError: If one of the tables does not exist yet, or cannot be read or written.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
-        >>> day = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 31)] * 2, "country": ["DE", "FR"]}
+        >>> rows = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 30)] * 2}
+        >>> later = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 31)] * 2, "country": ["DE", "FR"]}
         >>> with TemporaryDirectory() as directory:
-        ...     store = sm.MetricStore(directory)
-        ...     for by in (["day"], ["day", "country"]):
-        ...         added = store.append(sm.binary(y_true="y", y_score="p", by=by).update(day), batch_id=f"{by}")
-        ...     store.describe().select("version", "windows", "changes").rows()
-        [(1, 1, ''), (2, 1, '+ segment country')]
+        ...     old, new = sm.MetricStore(f"{directory}/old"), sm.MetricStore(f"{directory}/new")
+        ...     for store, by, batch in ((old, ["day"], rows), (new, ["day", "country"], later)):
+        ...         added = store.append(sm.binary(y_true="y", y_score="p", by=by).update(batch), batch_id="first")
+        ...     copied = old.copy_to(new)
+        ...     new.query(by="country").finalize(["rows"]).frame.select("country", "value").rows()
+        [('DE', 1.0), ('FR', 1.0), (None, 2.0)]
         """
-        return history_of(self).open().described()
+        return history_of(self).copy_to(history_of(store))
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the rows of each group, and small files. Query results do not change, bit for bit.

@@ -14,13 +14,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.errors import StateError
-from streammetrics.system.disk import (
-    directory,
-    require_whole_checkpoints,
-    require_whole_commits,
-    require_whole_files,
-    settle,
-)
+from streammetrics.system.disk import directory, settle
 from streammetrics.system.foreign import translated
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import ds, of_extra, pa
@@ -28,7 +22,6 @@ from streammetrics.text import near_paths
 
 ATTEMPTS = 50  # to commit, if other writers are first
 BETWEEN = 20  # commits from one checkpoint to the next, which opening a table reads
-RECENT = 200  # commits, twice as many as between checkpoints of older tables
 PAUSE = 1.0  # seconds between attempts, at most
 SMALL = 32 << 20  # bytes of a file, below which it is merged with others
 T = TypeVar("T")
@@ -51,18 +44,12 @@ class Table:
         require_threads()
         delta = deltalake()
         with self.reading():
-            if folder := directory(self.uri):
-                if folder.is_file():
-                    raise StateError(f"Cannot read the table at {self.uri}: a history is a folder, but this is a file.")
-                require_whole_commits(folder)
+            if (folder := directory(self.uri)) and folder.is_file():
+                raise StateError(f"Cannot read the table at {self.uri}: a history is a folder, but this is a file.")
             try:
                 return delta.DeltaTable(self.uri, storage_options=self.storage_options)
             except delta.exceptions.TableNotFoundError:
                 return None
-            except delta.exceptions.DeltaError:
-                if folder:
-                    require_whole_checkpoints(folder)
-                raise
 
     def create(self, schema: pa.Schema, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
         """Create an empty table, partitioned by some columns, unless another process has created it."""
@@ -84,8 +71,6 @@ class Table:
 
     def scan(self, table: Any) -> pl.LazyFrame:
         """Return the rows of one version."""
-        if folder := directory(self.uri):
-            require_whole_files(folder, table)
         if "%" not in table.table_uri:
             return pl.scan_delta(table, storage_options=self.storage_options)
         files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
@@ -131,11 +116,6 @@ class Table:
     def writing(self) -> AbstractContextManager[None]:
         """Name the table in errors of writing."""
         return translated(StateError, f"Cannot write the table at {self.uri}")
-
-    def settle(self, table: Any) -> None:
-        """Wait until the last commits of a version are on disk, including those of other processes."""
-        with self.writing():
-            self._settle(range(max(0, table.version() - RECENT), table.version() + 1))
 
     def _settle(self, versions: range) -> None:
         """Wait until commits are on disk, if the table is in a directory."""

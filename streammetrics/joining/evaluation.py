@@ -1,58 +1,43 @@
-"""Selection of the accumulator for each joined row.
-
-A history can have several versions of its specification. A row is evaluated by the first one whose columns it has.
-"""
+"""Evaluation of joined rows. A row is evaluated for the models whose columns it has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from streammetrics import Accumulator
 from streammetrics.accumulator import empty_of
-from streammetrics.errors import DataError
 from streammetrics.rows.batches import read
 from streammetrics.rows.frames import joint_types
-from streammetrics.rows.roles import LABEL, Roles
+from streammetrics.rows.roles import LABEL
+from streammetrics.statistics import Statistic
+from streammetrics.statistics.paired import Paired
 
 
-def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collection[str]) -> list[Accumulator]:
-    """Return the current accumulator and those of earlier versions that need fewer columns.
+def shares(rows: pl.LazyFrame, acc: Accumulator) -> Iterator[tuple[Accumulator, pl.LazyFrame]]:
+    """Yield the rows that have the columns of some models, with an accumulator of these models.
 
-    Waiting scores lack the columns of a model that was added after them. ``kept`` has the accumulators of all versions
-    of the history, newest first, and ``columns`` all that rows can have.
+    Waiting scores lack the columns of a model that was added after them.
     """
-    found = [acc.empty()]
-    if acc.roles.nulls == "drop":  # also drops rows that lack the columns of a model
-        return found
-    for version in kept:
-        if any(_needed(version.roles) >= _needed(earlier.roles) for earlier in found):
-            continue
-        roles = replace(version.roles, expressions=acc.roles.expressions)
-        if {*roles.sources} <= {*columns}:
-            found.append(empty_of(roles, version.statistics, version))
-    return found
-
-
-def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Accumulator, pl.LazyFrame]]:
-    """Yield each accumulator with the rows that it evaluates. The last accumulator gets all remaining rows."""
-    for acc in accs[:-1]:
-        complete = pl.all_horizontal(column.is_not_null() for column in _made(acc))
-        yield acc, rows.filter(complete)
-        rows = rows.filter(~complete)
-    yield accs[-1], rows
-
-
-def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.DataFrame, int], str]) -> None:
-    """Reject rows that lack a column of an accumulator because it was not required when they were added."""
-    for column in rows.select(_made(acc)) if acc.roles.nulls == "raise" else ():
-        if column.null_count():
-            raise DataError(
-                f"The score of {named(rows, column.is_null().arg_max() or 0)} has no column {column.name!r}, which was "
-                "required only later. Add its label with a joiner that has the earlier accumulator."
-            )
+    roles = acc.roles
+    if roles.nulls == "drop" or len(roles.models) == 1:
+        yield acc.empty(), rows
+        return
+    complete = [
+        pl.all_horizontal(
+            roles.expressions.get(name, pl.col(name)).is_not_null()
+            for name in (*roles.y_pred.get(model, ()), *roles.y_score.get(model, ()))
+        ).alias(model)
+        for model in roles.models
+    ]
+    for present in rows.select(complete).unique().sort(roles.models).collect().iter_rows(named=True):
+        models = [model for model in roles.models if present[model]]
+        same = pl.all_horizontal(
+            made if present[model] else ~made for model, made in zip(roles.models, complete, strict=True)
+        )
+        yield _of_models(acc, models or roles.models), rows.filter(same)
 
 
 def require_one_type(rows: pl.DataFrame, acc: Accumulator) -> None:
@@ -62,11 +47,19 @@ def require_one_type(rows: pl.DataFrame, acc: Accumulator) -> None:
         joint_types([pl.Schema({LABEL: s.dtype}) for field, s in columns if field.role in ("truth", "predicted")])
 
 
-def _made(acc: Accumulator) -> list[pl.Expr]:
-    return [acc.roles.expressions.get(name, pl.col(name)) for name in sorted(_needed(acc.roles))]
+def _of_models(acc: Accumulator, models: Sequence[str]) -> Accumulator:
+    """An empty accumulator of some models, and of the pairs of these models."""
+    roles = replace(
+        acc.roles,
+        y_pred={name: columns for name, columns in acc.roles.y_pred.items() if name in models},
+        y_score={name: columns for name, columns in acc.roles.y_score.items() if name in models},
+    )
+    return empty_of(roles, [*_of_pairs(acc.statistics, models)], acc)
 
 
-def _needed(roles: Roles) -> set[str]:
-    """Return the columns of models and statistics, which cannot be null in an evaluated row."""
-    of_models = [*roles.y_pred.values(), *roles.y_score.values()]
-    return {*(name for names in of_models for name in names), *roles.inputs.values()}
+def _of_pairs(statistics: Sequence[Statistic], models: Sequence[str]) -> Iterator[Statistic]:
+    for statistic in statistics:
+        if not isinstance(statistic, Paired):
+            yield statistic
+        elif pairs := tuple(pair for pair in statistic.pairs if {*pair} <= {*models}):
+            yield replace(statistic, pairs=pairs)

@@ -13,13 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import Accumulator, accumulate
+from streammetrics import Accumulator, accumulate, merge
 from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
 from streammetrics.history.history import History
 from streammetrics.history.label_coverage import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE
+from streammetrics.history.specification import carry
 from streammetrics.joining.columns import Columns
-from streammetrics.joining.evaluation import evaluators, require_complete, require_one_type, shares
+from streammetrics.joining.evaluation import require_one_type, shares
 from streammetrics.joining.pairs import Change, pairs
 from streammetrics.joining.waiting import Waiting, days, last_commit
 
@@ -93,9 +94,8 @@ class Log:
         """
         log = pl.concat([self.waiting.rows(table, *HALVES), rows.lazy()], how="diagonal_relaxed")
         change = self._change(log, rows.select(self.columns.key), last_commit(table), table.version() + 1)
-        for acc, share in shares(pl.concat([change.new, change.corrected]).lazy(), self._evaluators()):
+        for acc, share in shares(pl.concat([change.new, change.corrected]).lazy(), self.acc):
             joined = share.collect()
-            require_complete(joined, acc, self.columns.named)
             try:
                 require_one_type(joined, acc)
                 self.history.require(acc.update(joined.select(acc.roles.sources)))
@@ -118,17 +118,14 @@ class Log:
         joined = pairs(*self._halves(self.waiting.of(rows, keys)), self.columns.key, origin.upto).filter(inside)
         return self.history.add(self._evaluated(joined), origin, (first, last + timedelta(days=1)))
 
-    def _evaluated(self, rows: pl.LazyFrame) -> list[Accumulator]:
+    def _evaluated(self, rows: pl.LazyFrame) -> Accumulator:
         """Evaluate rows that were accepted before. Several batches together may exceed the group limit of one batch."""
-        found = []
-        for acc, share in shares(rows, self._evaluators()):
+        parts = [self.acc.empty()]
+        parts[0].max_groups = None
+        for acc, share in shares(rows, self.acc):
             acc.max_groups = None
-            found.append(accumulate(share.select(acc.roles.sources), into=acc))
-        return found
-
-    def _evaluators(self) -> list[Accumulator]:
-        columns = {*self.columns.scores, *self.columns.labels, *self.columns.key}
-        return evaluators(self.acc, self.history.specifications(), columns)
+            parts.append(carry(accumulate(share.select(acc.roles.sources), into=acc), self.acc))
+        return merge(parts)
 
     def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
         """Split rows into scores and labels. Columns that have only been null so far are missing in the table."""

@@ -15,8 +15,9 @@ from streammetrics.errors import ColumnError, StateError
 from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.exact_sums import LARGEST
 from streammetrics.rows.frames import group_column
-from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
+from streammetrics.rows.roles import FOLD, LABEL, MODEL, SINGLE, Roles
 from streammetrics.state import missing
+from streammetrics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.state.memory import require_small, table_size
 from streammetrics.state.tables import State, in_order, roll_up
@@ -35,10 +36,20 @@ class Saved:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """Numbers of rows, dropped rows, and groups. A row counts once, however many models scored it."""
-        counts, by = self.state.tables[RowCounts.name], self.roles.by
-        rows, dropped = (int(counts[name].sum()) // len(self.roles.models) for name in ("rows", "dropped"))
-        return rows, dropped, self.state.groups.select(by).n_unique() if by else 1
+        """Numbers of rows, dropped rows, and groups. A row counts once, however many models scored it.
+
+        If models scored different rows, these are the rows of the model with the most.
+        """
+        groups, by = self.state.groups, self.roles.by
+        counts = groups.join(self.state.tables[RowCounts.name], on=GROUP)
+        model = [MODEL] if MODEL in groups.columns else []
+        sums = (
+            counts.group_by(model or pl.lit(0))
+            .agg(pl.sum("rows", "dropped").cast(pl.Int64))
+            .select(pl.max("rows", "dropped"))
+        )
+        rows, dropped = sums.row(0) if counts.height else (0, 0)
+        return rows, dropped, groups.select(by).n_unique() if by else 1
 
 
 def to_arrow(saved: Saved) -> pa.Table:

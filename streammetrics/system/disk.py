@@ -8,24 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import polars as pl
-
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import SpecificationError
 
 LOG = "_delta_log"
-PARQUET = b"PAR1"  # last bytes of a file
 UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
-COUNTED = {  # fields of a commit for the number of added and removed files, by operation
-    "add": ("num_added_files", "numFilesAdded"),
-    "remove": ("num_removed_files", "numFilesRemoved"),
-}
 
 
 def directory(uri: str | Path) -> Path | None:
@@ -43,55 +34,6 @@ def directory(uri: str | Path) -> Path | None:
     if found := UNUSABLE.search(str(path)):
         raise SpecificationError(f"Delta Lake cannot open a path with {found[0]!r}, got {str(path)!r}. Rename it.")
     return path
-
-
-def require_whole_commits(folder: Path) -> None:
-    """Reject a table with an empty or truncated commit, which would be read as a smaller one.
-
-    Only commits since the last checkpoint are checked, since Delta Lake reads only these.
-    """
-    files = {path.name: path for path in (folder / LOG).glob("*.*")}
-    checkpoints = [n for n, path in files.items() if re.match(r"\d{20}\.checkpoint\b", n) and path.stat().st_size]
-    last = max(checkpoints, default="")[:20]
-    for name in sorted(files):
-        if re.fullmatch(r"\d{20}\.json", name) and name[:20] > last and not _is_whole(files[name].read_bytes()):
-            advice = (
-                'Replace its content with {"commitInfo":{}} and append the last batches again; known ones are skipped.'
-                if int(name[:20])
-                else f"It has the table's metadata: restore it, or delete {folder} and append all batches again."
-            )
-            raise StateError(f"{files[name]} is empty or truncated, for example after a power loss. {advice}")
-
-
-def require_whole_checkpoints(folder: Path) -> None:
-    """Reject a table that Delta Lake cannot open because a checkpoint is empty or truncated."""
-    for path in sorted((folder / LOG).glob("*.checkpoint.parquet")):
-        if not path.read_bytes().endswith(PARQUET):
-            raise StateError(
-                f"{path} is empty or truncated, for example after a power loss. Delete it and the file "
-                "_last_checkpoint beside it. The commits are then read instead."
-            )
-
-
-def _is_whole(commit: bytes) -> bool:
-    """Whether a commit is complete. Appends of this library end with the ID of the batch."""
-    try:
-        actions = [next(iter(json.loads(line).items())) for line in commit.splitlines()]
-        info = dict(actions).get("commitInfo", {})
-        said, mode = info.get("operationMetrics", {}), info.get("operationParameters", {}).get("mode")
-    except (ValueError, TypeError, AttributeError, StopIteration):
-        return False
-    found = Counter(kind for kind, _ in actions)
-    agree = all(said.get(name, found[kind]) == found[kind] for kind, names in COUNTED.items() for name in names)
-    return bool(actions) and agree and (mode != "Append" or found["txn"] > 0)
-
-
-def require_whole_files(folder: Path, table: Any) -> None:
-    """Reject a table with a data file of the wrong size, which would terminate the reading threads."""
-    for path, size in pl.DataFrame(table.get_add_actions()).select("path", "size_bytes").iter_rows():
-        file = folder / unquote(path)
-        if file.exists() and file.stat().st_size != size:
-            raise StateError(f"{file} has {file.stat().st_size:,} bytes instead of {size:,}. Restore it from a backup.")
 
 
 def settle(folder: Path, versions: Iterable[int]) -> None:

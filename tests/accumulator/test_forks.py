@@ -97,7 +97,7 @@ store, rule = sm.MetricStore({str(tmp_path / "store")!r}), sm.Rule("rows >= 1")
 store.append(acc, batch_id="1")
 joiner = sm.Joiner(sm.MetricStore({str(tmp_path / "joined")!r}), acc.empty(), key="id", expires="9d")
 doors = [
-    store.query, store.windows, store.describe, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
+    store.query, store.windows, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
     lambda: sm.Rule("rows >= 1"), joiner.coverage, lambda: joiner.add_labels({{"id": [1], "y": [1]}}),
 ]
 """

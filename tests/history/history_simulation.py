@@ -27,23 +27,16 @@ from streammetrics.history import history as stores
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
 SEGMENTS = "ab"
-TEAMS = {  # what a history that has no teams at first keeps of the rows of each
-    None: ["day", "segment"],
-    "t": ["day", "segment", "team"],
-    "u": ["team", "day", "segment"],
-}
 CALLS = [  # before each of which another writer may act
     (deltalake, "write_deltalake"),
     (deltalake.DeltaTable, "delete"),
     (deltalake.DeltaTable, "vacuum"),
-    (deltalake.DeltaTable, "create_checkpoint"),
-    (deltalake.table.TableAlterer, "set_table_properties"),
 ]
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a history should hold: rows by window and segments, batches that are known, the offset of the one source."""
+    """What a history should hold: rows by window and segment, batches that are known, the offset of the one source."""
 
     windows: dict = field(default_factory=dict)
     known: frozenset = frozenset()
@@ -69,11 +62,11 @@ class Step:
 
 @functools.lru_cache(maxsize=1024)
 def accumulator(rows):
-    """Of so many rows in each window and segment of a team."""
+    """Of so many rows in each window and segment."""
     keys = [key for key, count in rows for _ in range(count)]
-    days, segments, teams = zip(*keys, strict=True)
-    columns = {"y": [1] * len(keys), "day": days, "segment": segments, "team": teams}
-    return sm.Accumulator(y_true="y", by=TEAMS[teams[0]]).update(pl.DataFrame(columns))
+    days, segments = zip(*keys, strict=True)
+    columns = {"y": [1] * len(keys), "day": days, "segment": segments}
+    return sm.Accumulator(y_true="y", by=["day", "segment"]).update(pl.DataFrame(columns))
 
 
 class World:
@@ -93,8 +86,7 @@ class World:
 
     def rows(self, days=DAYS):
         """Rows of a batch: two cells at most."""
-        (team,) = self.random.choices([*TEAMS], [6, 2, 1]) if (self.uri / "_delta_log").exists() else [None]
-        cells = [(self.random.choice(days), self.random.choice(SEGMENTS), team) for _ in range(2)]
+        cells = [(self.random.choice(days), self.random.choice(SEGMENTS)) for _ in range(2)]
         return tuple({cell: self.random.randint(1, 3) for cell in cells}.items())
 
     def append(self):
@@ -127,10 +119,6 @@ class World:
         first = self.random.randrange(len(DAYS) - 1)
         days, name = DAYS[first : first + self.random.randint(1, 2)], next(self.names)
         rows, window = self.rows(days), (days[0], days[-1] + timedelta(days=1))
-
-        def effect(t):
-            left = t.without(days.__contains__)
-            return t if name in t.known else left.with_rows(dict(rows), known=t.known | {name})
 
         return Step(
             f"replace {name!r} days {days[0].day} to {days[-1].day} {brief(rows)}",
@@ -251,8 +239,7 @@ class World:
     def require(self, *truths):
         """The history must be as one of these says, which is then the truth."""
         table = deltalake.DeltaTable(self.uri)
-        team = "team" if any(field.name == "team" for field in table.schema().fields) else pl.lit(None).alias("team")
-        rows = pl.scan_delta(table).select("day", "segment", team, "version", "row_counts").collect()
+        rows = pl.scan_delta(table).select("day", "segment", "version", "row_counts").collect()
         assert not rows.drop("row_counts").is_duplicated().any(), "a commit has a group twice"
         windows = Counter()
         for *key, _, counts in rows.iter_rows():
@@ -265,19 +252,16 @@ class World:
 
     def require_answers(self):
         """The store itself must say the same, and know all batches."""
-        by = ["day", "segment", "team"][: 2 + (self.store.describe().height > 1)]
-        found = self.store.query(by=by).state
-        counts = found.groups.join(found.tables["row_counts"], on="group").select(*by, "rows")
-        assert {(*key, None)[:3]: rows for *key, rows in counts.iter_rows()} == self.truth.windows
+        found = self.store.query(by=["day", "segment"]).state
+        counts = found.groups.join(found.tables["row_counts"], on="group").select("day", "segment", "rows")
+        assert {tuple(key): rows for *key, rows in counts.iter_rows()} == self.truth.windows
         assert self.store.offset("s") == (self.truth.offset or None)
         self.require_known(self.truth.known)
 
     def require_known(self, names):
         """Batches that must not come in again."""
         for name in names:
-            assert not self.store.append(accumulator((((DAYS[0], "a", None), 1),)), batch_id=name), (
-                f"{name!r} is forgotten"
-            )
+            assert not self.store.append(accumulator((((DAYS[0], "a"), 1),)), batch_id=name), f"{name!r} is forgotten"
 
     def files(self):
         """Each file of the history, and when it was written."""
@@ -286,6 +270,6 @@ class World:
 
 
 def brief(rows):
-    """Rows by window, segment, and team, as in ``1a:3`` and ``1at:3``."""
-    cells = [f"{day.day}{segment}{team or ''}:{count}" for (day, segment, team), count in dict(rows).items()]
+    """Rows by window and segment, as in ``1a:3``."""
+    cells = [f"{day.day}{segment}:{count}" for (day, segment), count in dict(rows).items()]
     return " ".join(sorted(cells)) or "nothing"

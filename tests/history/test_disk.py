@@ -1,10 +1,9 @@
-"""A history in a directory: what an append acknowledged is on the disk, and what a power loss took is told."""
+"""A history in a directory: what an append acknowledged is on the disk."""
 
 import os
 from datetime import date
 from pathlib import Path
 
-import deltalake
 import polars as pl
 import pytest
 
@@ -29,97 +28,6 @@ def commit(store, version):
     return Path(store.uri, "_delta_log", f"{version:020}.json")
 
 
-def lines(count):
-    return lambda content: b"".join(content.splitlines(keepends=True)[:count])
-
-
-LOSSES = {
-    "nothing left": lambda content: b"",
-    "zeros": lambda content: bytes(len(content)),
-    "half": lambda content: content[: len(content) // 2],
-    "without the last byte": lambda content: content[:-1],
-    "without the files": lines(1),
-    "without the batch": lines(2),
-    "of another kind": lambda content: b"[1]",
-}
-
-
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("version", [1, 3])
-def test_a_commit_that_was_cut_off_is_told_and_can_be_repaired(loss, version, store):
-    path = commit(store, version)
-    path.write_bytes(loss(path.read_bytes()))
-    steps = [store.query, store.windows, store.compact, lambda: store.retain("2026-01-02")]
-    for step in [*steps, lambda: store.append(batch(4), batch_id="4")]:
-        with pytest.raises(sm.StateError, match=f"{path.name} is empty or truncated") as caught:
-            step()
-        assert 'Replace its content with {"commitInfo":{}}' in str(caught.value)
-    path.write_text('{"commitInfo":{}}')
-    assert store.query().seen == 4
-    assert [day for day in (1, 2, 3) if store.append(batch(day), batch_id=f"{day}")] == [version]
-    assert store.query().seen == 6
-    store.compact()
-    assert store.query().seen == 6
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_a_compaction_that_was_cut_off_is_told(count, store):
-    for day in (1, 2):
-        store.append(batch(day), batch_id=f"late {day}")
-    store.compact(vacuum=False)
-    before = store.query().to_bytes()
-    path = commit(store, 7)  # which removes four files and adds one
-    path.write_bytes(lines(count)(path.read_bytes()))
-    with pytest.raises(sm.StateError, match="is empty or truncated"):
-        store.query()
-    for later in sorted(path.parent.glob("*.json"))[8:]:
-        later.unlink()
-    path.write_text('{"commitInfo":{}}')
-    assert store.query().to_bytes() == before
-
-
-def test_the_first_commit_cannot_be_replaced(store):
-    commit(store, 0).write_bytes(b"")
-    with pytest.raises(sm.StateError, match="restore it, or delete"):
-        store.query()
-
-
-def test_commits_before_a_checkpoint_are_not_read_again(store):
-    deltalake.DeltaTable(store.uri).create_checkpoint()
-    commit(store, 1).write_bytes(b"")
-    assert store.query().seen == 6
-    store.append(batch(4), batch_id="4")
-    commit(store, 4).write_bytes(b"")
-    with pytest.raises(sm.StateError, match=commit(store, 4).name):
-        store.query()
-
-
-@pytest.mark.parametrize("loss", [LOSSES[name] for name in ("nothing left", "zeros", "half")])
-def test_a_checkpoint_that_was_cut_off_is_told_and_can_be_repaired(loss, store):
-    store.compact()
-    before = store.query().to_bytes()
-    (path,) = Path(store.uri, "_delta_log").glob("*.checkpoint.parquet")
-    path.write_bytes(loss(path.read_bytes()))
-    for step in (store.query, store.compact, lambda: store.append(batch(4), batch_id="4")):
-        with pytest.raises(sm.StateError, match=f"{path.name} is empty or truncated.* Delete it and the file _last_"):
-            step()
-    path.unlink()
-    path.with_name("_last_checkpoint").unlink()
-    assert store.query().to_bytes() == before
-    assert not store.append(batch(3), batch_id="3")
-
-
-@pytest.mark.parametrize("size", [0, 700])
-def test_a_data_file_that_was_cut_off_is_named(size, store, capfd):
-    path = next(Path(store.uri).glob("*.parquet"))
-    os.truncate(path, size)
-    for step in (store.query, store.windows, store.compact):
-        with pytest.raises(sm.StateError, match=f"{path.name} has {size} bytes instead of"):
-            step()
-    assert store.append(batch(4), batch_id="4")
-    assert capfd.readouterr().err == ""
-
-
 def test_a_panic_of_a_reader_is_an_error_of_the_table(store, monkeypatch):
     def panic(*arguments, **options):
         raise pl.exceptions.PanicException("assertion failed\nat some line")
@@ -128,8 +36,6 @@ def test_a_panic_of_a_reader_is_an_error_of_the_table(store, monkeypatch):
     for step in (store.query, store.windows):
         with pytest.raises(sm.StateError, match=r"Cannot read the table at .*: assertion failed\.$"):
             step()
-    with pytest.raises(sm.StateError, match=r"Cannot read the table at .*: assertion failed\.$"):
-        store.compact()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="files are told apart by number")

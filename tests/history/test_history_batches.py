@@ -1,9 +1,7 @@
 """What comes into a history once: batches with names, stretches of a source, replaced windows."""
 
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
 
-import deltalake
 import polars as pl
 import pytest
 
@@ -28,56 +26,6 @@ def by_day(store):
 @pytest.fixture
 def store(tmp_path):
     return sm.MetricStore(tmp_path / "store")
-
-
-def transactions(store):
-    """The batches that every commit reads."""
-    table = deltalake.DeltaTable(store.uri)
-    table.create_checkpoint()
-    found = pl.read_parquet(Path(store.uri, "_delta_log", f"{table.version():020}.checkpoint.parquet"))
-    return found["txn"].struct.field("appId").drop_nulls().to_list()
-
-
-@pytest.mark.thorough
-def test_batches_are_known_after_they_were_taken_from_the_transactions(store):
-    names = [f"batch {number}" for number in range(6)]
-    for name in names:
-        assert store.append(rows(1), batch_id=name)
-    assert set(transactions(store)) == set(names)
-    store.compact()
-    assert transactions(store) == []
-    assert not any(store.append(rows(1), batch_id=name) for name in names)
-    assert store.append(rows(1), batch_id="batch 6")
-    store.retain(DAYS[1])
-    assert transactions(store) == []
-    assert not store.append(rows(1), batch_id="batch 6")
-    assert store.query().seen == 0
-
-
-@pytest.mark.thorough
-def test_a_batch_is_known_however_often_the_table_of_batches_was_put_together(store, monkeypatch):
-    monkeypatch.setattr(batches, "FILES", 2)
-    names = [f"{number:03}" for number in range(0, 60, 2)]
-    for name in names:
-        store.append(rows(1), batch_id=name)
-        if int(name) % 10 == 8:
-            store.compact(vacuum=False)
-    assert len(deltalake.DeltaTable(Path(store.uri, batches.FOLDER)).file_uris()) <= 2
-    assert not any(store.append(rows(1), batch_id=name) for name in names)
-    assert store.append(rows(1), batch_id="003")
-    assert store.query().seen == len(names) + 1
-
-
-def test_a_store_of_before_learns_to_forget_transactions(store):
-    store.append(rows(1), batch_id="1")
-    table = deltalake.DeltaTable(store.uri)
-    (name,) = batches.RETENTION
-    table.alter.set_table_properties({name: "interval 1000000 days"})
-    store.append(rows(1), batch_id="2")
-    store.compact()
-    assert deltalake.DeltaTable(store.uri).metadata().configuration[name] == batches.RETENTION[name]
-    assert transactions(store) == []
-    assert not store.append(rows(1), batch_id="1")
 
 
 def test_a_source_goes_on_where_it_was_left(store):

@@ -10,7 +10,7 @@ import pytest
 from history_simulation import World
 
 import streammetrics as sm
-from streammetrics.history import batches, history
+from streammetrics.history import history
 
 CHUNK = 10  # seeds of one test, so that a failure comes soon
 SUITE, LONG = range(0, 20, CHUNK), [*range(20, 100, CHUNK), *range(1_000, 5_000, CHUNK)]
@@ -60,22 +60,6 @@ def nameless():
         yield
 
 
-@contextlib.contextmanager
-def forgotten_first():
-    """Batches are taken from the transactions before they are put down."""
-
-    def retire(self, history, ids):
-        new = ids.filter(~ids.is_in(self._among(ids).implode()))
-        if new.len():
-            with patch.multiple(batches.Batches, _add=lambda self, ids: None):
-                original(self, history, ids)
-            self._add(new)
-
-    original = batches.Batches.retire
-    with patch.multiple(batches.Batches, retire=retire):
-        yield
-
-
 class InTwo(sm.MetricStore):
     """A store that replaces in two commits."""
 
@@ -88,7 +72,6 @@ class InTwo(sm.MetricStore):
 
 FAULTS = {
     "nameless": (nameless, sm.MetricStore),
-    "forgotten first": (forgotten_first, sm.MetricStore),
     "replaced in two": (contextlib.nullcontext, InTwo),
 }
 

@@ -14,7 +14,6 @@ from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
 from streammetrics.history import table
-from streammetrics.history.store import history_of
 from streammetrics.testing.same import require_same
 
 
@@ -89,7 +88,6 @@ def test_rows_are_there_once_if_others_compact_or_drop_them_meanwhile(days, othe
         "replace": lambda: store.replace(COUNTS(), window="2026-01-03", batch_id="nothing"),
         "retain": lambda: store.retain("2026-01-02"),
     }
-    history_of(store).retire_batches()  # so that the next commit is that of the compaction
     with rival(others[other], *COMMITS):
         store.compact()
     left = {"compact": {1, 2, 3}, "replace": {1, 2}, "retain": {2, 3}}[other]
@@ -111,7 +109,6 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     kept = pl.col("day") >= date(2026, 1, 3 if step == "retain" else 1)
     rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
     (second,) = steps.keys() - {first}
-    history_of(store).retire_batches()  # so that the next commit is that of the step
     with rival(steps[second], *COMMITS):
         steps[first]()
     require_same(store.query(by=["day", "country"]), make().update(rest))
