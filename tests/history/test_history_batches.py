@@ -187,23 +187,6 @@ def test_a_day_on_which_the_clocks_change_has_all_its_hours(day, length, store):
     assert store.windows().height == 24 + length
 
 
-@pytest.mark.thorough
-def test_a_window_that_comes_after_newer_ones_were_compacted_or_dropped(store):
-    """Late windows are added wherever they belong, and those before a retention are there until the next one."""
-    for day in DAYS[1:]:
-        store.append(rows(2, day), batch_id=f"{day}")
-    store.compact()
-    store.append(rows(3, DAYS[0]), batch_id="late")
-    store.append(rows(4, DAYS[2]), batch_id="late, known window")
-    assert by_day(store) == {DAYS[0]: 3, DAYS[1]: 2, DAYS[2]: 6}
-    assert list(by_day(store)) == DAYS
-    store.retain(DAYS[1])
-    store.append(rows(1, DAYS[0]), batch_id="later")
-    assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 2, DAYS[2]: 6}
-    store.retain(DAYS[1])
-    assert by_day(store) == {DAYS[1]: 2, DAYS[2]: 6}
-
-
 def test_a_repeated_hour_is_named_by_its_offset_and_alone_means_the_first(store):
     hours = pl.datetime_range(datetime(2026, 10, 25), datetime(2026, 10, 25, 5), "1h", time_zone="UTC", eager=True)
     acc = sm.Accumulator(y_true="y", by="hour")
