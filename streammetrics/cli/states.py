@@ -17,10 +17,9 @@ from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.drift import drift_table, measures_table
-from streammetrics.reading.estimates import by_view
+from streammetrics.reading.estimates import THRESHOLD, by_view
 from streammetrics.reading.parts import at_only, of_model
 from streammetrics.rows.roles import MODEL
-from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import few
 
 LEVEL = 0.95  # of checks

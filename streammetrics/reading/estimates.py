@@ -17,7 +17,6 @@ from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
-from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD, too_large
 from streammetrics.state.tables import State, split_label
 from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
@@ -26,6 +25,8 @@ from streammetrics.text import few
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
+OVERFLOW = "undefined: sums exceed the largest float; rescale the column"
+THRESHOLD = "threshold"
 TYPES: dict[str, pl.DataType] = {METRIC: pl.String(), **dict.fromkeys(VALUE, pl.Float64()), "note": pl.String()}
 
 
@@ -37,7 +38,7 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
         group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note.
     """
     parts = [
-        _with_missing(_estimate(statistic, view, state, own), statistic, state, own)
+        _without_overflow(_estimate(statistic, view, state, own), statistic, state.tables[statistic.name])
         for statistic, view, own in by_view(state, metrics)
     ]
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
@@ -46,7 +47,6 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     place = {label: i for i, label in enumerate(state.labels)}
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
-    frame = _with_remarks(frame, state.missing)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 
@@ -63,13 +63,10 @@ def at_threshold(state: State, threshold: float) -> State | None:
     bins = histogram.edges(state.table(histogram))
     found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
     table = found.join(counts_at(bins, threshold), on=GROUP, how="left", maintain_order="left").fill_null(0)
-    missing = state.missing.filter(pl.col(STATISTIC) == histogram.name).with_columns(
-        pl.lit(counts.name).alias(STATISTIC)
-    )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
     table = split_label(table, len(state.labels_of(histogram)))
     tables = {s.name: state.table(s) for s in rows} | {counts.name: table}
-    return replace(state, statistics=(*rows, counts), tables=tables, missing=missing)
+    return replace(state, statistics=(*rows, counts), tables=tables)
 
 
 def at_only(state: State, threshold: float) -> State:
@@ -88,12 +85,10 @@ def at_only(state: State, threshold: float) -> State:
             got = f"got {threshold:g}.{of_percent(threshold)}"
             raise MetricError(f"threshold= must be between 0 and 1 for probabilities, {got}")
         counts = found.statistics[-1]
-        table, missing = found.tables[counts.name], found.missing
+        table = found.tables[counts.name]
     elif any(threshold in s.thresholds for s in stored):
         (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
         table = state.table(counts).filter(pl.col(THRESHOLD) == threshold)
-        own = pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) == threshold)
-        missing = state.missing.filter(pl.col(STATISTIC) == counts.name, own)
     else:
         known = few(t for s in stored for t in s.thresholds) or "none"
         raise MetricError(
@@ -101,13 +96,7 @@ def at_only(state: State, threshold: float) -> State:
         )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
     others = tuple(s for s in state.statistics if s not in (*rows, *stored))
-    other_missing = state.missing.filter(pl.col(STATISTIC).ne_missing(counts.name))
-    return replace(
-        state,
-        statistics=(*rows, counts, *others),
-        tables=state.tables | {counts.name: table},
-        missing=pl.concat([other_missing, missing]),
-    )
+    return replace(state, statistics=(*rows, counts, *others), tables=state.tables | {counts.name: table})
 
 
 def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:
@@ -152,38 +141,15 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Estimates of a statistic, null in groups that lack it or a threshold of it, with the reason as their note."""
-    if not metrics:
-        return found
-    lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
-    if statistic.checks.unbounded:
-        lacking = pl.concat([lacking, too_large(state.tables[statistic.name], statistic)])
-    if lacking.is_empty():
-        return found
-    keys = [GROUP]
-    if THRESHOLD in found.columns:
-        keys.append(THRESHOLD)
-        each = pl.lit([*getattr(statistic, "thresholds", ())] or [None], pl.List(pl.Float64))
-        every = pl.when(pl.col(THRESHOLD).is_null()).then(each).otherwise(pl.concat_list(THRESHOLD))
-        lacking = lacking.with_columns(every.alias(THRESHOLD)).explode(THRESHOLD)
-    said = pl.lit("undefined: ") + notes_of_users(pl.col(NOTE)).unique().sort().str.join("; ")
-    lacking = lacking.group_by(keys, maintain_order=True).agg(said.alias("note"))
-    for name, values in ((METRIC, [m.name for m in metrics]), (LABEL, state.labels_of(statistic))):
-        if values:
-            lacking = lacking.join(pl.DataFrame({name: values}), how="cross")
-    known = found.join(lacking, on=keys, how="anti", nulls_equal=True)
-    lacking = lacking.select(c for c in found.columns if c in lacking.columns)
-    return pl.concat([known, lacking], how="diagonal_relaxed").sort(keys, maintain_order=True)
-
-
-def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    remarks = missing.filter(pl.col(STATISTIC).is_null())
-    if remarks.is_empty():
-        return found
-    remarks = remarks.group_by(GROUP).agg(notes_of_users(pl.col(NOTE)).unique().sort().str.join("; ").alias("remark"))
-    joined = found.join(remarks, on=GROUP, how="left", maintain_order="left")
-    return joined.with_columns(note=noted("note", "remark")).drop("remark")
+def _without_overflow(estimates: pl.DataFrame, statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+    """Estimates of a statistic, null in groups in which a sum exceeds the largest float."""
+    sums = [pl.col(c).is_finite() for c in statistic.checks.unbounded]
+    groups = table.filter(~pl.all_horizontal(pl.lit(True), *sums))[GROUP].unique()
+    if groups.is_empty():
+        return estimates
+    overflow = pl.col(GROUP).is_in(groups.implode())
+    values = [pl.when(~overflow).then(c).alias(c) for c in VALUE]
+    return estimates.with_columns(values, note=pl.when(overflow).then(pl.lit(OVERFLOW)).otherwise("note"))
 
 
 def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,6 @@ from streammetrics import text
 from streammetrics.errors import ReportError
 from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.roles import MODEL
-from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, roll_up, select
 from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.paired import Paired
@@ -110,11 +109,9 @@ class SameRows:
 
 
 def _sizes(state: State, statistic: Statistic, table: pl.DataFrame) -> pl.Series:
-    """The number of rows of each group in a table, or their weight; null if they were not counted."""
+    """The number of rows of each group in a table, or their weight."""
     sizes = statistic.checks.rows_of_groups(table, 1)
-    found = state.groups.join(sizes, on=GROUP, how="left", maintain_order="left")
-    uncounted = pl.col(GROUP).is_in(lacking(state.missing, statistic).implode())
-    return found.select(pl.when(~uncounted).then(pl.col("most").fill_null(0.0))).to_series()
+    return state.groups.join(sizes, on=GROUP, how="left", maintain_order="left")["most"].fill_null(0.0)
 
 
 def _sizes_of_model(state: State, weighted: bool) -> pl.Series:

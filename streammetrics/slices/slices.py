@@ -22,7 +22,6 @@ from streammetrics.reading.models import require_models
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.slices import SLICE
-from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
 from streammetrics.text.values import readable
@@ -127,8 +126,6 @@ def with_columns_of_slices(
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
     if folds is None and state.weighted and found.name != CALIBRATION:
         raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
-    if lacking(state.missing, remainders.cut.statistic).len():
-        raise MetricError(f"Metric {found.name!r} is not available for all of these rows. Query windows that have it.")
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)

@@ -333,7 +333,7 @@ def _table(statistic: Statistic, counters: Sequence[Counter], labels: bool) -> p
 
 def _rows_of(state: State) -> int:
     counts = state.tables[RowCounts.name]
-    return int(counts["rows"].sum() + counts["dropped"].sum())
+    return sum(int(counts[name].sum()) for name in RowCounts.counts)
 
 
 def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -16,8 +16,6 @@ from streammetrics.rounding import SUM_ROUNDING
 from streammetrics.rows.exact_sums import LARGEST
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, SINGLE, Roles
-from streammetrics.state import missing
-from streammetrics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.state.memory import require_small, table_size
 from streammetrics.state.tables import State, in_order, roll_up
@@ -62,7 +60,6 @@ def to_arrow(saved: Saved) -> pa.Table:
         frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
             pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
         )
-    frame = missing.nested(state.missing, frame)
     header = to_json(saved.roles, state.statistics, saved.metrics)
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(np.arange(table.num_rows)))  # a copy, whose bytes depend on the content only
@@ -78,18 +75,17 @@ def from_arrow(table: pa.Table) -> Saved:
     header = read_header(table.schema.metadata or {})
     roles, statistics, metrics = specification(header)
     names = [s.name for s in statistics]
-    if table.column_names not in ([*roles.group_columns, *names], [*roles.group_columns, *names, missing.COLUMN]):
-        expected = ", ".join([*roles.group_columns, *names])
-        raise StateError(f"The state must have the columns {expected}, got {', '.join(table.column_names)}.")
+    expected = [*roles.group_columns, *names]
+    if table.column_names != expected:
+        raise StateError(f"The state must have the columns {', '.join(expected)}, got {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
         raise StateError("The state has neither groups nor a row.")
     frame = checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("The state has groups without row counts.")
-    lacking = missing.unnested(frame, names)
-    _require_equal_rows(statistics, tables, roles, lacking)
-    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
+    _require_equal_rows(statistics, tables, roles)
+    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
     return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)))
 
 
@@ -141,10 +137,8 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     return table
 
 
-def _require_equal_rows(
-    statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles, lacking: pl.DataFrame
-) -> None:
-    """Reject tables whose number of rows of a group differs from the row counts, unless the group lacks them.
+def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles) -> None:
+    """Reject tables whose number of rows of a group differs from the row counts.
 
     Weighted tables have sums of weights: equal in all tables, up to rounding, and greater than 0 if there are rows.
     """
@@ -153,18 +147,16 @@ def _require_equal_rows(
     if rows.sum() + dropped.sum() > COUNTABLE:
         raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
-    known, rounding = np.full(len(total), roles.sample_weight is None), SUM_ROUNDING * (roles.sample_weight is not None)
+    known, rounding = roles.sample_weight is None, SUM_ROUNDING * (roles.sample_weight is not None)
     for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
         held = statistic.checks.rows_of_groups(tables[statistic.name], statistic.parts(roles.labels))
         fewest, most = np.zeros((2, len(total)))
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
-        counted = np.ones(len(total), dtype=bool)
-        counted[missing.lacking(lacking, statistic).to_numpy()] = False
-        first = counted & ~known  # of the tables that contain the weight of a group
-        total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
+        if not known:  # the first of the tables that contain the weight of a group
+            total, known = np.where((total > 0) == (most > 0), most, np.nan), True
         low, high = total * (0 if statistic.checks.some else 1 - rounding), total * (1 + rounding)
-        if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
+        if wrong := int((~((fewest >= low) & (most <= high))).sum()):
             raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.rows.folds import FEWEST_FOLDS, FOLDS
 from streammetrics.rows.roles import SINGLE, Kind, Roles
-from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.text import few
 
@@ -39,7 +38,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
             raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
         if misfit := statistic.misfit(roles):
             raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
-    if clash := {*names, COLUMN}.intersection(roles.by):
+    if clash := {*names}.intersection(roles.by):
         raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use. Give it an alias.")
     return kept
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -13,7 +13,6 @@ from streammetrics.errors import ColumnError, SpecificationError
 from streammetrics.rows.codes import ascending, find
 from streammetrics.rows.frames import concat_groups, group_column, typed
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.state.missing import NOTHING, counted, renumbered, together
 from streammetrics.statistics import GROUP, Statistic
 from streammetrics.statistics.statistic import is_weighted
 from streammetrics.system.foreign import reason
@@ -30,8 +29,7 @@ class State:
 
     ``groups`` has the number of each group (column ``group``, from 0 in row order) and the group columns. ``tables``
     has the table of each statistic by name; its column ``group`` refers to the numbers. If the task has several
-    ``labels``, the first key of the tables of binary statistics is ``label``, the number of the label. ``missing``
-    contains what was not counted for some groups.
+    ``labels``, the first key of the tables of binary statistics is ``label``, the number of the label.
 
     States are merged by these tables. Metrics are computed from those of the method `table`.
     """
@@ -40,7 +38,6 @@ class State:
     groups: pl.DataFrame
     tables: dict[str, pl.DataFrame]
     labels: tuple[Any, ...] = ()
-    missing: pl.DataFrame = field(default_factory=lambda: NOTHING)
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """Return the labels of the table of a statistic; none if it has no labels."""
@@ -63,7 +60,7 @@ class State:
     @property
     def parts(self) -> tuple[Any, ...]:
         """Its parts, for pickles, which name no class that can move."""
-        return self.statistics, self.groups, self.tables, self.labels, self.missing
+        return self.statistics, self.groups, self.tables, self.labels
 
     @property
     def by(self) -> list[str]:
@@ -86,12 +83,6 @@ class State:
         return sum(t.height for t in self.tables.values())
 
 
-def _changed(state: State, change: Callable[[Statistic, pl.DataFrame], pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables, changed while each label of a group is a group."""
-    labels = {s: len(state.labels_of(s)) for s in state.statistics}
-    return {s.name: split_label(change(s, join_label(state.tables[s.name], n)), n) for s, n in labels.items()}
-
-
 def join_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
     """Return the table whose groups are those of `State.groups_of`: each label of a group."""
     if not labels or LABEL not in table.columns:
@@ -111,7 +102,7 @@ def combine(states: Sequence[State]) -> State:
     first = states[0]
     filled = [s for s in states if s.groups.height]
     if len(filled) == 1:
-        groups, parts, missing = filled[0].groups, [filled[0].tables], filled[0].missing
+        groups, parts = filled[0].groups, [filled[0].tables]
     else:
         keys = concat_groups([s.keys for s in states])
         groups = keys.unique(maintain_order=True).with_row_index(GROUP) if keys.width else ONE_GROUP
@@ -121,15 +112,18 @@ def combine(states: Sequence[State]) -> State:
         else:
             numbers = [find_groups(typed(s.keys, keys.schema), groups) for s in filled or states]
         parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
-        missing = together([renumbered(s.missing, n) for s, n in zip(filled or states, numbers, strict=True)])
     tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}
-    return _merged(replace(first, groups=groups, tables=tables, missing=missing))
+    return _merged(replace(first, groups=groups, tables=tables))
 
 
 def _merged(state: State) -> State:
-    """The state with one row per cell, without cells that groups lack."""
-    kept = {s.name: counted(state.tables[s.name], s, state.missing) for s in state.statistics}
-    return replace(state, tables=_changed(replace(state, tables=kept), lambda statistic, table: statistic.merge(table)))
+    """The state with one row per cell. Each label of a group is merged like a group."""
+    tables = {}
+    for statistic in state.statistics:
+        labels = len(state.labels_of(statistic))
+        table = statistic.merge(join_label(state.tables[statistic.name], labels))
+        tables[statistic.name] = split_label(table, labels)
+    return replace(state, tables=tables)
 
 
 def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -144,8 +138,7 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
         return _merged(replace(state, groups=keys.with_row_index(GROUP)))
     groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
     numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
-    missing = together([renumbered(state.missing, numbers)])
-    return _merged(replace(state, groups=groups, tables=_renumber(state, numbers), missing=missing))
+    return _merged(replace(state, groups=groups, tables=_renumber(state, numbers)))
 
 
 def for_reports(state: State) -> State:
@@ -174,7 +167,7 @@ def select(state: State, keys: pl.DataFrame) -> State:
     groups = keys.with_row_index(GROUP)
     numbers = find_groups(state.keys, groups)
     tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
-    return replace(state, groups=groups, tables=tables, missing=renumbered(state.missing, numbers))
+    return replace(state, groups=groups, tables=tables)
 
 
 def periods(state: State, window: str, names: pl.Series, since: pl.Series, until: pl.Series) -> State:
@@ -229,4 +222,5 @@ def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
     """The tables with renumbered groups, without those whose number is null."""
     if numbers.equals(state.groups[GROUP]):
         return state.tables
-    return {name: renumbered(table, numbers) for name, table in state.tables.items()}
+    tables = {n: t.with_columns(numbers[t[GROUP]].alias(GROUP)) for n, t in state.tables.items()}
+    return {n: t.drop_nulls(GROUP) for n, t in tables.items()} if numbers.null_count() else tables

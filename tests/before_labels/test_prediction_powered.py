@@ -1,6 +1,5 @@
 """Prediction-powered estimates, beside their definition over rows, and their coverage."""
 
-from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -12,7 +11,6 @@ from scipy import stats
 
 import streammetrics as sm
 from streammetrics.before_labels.filled import DECISIONS, losses
-from streammetrics.reading.readings import with_parts
 from streammetrics.rows.folds import fold
 
 Z = NormalDist().inv_cdf(0.975)
@@ -154,16 +152,6 @@ def test_weights_of_one_and_their_multiples_change_nothing():
     for one, other in zip(*(frame.iter_rows(named=True) for frame in found), strict=True):
         assert [*other.values()][:2] == [*one.values()][:2]
         assert [*other.values()][2:-1] == pytest.approx([*one.values()][2:-1], rel=1e-9)
-
-
-def test_states_without_squares_of_weights_have_no_interval():
-    rows, others = with_units(0, 500), with_units(1, 5_000)
-    reference = labeled(rows, sample_weight="w").finalize()
-    tables = {n: t.with_columns(pl.col("^.*_w2$") * np.nan) for n, t in reference.state.tables.items()}
-    earlier = with_parts(reference, state=replace(reference.state, tables=tables))
-    for row in expected(unlabeled(others, sample_weight="w"), earlier).frame.iter_rows(named=True):
-        assert row["value"] is not None
-        assert row["note"] == "no interval: the state lacks required sums, like states of earlier versions"
 
 
 def test_units_must_be_those_of_both_sides():

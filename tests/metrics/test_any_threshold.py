@@ -1,14 +1,12 @@
 """Confusion-count metrics at thresholds that were not asked for before the pass, off the score histogram."""
 
 import itertools
-from datetime import date
 
 import numpy as np
 import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.reading.parts import at_only
 from streammetrics.statistics.cases import threshold_cases
 
 COUNTS = ("tp", "fp", "fn", "tn")
@@ -155,14 +153,3 @@ def test_a_threshold_that_was_not_kept_meets_the_64_bit_values_of_scores():
     report = sm.binary(y_true="y", y_score="s").update(rows).finalize()
     assert report.get("recall", threshold=0.9) == 0.5
     assert report.get("recall", threshold=float(np.float32(0.9))) == 1.0
-
-
-def test_a_stored_threshold_that_some_windows_lack_stays_undefined(tmp_path):
-    store = sm.MetricStore(tmp_path / "history")
-    for day, thresholds in enumerate(([0.5], [0.5, 0.7])):
-        batch = {"y": [0, 1, 1], "p": [0.2, 0.4, 0.8], "day": [date(2026, 1, 1 + day)] * 3}
-        acc = sm.binary(y_true="y", y_score="p", by="day", thresholds=thresholds).update(batch)
-        store.append(acc, batch_id=str(day))
-    report = store.query().finalize(["recall"])
-    for threshold, recall in ((0.5, 0.5), (0.7, None), (0.3, 1.0)):
-        assert at_only(report, threshold).frame.select("threshold", "value").rows() == [(threshold, recall)]
