@@ -17,7 +17,7 @@ from streammetrics.history.columns import OWN, one_of, one_of_sql
 from streammetrics.history.layout import Layout
 from streammetrics.history.snapshot import Snapshot
 from streammetrics.history.specification import carry, copied
-from streammetrics.history.table import Table, files, missing, write
+from streammetrics.history.table import Table, add_columns, files, missing, write
 from streammetrics.system.lazy import pa
 
 T = TypeVar("T")
@@ -89,6 +89,7 @@ class History:
             rows = layout.rows(acc if filled else layout.empty)
             predicate = None if replacing is None else layout.window.only(rows, replacing)
             if layout is not found.layout:
+                add_columns(found.table, pl.DataFrame(schema=layout.stored).to_arrow().schema)
                 found.table.alter.set_table_properties(layout.configuration, raise_if_not_exists=False)
                 return None
             version = found.table.version() + 1

@@ -31,11 +31,9 @@ def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
     try:
         _require_roles(ours.roles, theirs.roles)
         a, b = ([_without_pairs(s) for s in acc.statistics] for acc in (ours, theirs))
-        lacking = [s for s in a if s not in b and not isinstance(s, Paired)]
-        if lacking or any(s not in a for s in b):
-            raise MergeError(
-                f"The accumulators have different statistics: {lacking} and {[s for s in b if s not in a]}."
-            )
+        lacking, more = ([s for s in x if s not in y and not isinstance(s, Paired)] for x, y in ((a, b), (b, a)))
+        if lacking or more or {s.name for s in a if s not in b} & {s.name for s in b}:
+            raise MergeError(f"The accumulators have different statistics: {a} and {b}.")
     except MergeError as error:
         raise MergeError(f"{error} {ADVICE}") from None
     return _with_models(ours, theirs)
@@ -88,11 +86,14 @@ def _require_roles(ours: Roles, theirs: Roles) -> None:
 def _with_models(ours: Accumulator, theirs: Accumulator) -> Accumulator:
     models = {role: getattr(ours.roles, role) | getattr(theirs.roles, role) for role in ("y_pred", "y_score")}
     roles = replace(ours.roles, **models)
-    statistics = tuple(_with_pairs(s, theirs) for s in ours.statistics)
+    names = {s.name for s in ours.statistics}
+    more = (s for s in theirs.statistics if isinstance(s, Paired) and s.name not in names)
+    statistics = tuple(_with_pairs(s, theirs) for s in (*ours.statistics, *more))
     if roles == ours.roles and statistics == ours.statistics:
         return ours
-    metadata = empty_of(roles, statistics, ours).to_arrow().schema.metadata
-    return Accumulator.from_arrow(ours.to_arrow().replace_schema_metadata(metadata))
+    frame, none = pl.DataFrame(ours.to_arrow()), empty_of(roles, statistics, ours).to_arrow()
+    pairs = [pl.lit([], pl.DataFrame(none).schema[s.name]).alias(s.name) for s in statistics if s.name not in names]
+    return Accumulator.from_arrow(frame.with_columns(pairs).to_arrow().replace_schema_metadata(none.schema.metadata))
 
 
 def _without_pairs(statistic: Statistic) -> Statistic:

@@ -153,6 +153,13 @@ def write(
     )
 
 
+def add_columns(table: Any, schema: pa.Schema) -> None:
+    """Add the columns of a schema that the table lacks, which are null in all its rows."""
+    known = {field.name for field in table.schema().fields}
+    if new := [field for field in deltalake().Schema.from_arrow(schema).fields if field.name not in known]:
+        table.alter.add_columns(new)
+
+
 def in_small_files(table: Any, column: str) -> pl.Series:
     """Return the values of a column in small files, where a folder has several of them.
 

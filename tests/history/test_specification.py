@@ -95,11 +95,14 @@ def test_pairs_in_the_opposite_order_are_refused(tmp_path):
         store.append(paired("b", "a").update(FRAMES[1]), batch_id="2")
 
 
-def test_pairs_cannot_be_added_to_a_history_without_them(tmp_path):
-    store = history(tmp_path / "store", models("a"))
-    with pytest.raises(sm.MergeError, match=r"different statistics: \[\] and \[.*A history has one specification"):
-        store.append(models("a", "b").update(FRAMES[1]), batch_id="2")
-    assert store.append(models("a", "b", pairs=False).update(FRAMES[1]), batch_id="2")
+def test_a_challenger_joins_a_history_of_one_model_with_its_pairs(tmp_path):
+    store = history(tmp_path / "store", models("a"), models("a", "b"), models("a"))
+    expected = models("a", "b").update(FRAMES[1]).rollup().finalize(["roc_auc"], confidence=0.95)
+    for _ in range(2):
+        found = store.query(DAYS[1], DAYS[2]).finalize(["roc_auc"], confidence=0.95)
+        assert found.compare("a", "b").frame.equals(expected.compare("a", "b").frame)
+        assert store.query().finalize(["rows"]).get("rows", model="a").value == 180
+        store.compact()
 
 
 @pytest.mark.thorough
