@@ -10,7 +10,7 @@ from math import sqrt
 
 from bounds_and_intervals import FOLDER, page, place, text
 
-VALUE, UPPER, ROWS, NEEDED = -0.0023, 0.0007, 13_303, 23_000
+VALUE, UPPER, ROWS, NEEDED = -0.0023, 0.0007, 13_303, 22_000
 LATER = 50_000
 AXIS = (-0.006, 0.002)
 
