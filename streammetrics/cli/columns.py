@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -17,7 +16,6 @@ import polars as pl
 
 from streammetrics.rows.roles import Column
 from streammetrics.rows.row_by_row import ADVICE, require_row_by_row
-from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import readable
 from streammetrics.system.foreign import reason
@@ -57,7 +55,7 @@ class Columns:
         Raises:
             SourceError: If they cannot be read.
         """
-        with readable(partial(diagnosis, files, ())):
+        with readable(files.name):
             return cls(files, files.schema)
 
     def several(self, option: str, texts: Sequence[str]) -> list[Column]:
@@ -191,7 +189,7 @@ class Columns:
         return number if found.is_numeric() and not isinstance(number, bool) else text
 
     def _type(self, made: pl.Expr, text: str) -> pl.DataType:
-        self.files.require_columns(made.meta.root_names())
+        self.files.require(made.meta.root_names())
         try:
             return pl.DataFrame(schema=self.schema).select(made).dtypes[0]
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -30,6 +30,7 @@ from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import SEVERAL, Column
 from streammetrics.sources.files import Files
+from streammetrics.sources.scans import frames
 from streammetrics.sources.streams import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 from streammetrics.text import few
@@ -198,9 +199,9 @@ def evaluate_command(
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:
     """Say which labels count as negative, if the first rows have several."""
     column = pl.col(true) if isinstance(true, str) else true
-    plan = files.scans(column.meta.root_names())[0].filter(pl.lit(True) if files.where is None else files.where)
-    first = plan.select(column).head(FIRST_ROWS)
-    labels = first.collect().to_series().drop_nulls().unique().sort().to_list()
+    roots = column.meta.root_names()
+    first = next(frames(files.parts(roots)[0], roots, FIRST_ROWS, files.where))
+    labels = first.select(column).to_series().drop_nulls().unique().sort().to_list()
     negative = [label for label in labels if positive not in (label, str(label))]
     if len(negative) > 1:
         said = f"Labels other than {positive!r} count as negative: {few(negative)}."

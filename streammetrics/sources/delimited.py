@@ -1,234 +1,238 @@
-"""CSV files: their header and separator, the form of their rows, and the columns that stay text."""
+"""CSV files, read by pyarrow as text. In each batch, a column is numbers if all of its values are."""
 
 from __future__ import annotations
 
 import csv
-import json
+import io
 import re
-import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+import sys
+from collections.abc import Collection, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from glob import glob
-from itertools import dropwhile, groupby
+from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import SourceError
-from streammetrics.sources.marks import Marks, Ragged, marks_of
+from streammetrics.rows.given import EXACT
+from streammetrics.sources.kinds import decompressed
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import Lazy, pa
 
-TYPED_BY = 100_000  # rows of text files that determine the types of columns
-SMALL = 65_536  # bytes of a file that can consist of a header only
+pa_csv: Any = Lazy("pyarrow.csv")
+
+BLOCK = 1 << 22  # bytes that pyarrow reads at a time
+FIRST_BLOCK = 1 << 20
 SEPARATORS = ",;\t|"
-UNUSED = "\x1f"  # a separator that no line contains
-BLANK = 8  # lines before the header, which Polars skips
+END, FLOAT_END = "\x1f\x1f", -1.2345678901234e-300  # values of a row after the last one
 PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
 PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
-EXACT = 15  # up to this many digits
-SKIPPING = ("skip_rows", "skip_lines", "skip_rows_after_header")  # options of scans that read other lines
-FIX = "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
+DIGITS = 15  # up to this many digits
+WHOLE_DIGITS = 18
+BOOLEAN = r"^(?i:true|false)$"
+TYPES: tuple[pl.DataType, ...] = (pl.Boolean(), pl.Int64(), pl.Float64(), pl.String())  # from the strictest
 
 
 @dataclass(frozen=True)
-class Form:
-    """How the rows of a CSV file are written: its separator, and whether it has some marks."""
+class Csv:
+    """A CSV file by RFC 4180. Quotation marks inside of a value are text.
 
-    separator: str
-    quoted: bool
-    blank: bool
-    zeros: bool
-
-
-def form_of(path: Path) -> Form:
-    """Return the form of a file. Rejects quotation marks that hide rows, and lines whose fields are shifted."""
-    header = header_of(path)
-    separator = separator_of(header)
-    marks = marks_of(path, ord(separator))
-    if marks.quoted and marks.stray:
-        raise SourceError(f"{_unclear(path, marks)} {FIX}")
-    if marks.ragged:
-        raise SourceError(_shifted(path, marks.ragged, separator))
-    several = separator in header  # in a file of one column, a blank line is a null
-    return Form(separator, marks.quoted, marks.blank and several, marks.zeros)
-
-
-def with_rows(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that have rows, or the first one."""
-    header = header_of(paths[0])
-    return [path for path in paths if not _has_only(header, path)] or [paths[0]]
-
-
-def scan_csv(
-    forms: Mapping[Path, Form],
-    null_values: Sequence[str] = (),
-    names: Sequence[Set[str]] = (),
-    text: Collection[str] = (),
-    columns: Sequence[str] = (),
-    typed_by: int = TYPED_BY,
-) -> pl.LazyFrame:
-    """Scan CSV files, each in its form. Blank lines are skipped.
-
-    Columns of ``text`` are text, and so are sets of ``names`` with any number that would not come back as it is
-    written, such as 1.10. Of ``columns``, files without any value do not determine the type.
+    ``null_values`` stand for null, and columns of ``text`` are not read as numbers.
     """
-    plans, known = [], _types_of_values(forms, null_values, [c for c in columns if c not in text], typed_by)
-    for form, scan in _scans_of(forms, null_values):
-        types: dict[str, Any] = {**known, **dict.fromkeys(text, pl.String)}
-        if names:
-            typed = scan(infer_schema_length=typed_by, schema_overrides=types)
-            types |= _rewritten(scan(infer_schema=False), typed.collect_schema(), names)
-        plan = scan(infer_schema_length=typed_by, schema_overrides=types)
-        plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if form.blank else plan)
-    return plans[0] if len(plans) == 1 else pl.concat(plans, how="vertical_relaxed")
 
+    path: Path
+    null_values: tuple[str, ...] = ()
+    text: Collection[str] = ()
 
-def padded(forms: Mapping[Path, Form], null_values: Sequence[str]) -> list[str]:
-    """Return the columns of CSV files that have integers such as 007, which as numbers would equal 7."""
-    found: dict[str, None] = {}
-    for form, scan in _scans_of(forms, null_values):
-        if form.zeros:
-            any_padded = scan(infer_schema=False).select(pl.all().str.contains(PADDED).any()).collect()
-            found |= {name: None for name, is_padded in any_padded.row(0, named=True).items() if is_padded}
-    return list(found)
+    @cached_property
+    def _header(self) -> tuple[str, list[str]]:
+        with _lines(self.path) as lines:
+            first = next((line for line in lines if line.strip("\r\n")), "")
+            if "\0" in first:
+                raise SourceError(f"Cannot read {self.path}: it is not text in UTF-8. Convert it, or fix its suffix.")
+            separator = separator_of(first)
+            names = next(csv.reader(chain([first], lines), delimiter=separator), [])
+        if not names:
+            raise SourceError(f"Cannot read {self.path}: the file is empty.")
+        return separator, names
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in which a name can be repeated."""
+        return self._header[1]
 
-def _types_of_values(
-    forms: Mapping[Path, Form], null_values: Sequence[str], columns: Sequence[str], typed_by: int
-) -> dict[str, pl.DataType]:
-    """Types of columns that Polars takes for text only because they have no value in some of several files."""
-    if len(forms) == 1 or not columns:
-        return {}
-    schemas = [scan(infer_schema_length=typed_by).collect_schema() for _, scan in _scans_of(forms, null_values)]
-    found: dict[str, set[pl.DataType]] = {c: set() for c in columns if any(s.get(c) == pl.String for s in schemas)}
-    for path, form in forms.items():
-        if not found:
-            break
-        [(_, scan)] = _scans_of({path: form}, null_values)
-        schema = scan(infer_schema_length=typed_by).collect_schema()
-        texts = [name for name in found if schema.get(name) == pl.String]
-        has_values = scan(infer_schema=False).select(pl.col(texts).count() > 0).collect() if texts else pl.DataFrame()
-        for name in [*found]:
-            if name not in texts:
-                found[name] |= {schema[name]} if name in schema else set()
-            elif has_values[name].item():  # it is text
-                del found[name]
-    numbers = {pl.Int64(), pl.Float64()}
-    return {
-        name: pl.Float64() if types == numbers else next(iter(types))
-        for name, types in found.items()
-        if len(types) == 1 or types == numbers
-    }
-
-
-def _scans_of(
-    forms: Mapping[Path, Form], null_values: Sequence[str]
-) -> Iterator[tuple[Form, Callable[..., pl.LazyFrame]]]:
-    for form, alike in groupby(forms, forms.__getitem__):
-        yield (
-            form,
-            partial(
-                pl.scan_csv,
-                list(alike),
-                glob=False,
-                separator=form.separator,
-                quote_char='"' if form.quoted else None,
-                null_values=list(null_values) or None,
-            ),
-        )
-
-
-def _rewritten(texts: pl.LazyFrame, schema: pl.Schema, names: Sequence[Set[str]]) -> dict[str, type[pl.DataType]]:
-    """Sets of columns, as text, of which a number would be written in another way, or several in the same."""
-    numbers = sorted(name for name in set().union(*names) if name in schema and schema[name].is_numeric())
-    checks = [_would_change(pl.col(name), schema[name]).alias(name) for name in numbers]
-    found = texts.select(checks).collect().row(0, named=True) if checks else {}
-    changed = {name for name, would in found.items() if would}
-    return {name: pl.String for each in names if each & changed for name in each if name in schema}
-
-
-def _would_change(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Whether a column of text would change if its values were numbers of a type."""
-    if dtype == pl.Int128:  # which groups cannot have
-        return pl.lit(True)
-    if not dtype.is_float():
-        return (~text.str.contains(WHOLE)).any()
-    long = text.str.count_matches(r"\d") > EXACT
-    inexact = long & (text != text.cast(pl.Float64, strict=False).cast(pl.String))
-    both = text.str.contains(WHOLE).any() & text.str.ends_with(".0").any()  # 1 and 1.0
-    return (~text.str.contains(PLAIN) | inexact).any() | both
-
-
-def require_rows_of(plan: pl.LazyFrame) -> None:
-    """Raise an error if stray quotation marks hide rows of the CSV files of a plan, which Polars does not tell."""
-    if "Csv SCAN" not in plan.explain(optimized=False):
-        return
-    with warnings.catch_warnings(action="ignore"):
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Batches of some columns, or of the first one. Types of later batches can only be wider, such as text."""
+        types: dict[str, pl.DataType] = dict.fromkeys(self.text, pl.String())
+        first = next(self.texts(columns, block=FIRST_BLOCK), None)
+        for texts in () if first is None else first:
+            if texts.null_count() < len(texts):
+                types[texts.name] = as_values(texts, types.get(texts.name)).dtype
+        floats = [name for name, dtype in types.items() if dtype == pl.Float64]
+        rows = 0
         try:
-            nodes = json.loads(plan.serialize(format="json"))
-        except pl.exceptions.PolarsError as error:
-            raise SourceError("Cannot check the rows of an open CSV file. Pass its path to polars.scan_csv.") from error
-    for scan in _scans(nodes):
-        reader = scan["scan_type"]["Csv"]["options"]
-        options, quote = reader["parse_options"], reader["parse_options"]["quote_char"]
-        skipping = [name for name in SKIPPING if reader.get(name)] or options["comment_prefix"]
-        for path in (path for source in scan["sources"].get("Paths", ()) for path in _local(source["inner"])):
-            marks = marks_of(path, options["separator"], quote or 0, options["eol_char"])
-            if marks.ragged and not (skipping or options["truncate_ragged_lines"]) and not (quote and marks.stray):
-                raise SourceError(_shifted(path, marks.ragged, chr(options["separator"])))
-            if quote and marks.stray:
-                without = "No field begins with one: pass quote_char=None to polars.scan_csv."
-                raise SourceError(f"{_unclear(path, marks)} {FIX if marks.quoted else without}")
+            for batch in self.texts(columns, floats):
+                if any((batch[name].abs() >= EXACT).any() for name in floats):
+                    break  # integers among them can have been rounded
+                yield pl.DataFrame([self._values(column, types, rows) for column in batch])
+                rows += batch.height
+            else:
+                return
+        except _NotFloats:
+            pass
+        for batch in _after(rows, self.texts(columns)):
+            yield pl.DataFrame([self._values(column, types, rows) for column in batch])
+            rows += batch.height
+
+    def _values(self, column: pl.Series, types: dict[str, pl.DataType], row: int) -> pl.Series:
+        """A column of the rows from ``row`` in its type. Rejects integers among fractions that floats do not hold."""
+        if column.dtype == pl.Float64:
+            return column
+        values = as_values(column, types.get(column.name))
+        if values.dtype == pl.Float64 and (place := beyond_floats(column, values)) is not None:
+            raise not_a_float(column.name, column[place], f"line {self.line(row + place)} of {self.path}")
+        if values.null_count() < len(values):
+            types[column.name] = values.dtype
+        return values
+
+    def texts(self, columns: Sequence[str], floats: Collection[str] = (), block: int = BLOCK) -> Iterator[pl.DataFrame]:
+        """Batches of some columns as text, or of the first one, in the order of rows. Columns of ``floats`` are floats.
+
+        Raises:
+            SourceError: If a line has another number of fields than the header, or a quotation mark is never closed.
+        """
+        separator, names = self._header
+        several = len(names) > 1  # in a file of one column, a blank line is a null
+        used = list(dict.fromkeys(columns or names[:1]))
+        end = [FLOAT_END if name in floats else END for name in names]
+        with translated(SourceError, f"Cannot read {self.path}"), decompressed(self.path) as file:
+            ended = _Ended(file, separator.join(map(str, end)).encode())
+            try:
+                with pa_csv.open_csv(
+                    ended,
+                    pa_csv.ReadOptions(block_size=block),
+                    pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=several),
+                    pa_csv.ConvertOptions(
+                        include_columns=used,
+                        column_types={name: pa.float64() if name in floats else pa.string() for name in used},
+                        null_values=["", *self.null_values],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=bool(self.null_values),
+                    ),
+                ) as reader:
+                    yield from self._before_end(map(pl.DataFrame, reader), ended)
+            except pa.ArrowInvalid as error:
+                if floats:
+                    raise _NotFloats from error
+                if fault := self._fault(encoded="UTF8" in str(error)):
+                    raise SourceError(f"Cannot read {self.path}: {fault}") from error
+                raise
+
+    def _before_end(self, batches: Iterator[pl.DataFrame], ended: _Ended) -> Iterator[pl.DataFrame]:
+        """Batches without the row after the last one, which an open quotation mark swallows."""
+        last, rows = next(batches), 0
+        for batch in batches:
+            yield last
+            rows += last.height
+            last = batch
+        is_end = last.height > 0 and {*last.row(-1)} <= {END, FLOAT_END}
+        # The opening mark of a later value can also close a mark, with line ends in between.
+        if not is_end or rows + last.height != ended.lines:
+            fault = self._fault()
+            if fault or not is_end:
+                raise SourceError(f"Cannot read {self.path}: {fault or 'a quotation mark is not closed.'}")
+        if last.height > 1:
+            yield last[:-1]
+
+    def _fault(self, encoded: bool = False) -> str | None:
+        """The first line with another number of fields than the header, or an open quotation mark."""
+        with _lines(self.path) as lines:
+            records = csv.reader(lines, delimiter=self._header[0], strict=True)
+            line, width = 1, len(self.names)
+            try:
+                for record in records:
+                    if encoded and re.search("[\udc80-\udcff]", "".join(record)):
+                        return f"line {line} is not UTF-8. Convert the file, such as with iconv -f latin1 -t utf-8."
+                    if record and len(record) != width:
+                        return self._ragged(line, len(record), width)
+                    line = records.line_num + 1
+            except csv.Error:
+                return (
+                    f"line {line} has a quotation mark that is neither closed nor doubled in a quoted field. "
+                    "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
+                )
+        return None
+
+    def _ragged(self, line: int, fields: int, width: int) -> str:
+        more = f"quote values that contain {self._header[0]!r}"
+        fix = more if fields > width else "write an empty field for each missing value"
+        number = f"{fields} fields" if fields > 1 else "1 field"
+        return f"line {line} has {number}, but the header has {width}. Fix the line, or {fix}."
+
+    def line(self, row: int) -> int:
+        """Return the line in which a row begins."""
+        with _lines(self.path) as lines:
+            records = csv.reader(lines, delimiter=self._header[0])
+            line, number = 1, -1  # of the header
+            for record in records:
+                if record or (len(self.names) == 1 and number >= 0):
+                    if number == row:
+                        break
+                    number += 1
+                line = records.line_num + 1
+        return line
 
 
-def _shifted(path: Path, ragged: Ragged, separator: str) -> str:
-    line, fields, width = ragged
-    more = f"quote values that contain {separator!r}"
-    fix = more if fields > width else "write an empty field for each missing value"
-    found = f"{fields} fields" if fields > 1 else "1 field"
-    return f"Cannot read {path}: line {line} has {found}, but the header has {width}. Fix the line, or {fix}."
+class _NotFloats(Exception):
+    """A column of floats has other values."""
 
 
-def _unclear(path: Path, marks: Marks) -> str:
-    fault = "neither closed nor doubled in a quoted field" if marks.quoted else "not part of a quoted field"
-    return f"Cannot read {path}: line {marks.stray} has a quotation mark that is {fault}."
+def _after(rows: int, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Batches without the first rows."""
+    for batch in batches:
+        if rows < batch.height:
+            yield batch[rows:]
+        rows = max(0, rows - batch.height)
 
 
-def _scans(node: Any) -> Iterator[Any]:
-    if isinstance(node, dict):
-        if "Csv" in (node.get("scan_type") or ()):
-            yield node
-        node = list(node.values())
-    for part in node if isinstance(node, list) else ():
-        yield from _scans(part)
+class _Ended(io.RawIOBase):
+    """A file with one more row at its end. Counts the ends of lines."""
+
+    def __init__(self, file: Any, row: bytes) -> None:
+        self._file, self._row, self._last = file, row, b""
+        self.lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read(size)
+        if not data:
+            data, self._row = (b"" if self._last in (b"\n", b"\r") else b"\n") + self._row, b""
+            data = data if data != b"\n" else b""
+        self.lines += data.count(b"\n")
+        self._last = data[-1:]
+        return data
 
 
-def _local(source: str) -> Iterator[Path]:
-    """The files of a path, a folder, or a glob. None of a URL."""
-    for path in map(Path, glob(source, recursive=True)):  # noqa: PTH207, since the pattern can be absolute
-        yield from filter(Path.is_file, path.rglob("*") if path.is_dir() else [path])
-
-
-def header_of(path: Path) -> str:
-    """The first line of a CSV file, which can be compressed, after blank lines."""
-    header = "".join(line or "" for line in _lines(path, 1))
-    if "\x00" in header:
-        raise SourceError(f"{str(path)!r} is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8.")
-    if "\r" in header:
-        raise SourceError(f"The lines of {str(path)!r} end in \\r. Convert the file, such as with tr '\\r' '\\n'.")
-    return header
-
-
-def names_of(path: Path) -> list[str]:
-    """Names of the columns, including repeated names."""
-    header = header_of(path)
-    return next(csv.reader([header], delimiter=separator_of(header)), [])
+@contextmanager
+def _lines(path: Path) -> Iterator[Iterator[str]]:
+    """The lines of a file as text, of any length."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        with translated(SourceError, f"Cannot read {path}"), decompressed(path) as file:
+            yield io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+    finally:
+        csv.field_size_limit(limit)
 
 
 def separator_of(header: str) -> str:
-    """The separator of a CSV file: the most frequent one in its header, outside of quoted names.
+    """Return the separator of a CSV file: the most frequent one in its header, outside of quoted names.
 
     >>> separator_of('y,p,"a; b; c; d"')
     ','
@@ -236,14 +240,101 @@ def separator_of(header: str) -> str:
     return max(SEPARATORS, key=re.sub(r'(?<![^,;\t|])"([^"]|"")*"', "", header).count)
 
 
-def _lines(path: Path, count: int) -> list[str | None]:
-    lines = pl.scan_csv(
-        path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
+def as_values(texts: pl.Series, least: pl.DataType | None = None) -> pl.Series:
+    """Return text as numbers or Booleans, if all of it are. Integers such as 007 stay text.
+
+    The result has the type ``least`` or a wider one.
+
+    >>> as_values(pl.Series(["1", "2.5"])).to_list(), as_values(pl.Series(["1", "007"])).to_list()
+    ([1.0, 2.5], ['1', '007'])
+    """
+    nulls = texts.null_count()
+    if nulls == len(texts):
+        return texts.cast(least or pl.String())
+    for dtype in TYPES[TYPES.index(least or TYPES[0]) :]:
+        values = _booleans(texts) if dtype == pl.Boolean else texts.cast(dtype, strict=False)
+        if values.null_count() == nulls or values.null_count() == nulls + (texts == "").sum():
+            padded = dtype == pl.Int64 and not _are_written_again(texts, values) and texts.str.contains(PADDED).any()
+            return texts if padded else values
+    return texts
+
+
+def _are_written_again(texts: pl.Series, integers: pl.Series) -> bool:
+    """Whether integers would be written as their texts are: all other texts, such as 007 and +7, are longer."""
+    values = integers.drop_nulls().to_numpy()
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    longest = len(str(max(-low, high)))
+    magnitudes = np.abs(values)
+    digits = len(values) + sum(np.count_nonzero(magnitudes >= 10**power) for power in range(1, longest))
+    length = digits + int(np.count_nonzero(values < 0))
+    return longest <= WHOLE_DIGITS and int(texts.str.len_bytes().sum()) == length
+
+
+def _booleans(texts: pl.Series) -> pl.Series:
+    values = {"true": True, "false": False}
+    return texts.str.to_lowercase().replace_strict(values, default=None, return_dtype=pl.Boolean)
+
+
+def beyond_floats(texts: pl.Series, floats: pl.Series) -> int | None:
+    """Return the first row with an integer that a 64-bit float does not hold, such as 2^53 + 1.
+
+    >>> texts = pl.Series(["0.5", "9007199254740993"])
+    >>> beyond_floats(texts, texts.cast(pl.Float64))
+    1
+    """
+    if not (floats.abs() >= EXACT).any():
+        return None
+    integers = texts.str.contains(r"^-?\d+$") & (floats.cast(pl.Int128, strict=False).cast(pl.String) != texts)
+    return next(iter(integers.fill_null(False).arg_true()), None)
+
+
+def not_a_float(column: str, text: str, place: str) -> SourceError:
+    """The error of an integer beside fractions that a 64-bit float does not hold."""
+    return SourceError(
+        f"Column {column!r} has fractions, and the integer {text} at {place}, which a 64-bit float cannot hold. "
+        "Round it, or subtract an offset from the column."
     )
-    found = lines.head(BLANK + count).collect().to_series().to_list()
-    return list(dropwhile(lambda line: line is None, found))[:count]
 
 
-def _has_only(header: str, path: Path) -> bool:
-    """Whether a CSV file has no rows. Its columns would be text, and so would those of all files."""
-    return path.stat().st_size <= SMALL and _lines(path, 2) == [header]
+def names_as_text(files: Sequence[Csv], names: Sequence[Set[str]]) -> set[str]:
+    """Return the sets of columns in which a number would be written in another way, or several in the same.
+
+    These are read as text, since their values are only names.
+    """
+    styles: dict[str, set[str]] = {name: set() for each in names for name in each}
+    undecided = list(styles)
+    for file in files:
+        beginning = islice(file.texts(undecided, block=FIRST_BLOCK), 1)
+        for texts in chain(beginning, file.texts(undecided)) if undecided else ():
+            for name in undecided:
+                styles[name].update(style for style, is_there in _styles(texts[name]).items() if is_there)
+            undecided = [name for name in undecided if not _would_change(styles[name])]
+            if not undecided:
+                break
+    return {name for each in names if not each <= {*undecided} for name in each}
+
+
+def _styles(texts: pl.Series) -> dict[str, bool]:
+    """Which ways of writing numbers a column has."""
+    texts = texts.drop_nulls()
+    integers = texts.cast(pl.Int64, strict=False)
+    if not integers.null_count() and _are_written_again(texts, integers):
+        return {"whole": len(texts) > 0, "not Boolean": len(texts) > 0}
+    whole = texts.str.contains(WHOLE)
+    others = texts.filter(~whole)
+    long = texts.filter(texts.str.len_bytes() > DIGITS)
+    long = long.filter(long.str.count_matches(r"\d") > DIGITS)
+    return {
+        "whole": bool(whole.any()),
+        "not whole": len(others) > 0,
+        "not Boolean": not texts.str.contains(BOOLEAN).all(),
+        "not plain": not others.str.contains(PLAIN).all(),
+        "one zero": bool(others.str.ends_with(".0").any()),
+        "inexact": bool((long != long.cast(pl.Float64, strict=False).cast(pl.String)).any()),
+    }
+
+
+def _would_change(styles: Set[str]) -> bool:
+    if not {"not whole", "not Boolean"} <= styles:
+        return False
+    return bool({"not plain", "inexact"} & styles) or {"whole", "one zero"} <= styles

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote
 
 import polars as pl
 
 from streammetrics.errors import SourceError
 from streammetrics.sources.delimited import WHOLE
+
+Rows = TypeVar("Rows", pl.LazyFrame, pl.DataFrame)
 
 NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 FORMS: dict[pl.DataType, str] = {  # of texts that are values of a type. All others stay text, such as 007 and 1.10
@@ -60,8 +63,8 @@ def _as(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
     return texts.cast(dtype, strict=False)
 
 
-def with_folders(plan: pl.LazyFrame, folder: Path, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Return the plan of files in a folder with columns of its path."""
+def with_folders(rows: Rows, folder: Path, types: Mapping[str, pl.DataType]) -> Rows:
+    """Return rows of files in a folder with columns of its path."""
     parts = parts_of(folder)
     for name in types:
         if (times := [part for part, _ in parts].count(name)) > 1:
@@ -70,4 +73,4 @@ def with_folders(plan: pl.LazyFrame, folder: Path, types: Mapping[str, pl.DataTy
             )
     texts = {name: None if value in NO_VALUE else unquote(value) for name, value in parts}
     values = {name: _as(pl.Series([texts.get(name)], dtype=pl.String), dtype).item() for name, dtype in types.items()}
-    return plan.with_columns(pl.lit(value, types[name]).alias(name) for name, value in values.items())
+    return rows.with_columns(pl.lit(value, types[name]).alias(name) for name, value in values.items())

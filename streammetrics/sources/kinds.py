@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
+from typing import Any
+
+from streammetrics.system.lazy import pa
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 NDJSON = (".ndjson", ".jsonl")
+TEXT = (*CSV, *NDJSON)
 IPC = (".arrow", ".arrows", ".ipc", ".feather")
-FILES = (*PARQUET, *CSV, *NDJSON, *IPC)
+FILES = (*PARQUET, *TEXT, *IPC)
 COMPRESSED = (".gz", ".zst")  # CSV or NDJSON
 TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
 KINDS = (*FILES, *TABLES.values())
 SUPPORTED = f"Supported: {', '.join(FILES)}. CSV and NDJSON files can be compressed ({', '.join(COMPRESSED)})."
-BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}  # of files without a suffix
+BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}  # of files without a suffix, or with the suffix of text
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
 
 
 def kind_of(path: Path) -> str:
     """Return the kind of a table, or the suffix of a file, without the suffix of its compression.
 
-    A file without a suffix has the suffix of its content, if that is Parquet or Arrow IPC.
+    The content decides the kind of a file without a suffix, or with the suffix of text.
 
     >>> kind_of(Path("a.PARQUET")), kind_of(Path("a.csv.gz")), kind_of(Path("a.parquet.gz"))
     ('.parquet', '.csv', '.gz')
     """
     if kind := table_of(path):
         return kind
-    suffix = path.suffix.lower()
-    if suffix in FILES:  # most files
-        return suffix
-    inner = Path(path.stem).suffix.lower()
-    if not suffix and path.is_file():
+    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    kind = inner if suffix in COMPRESSED and inner in TEXT else suffix
+    if (kind in TEXT or not kind) and path.is_file():
         begins = beginning(path)
-        return next((kind for magic, kind in BEGINNINGS.items() if begins.startswith(magic)), suffix)
-    return inner if suffix in COMPRESSED and inner in (*CSV, *NDJSON) else suffix
+        return next((other for magic, other in BEGINNINGS.items() if begins.startswith(magic)), kind)
+    return kind
 
 
 def table_of(folder: Path) -> str | None:
@@ -47,3 +51,13 @@ def beginning(path: Path) -> bytes:
     """Return the bytes of a file that tell its format."""
     with path.open("rb") as file:
         return file.read(8)
+
+
+def decompressed(path: Path) -> Any:
+    """Open a file of text, which can be compressed, for reading its bytes."""
+    begins = beginning(path)
+    if begins.startswith(GZIP):
+        return gzip.open(path)
+    if begins.startswith(ZSTD):
+        return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    return path.open("rb")

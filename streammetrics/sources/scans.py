@@ -1,67 +1,111 @@
-"""Scans of files and tables of one kind."""
+"""Parts of sources, which are read in batches: plans of Polars, and files that other libraries read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from glob import escape
 from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.errors import SourceError
-from streammetrics.rows.arrow import readable
-from streammetrics.rows.given import EXACT
-from streammetrics.sources import arrow
-from streammetrics.sources.delimited import TYPED_BY
+from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.sources.folders import parts_of, with_folders
-from streammetrics.sources.kinds import IPC, PARQUET
-from streammetrics.system.lazy import pa, to_install
+from streammetrics.sources.kinds import IPC, PARQUET, beginning
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import ds, pa, to_install
 from streammetrics.system.threads import of_each
 
-INTEGER = r"^-?\d{16,19}$"  # beyond 2^53 as it is written, unlike 1e300
-Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
-MANY = 1_000  # files, for which it takes long to open each of them in Python
-PARTS = 256  # of files, for threads
+Part: TypeAlias = pl.LazyFrame | Callable[[Sequence[str]], Iterator[pl.DataFrame]]
+
+ROW = "__streammetrics_row__"  # number of a row in its source, for the place of an invalid row
+FILE, FEATHER = b"ARROW1", b"FEA1"  # the first bytes of files; IPC streams have none of their own
+THREADED = 256  # parts of many files, since a call in a thread takes as long as opening a small file
 
 
-def schemas_of(paths: Sequence[Path], kind: str) -> list[Any]:
-    """Return the schema of each file of a kind whose files can differ in their types."""
-    of_one: Callable[[Path], Any] = arrow.schema_of if kind in (*PARQUET, *IPC) else _schema_of_ndjson
-    if kind in PARQUET and len(paths) >= MANY:
-        of_one = arrow.schema_of_many()
-    size = max(1, len(paths) // PARTS)  # a call in a thread takes as long as opening a small file
-    parts = [paths[start : start + size] for start in range(0, len(paths), size)]
-    return list(chain.from_iterable(of_each(lambda part: list(map(of_one, part)), parts)))
+def frames(
+    part: Part, columns: Sequence[str], chunk: int, where: pl.Expr | None = None, first: int | None = None
+) -> Iterator[pl.DataFrame]:
+    """Batches of a part: some columns of the rows that meet a condition, with their numbers from ``first``, if given.
 
-
-def _schema_of_ndjson(path: Path) -> pl.Schema:
-    return pl.scan_ndjson(_literal(path), infer_schema_length=TYPED_BY).collect_schema()
-
-
-def scan_ndjson(paths: list[Path], schema: pl.Schema, names: Sequence[Set[str]]) -> pl.LazyFrame:
-    """Scan NDJSON files whose columns in use have the same types.
-
-    Sets of ``names`` are text if floats would make integers of a column equal, such as 2^53 and 2^53 + 1.
+    Without columns, batches have any column.
     """
-    scan = partial(pl.scan_ndjson, list(map(_literal, paths)))
-    floats = [name for name in set().union(*names) if schema.get(name) == pl.Float64]
-    if not floats:
-        return scan(schema=schema)
-    as_text = dict.fromkeys(set().union(*names) & {*schema}, pl.String())
-    texts = scan(schema=pl.Schema({**schema, **as_text})).select(floats)
-    beyond = pl.all().str.contains(INTEGER) & (pl.all().cast(pl.Float64, strict=False).abs() >= EXACT)
-    inexact = texts.select(beyond.any()).collect().row(0, named=True)
-    changed = [name for each in names if any(inexact.get(name) for name in each) for name in each]
-    return scan(schema=pl.Schema({**schema, **{name: as_text[name] for name in changed if name in schema}}))
+    if isinstance(part, pl.LazyFrame):
+        plan = part if first is None else part.with_row_index(ROW, offset=first)
+        plan = plan if where is None else plan.filter(where)  # a filter that is always true takes time, too
+        plan = plan.select(columns or pl.all()) if first is None else plan.select(ROW, *columns)
+        yield from plan.collect_batches(chunk_size=chunk, maintain_order=first is not None)
+        return
+    tested = [] if where is None else where.meta.root_names()
+    for frame in chain.from_iterable(frame.iter_slices(chunk) for frame in part([*columns, *tested])):
+        batch = frame
+        if first is not None:
+            batch, first = frame.with_row_index(ROW, offset=first), first + frame.height
+        yield batch if where is None else batch.filter(where)
 
 
-def _literal(path: Path) -> Path:
-    """A path as a glob that matches only it."""
-    return Path(escape(str(path)))
+def height_of(part: Part) -> int:
+    """Return the number of rows of a part."""
+    if isinstance(part, pl.LazyFrame):
+        return int(part.select(pl.len()).collect().item())
+    return sum(frame.height for frame in part(()))
+
+
+def schemas_of(paths: Sequence[Path], kind: str) -> list[pa.Schema]:
+    """Return the schema of each Parquet or Arrow IPC file."""
+    from pyarrow.fs import LocalFileSystem  # when it is needed
+
+    system = LocalFileSystem()
+    file_format = ds.ParquetFileFormat() if kind in PARQUET else ds.IpcFileFormat()
+
+    def schema_of(path: Path) -> pa.Schema:
+        with translated(SourceError, f"Cannot read {path}"):
+            if is_stream(path, kind):
+                with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+                    return reader.schema
+            return file_format.inspect(str(path), system)
+
+    size = max(1, len(paths) // THREADED)
+    parts = [paths[start : start + size] for start in range(0, len(paths), size)]
+    return list(chain.from_iterable(of_each(lambda part: list(map(schema_of, part)), parts)))
+
+
+def is_stream(path: Path, kind: str) -> bool:
+    """Return whether a file is an IPC stream, such as those of Hugging Face, which has no footer."""
+    begins = b"" if kind in PARQUET else beginning(path)
+    if begins.startswith(FEATHER):
+        fix = f"pyarrow.feather.write_feather(pyarrow.feather.read_table({str(path)!r}), {str(path)!r})"
+        raise SourceError(f"{str(path)!r} is in Feather V1 format, which is not supported. Convert it: {fix}")
+    return kind in IPC and not begins.startswith(FILE)
+
+
+def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
+    """Return whether Polars does not read a file, or reads some columns in another type.
+
+    Of Arrow IPC files with repeated names, it loses rows. It does not read dictionaries that grow from batch to batch,
+    and reads dates of 64 bits in Parquet files as times.
+    """
+    if len(set(schema.names)) < len(schema.names) or is_stream(path, kind):
+        return True
+    if any(readable(field.type) != field.type for field in schema):
+        return True
+    if kind in PARQUET:
+        dates = [f.name for f in schema if pa.date32() in (f.type, getattr(f.type, "value_type", None))]
+        types = pl.read_parquet_schema(path) if dates else {}
+        return any(isinstance(types[name], pl.Datetime) for name in dates)
+    coded = [i for i, field in enumerate(schema) if pa.types.is_dictionary(field.type)]
+    return bool(coded) and _has_growing_dictionaries(path, coded)
+
+
+def _has_growing_dictionaries(path: Path, coded: list[int]) -> bool:
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=coded))
+        if reader.num_record_batches:
+            reader.get_batch(0)  # reads all dictionaries
+        return bool(reader.stats.num_dictionary_deltas)
 
 
 def scan_polars(
@@ -86,21 +130,33 @@ def scan_polars(
     return pl.concat(plans, how="vertical")
 
 
-def scan_pyarrow(path: Path, schema: pa.Schema, folders: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Scan a Parquet or Arrow IPC file that Polars does not read."""
-    return with_folders(arrow.scan(path, schema), path.parent, folders)
+def read_pyarrow(
+    path: Path, kind: str, schema: pa.Schema, folders: Mapping[str, pl.DataType], columns: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Batches of a Parquet or Arrow IPC file that Polars does not read, and of columns of its folders.
 
-
-def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
-    """Return whether Polars does not read a file, or reads some columns in another type.
-
-    Of Arrow IPC files with repeated names, it loses rows. It does not read dictionaries that grow from batch to batch.
+    Without columns, batches have all that have a `readable` type and a name of their own.
     """
-    if len(set(schema.names)) < len(schema.names) or (kind in IPC and arrow.is_stream(path)):
-        return True
-    if any(readable(field.type) != field.type for field in schema):
-        return True
-    return kind in IPC and arrow.has_growing_dictionaries(path, schema)
+    names = [name for name in columns or readable_schema(schema).names if name in schema.names] or schema.names[:1]
+    places = [schema.get_field_index(name) for name in names]
+    with translated(SourceError, f"Cannot read {path}"):
+        for batch in _pyarrow_batches(path, kind, schema, names, places):
+            yield with_folders(pl.DataFrame(as_readable(pa.Table.from_batches([batch]))), path.parent, folders)
+
+
+def readable_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a file that have a `readable` type and a name of their own."""
+    return pa.schema([f for f in schema if readable(f.type) is not None and schema.names.count(f.name) == 1])
+
+
+def _pyarrow_batches(path: Path, kind: str, schema: pa.Schema, names: Sequence[str], places: list[int]) -> Any:
+    if is_stream(path, kind):
+        options = pa.ipc.IpcReadOptions(included_fields=places)
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file, options=options) as reader:
+            yield from reader
+    else:
+        used = pa.schema([schema.field(name) for name in names])
+        yield from ds.dataset(str(path), schema=used, format="parquet" if kind in PARQUET else "ipc").to_batches()
 
 
 def scan_delta(tables: list[Any]) -> pl.LazyFrame:

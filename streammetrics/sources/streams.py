@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -21,18 +21,16 @@ from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.frames import refuse_engines, to_frame
 from streammetrics.rows.roles import Roles
-from streammetrics.sources.delimited import require_rows_of
-from streammetrics.sources.diagnosis import UNREADABLE, diagnosis, difference
-from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
-from streammetrics.sources.kinds import NDJSON
-from streammetrics.sources.scans import scan_delta
+from streammetrics.sources.files import UNREADABLE, Files, in_parts
+from streammetrics.sources.paths import PathLike, expand
+from streammetrics.sources.scans import ROW, Part, frames, height_of, scan_delta
 from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
 FILE_ROW = ("file_row_number", "filename")  # columns that a DuckDB relation of Parquet files has besides their own
-Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for a reason: the message
+Name: TypeAlias = str | Callable[[], str]  # of a source in messages
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,7 @@ class Stream:
 
     ``again`` returns the same rows again, in order and numbered. ``place`` describes the place of a row by its number,
     and ``of`` is the unit of row counts in messages. Sources that can be read only once have no ``again`` and
-    ``place``. ``differing`` returns the error of the file whose types cause an error, if there is one. ``close`` ends a
-    pass that has not reached the last batch.
+    ``place``. ``close`` ends a pass that has not reached the last batch.
     """
 
     batches: Iterator[Any]
@@ -50,7 +47,6 @@ class Stream:
     again: Callable[[], Iterable[pl.DataFrame]] | None = None
     place: Callable[[int], str] = str
     of: str = "rows"
-    differing: Callable[[StreamMetricsError], SourceError | None] = lambda error: None
     close: Callable[[], None] = lambda: None
 
     @property
@@ -67,7 +63,7 @@ class Stream:
         try:
             yield
         except (ColumnError, DataError) as error:
-            raise self.differing(error) or self._first_error(roles) or error from error.__cause__
+            raise self._first_error(roles) or error from error.__cause__
         finally:
             self.close()
 
@@ -113,15 +109,13 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     if isinstance(source, Stream):
         return source
     if isinstance(source, pl.LazyFrame):
-        with readable("the plan"):
-            require_rows_of(source)
-        return _plans([source], columns, chunk)
+        return _plan(source, columns, chunk, "the plan")
     if isinstance(source, pl.DataFrame):
         return _frame(source, columns, chunk, "row {} of the frame")
     if tables := _delta_tables(source):
         name = few([table.table_uri for table in tables])
         with readable(name):
-            return _plans([scan_delta(tables)], columns, chunk, name, place=lambda row: f"row {row} of {name}")
+            return _plan(scan_delta(tables), columns, chunk, name)
     if is_relation(source):
         return _relation(source, columns)
     if _is_dataset(source):
@@ -253,52 +247,43 @@ def _real_paths(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set[str]]) -> Stream:
-    name = partial(diagnosis, files, columns)
-    with readable(name):
+    with readable(files.name):
         tested = files.where.meta.root_names() if files.where is not None else []
         used = (*columns, *tested)
-        if twice := sorted({*files.repeated}.intersection(used)):
-            path = files.repeated[twice[0]]
-            raise SourceError(f"{str(path)!r} has several columns named {twice[0]!r}. Rename or remove them.")
-        files.require_readable(used)
-        if files.kind in NDJSON:
-            files.require_columns(used)
-        plans = files.scans(used, [each for each in names if each.isdisjoint(tested)])
-        stream = _plans(plans, columns, chunk, name, lambda: files.known_rows, files.place, files.where)
-        return replace(stream, differing=partial(difference, files, columns))
+        files.require(used)
+        parts = files.parts(used, [each for each in names if each.isdisjoint(tested)])
+    name = partial(files.unreadable, used)
+    return _parts(parts, columns, chunk, name, lambda: files.known_rows, files.place, files.where)
 
 
-def _plans(
-    plans: Sequence[pl.LazyFrame],
+def _plan(plan: pl.LazyFrame, columns: Sequence[str], chunk: int, name: str) -> Stream:
+    with readable(name):
+        require_columns(columns, plan.collect_schema().names())
+    return _parts([plan], columns, chunk, name, None, lambda row: f"row {row} of {name}")
+
+
+def _parts(
+    parts: Sequence[Part],
     columns: Sequence[str],
     chunk: int,
-    name: Name = "the plan",
-    rows: int | Callable[[], int | None] | None = None,
-    place: Callable[[int], str] = "row {} of the plan".format,
+    name: Name,
+    rows: Callable[[], int | None] | None,
+    place: Callable[[int], str],
     where: pl.Expr | None = None,
 ) -> Stream:
-    """Stream plans, one after the other, in batches. Only a few of them wait to be processed."""
-    tested = [] if where is None else where.meta.root_names()
-
-    def kept(plan: pl.LazyFrame) -> pl.LazyFrame:
-        return plan if where is None else plan.filter(where)  # a filter that is always true takes time, too
+    """Stream parts, one after the other, in batches. Only a few of them wait to be processed."""
 
     def batches() -> Iterator[pl.DataFrame]:
-        for plan in plans:
-            # Without any column (volume alone) rows would not be counted.
-            used = kept(plan).select(columns or pl.all())
-            yield from guarded(used.collect_batches(chunk_size=chunk, maintain_order=False), name)
+        for part in parts:
+            yield from guarded(frames(part, columns, chunk, where), name)
 
     def again() -> Iterator[pl.DataFrame]:
         before = 0
-        for plan in plans:
-            numbered = kept(plan.with_row_index(ROW, offset=before)).select(ROW, *columns)
-            yield from guarded(numbered.collect_batches(chunk_size=chunk), name)
-            before += plan.select(pl.len()).collect().item() if plan is not plans[-1] else 0
+        for part in parts:
+            yield from guarded(frames(part, columns, chunk, where, first=before), name)
+            before += height_of(part) if part is not parts[-1] else 0
 
-    with readable(name):
-        require_columns([*columns, *tested], plans[0].collect_schema().names())
-        return Stream(batches(), rows, again, place, "rows" if where is None else "filtered rows")
+    return Stream(batches(), rows, again, place, "rows" if where is None else "filtered rows")
 
 
 def numbered(batches: Iterable[Any], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -323,5 +308,4 @@ def readable(name: Name) -> Iterator[None]:
     except (StreamMetricsError, GeneratorExit):
         raise
     except UNREADABLE as error:
-        said = reason(error)
-        raise SourceError(f"Cannot read {name}: {said}" if isinstance(name, str) else name(said)) from error
+        raise SourceError(f"Cannot read {name() if callable(name) else name}: {reason(error)}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,8 @@ FOREIGN = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
     OSError,
+    EOFError,
+    zlib.error,
     ValueError,
     TypeError,
     OverflowError,

@@ -1,6 +1,7 @@
 """CSV files: no row is lost to a quote mark, a blank line, or the separator of another file."""
 
 import csv
+import gzip
 import io
 import random
 from pathlib import Path
@@ -12,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.sources import delimited, marks
+from streammetrics.sources import delimited
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -32,50 +33,32 @@ def rows(source):
     return sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value
 
 
-@pytest.mark.parametrize("note", ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c'])
+@pytest.mark.parametrize("note", ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c', '"say \\"hi\\""', '"a" b', 'a "b"'])
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
-def test_marks_of_files_without_quoted_fields_are_text(note, line):
-    source = write({100: note, 110: note, 990: note}, line=line)
-    assert rows(source) == ROWS
-    with pytest.raises(sm.SourceError, match=r"a.csv: line 102 has .*: pass quote_char=None to polars.scan_csv\."):
-        rows(pl.scan_csv(source).filter(pl.col("y") >= 0))
-    assert rows(pl.scan_csv(source, quote_char=None)) == ROWS
+def test_marks_inside_of_values_are_text(note, line):
+    assert rows(write({100: note, 110: note, 990: note, 995: '"c"'}, line=line)) == ROWS
 
 
-@pytest.mark.parametrize("note", ['5" pipe', '"say \\"hi\\""', '"open', '"a" b', 'a "b"'])
-def test_stray_marks_beside_quoted_fields_are_told_with_their_line(note):
-    source = write({50: '"a, ""b"""', 100: note, 200: '"c"'})
-    for tried in (source, pl.scan_csv(source), pl.scan_csv("*.csv"), pl.scan_csv(Path.cwd())):
-        with pytest.raises(sm.SourceError, match=rf"a.csv: line 102 has a quotation mark that is .*{FIX}"):
-            rows(tried)
+@pytest.mark.parametrize("block", [100, 1 << 22])
+@pytest.mark.parametrize("end", [{}, {200: '"c"'}, {200: '"a, ""b"""'}])
+@pytest.mark.parametrize("note", ['"open', '"open ""', '"open, '])
+def test_an_open_mark_is_told_with_its_line(note, end, block, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", block)
+    source = write({50: '"a, ""b"""', 100: note} | end)
+    with pytest.raises(sm.SourceError, match=rf"a.csv: line 102 has (a quotation mark that is .*{FIX}|[0-9]+ fields)"):
+        rows(source)
+
+
+def test_an_open_mark_in_the_last_row_is_told():
+    for last in ('1,"0.5', '1,"0.5\n', '"1,0.5\n'):
+        Path("a.csv").write_text("y,p\n0,0.1\n" + last, encoding="utf-8")
+        with pytest.raises(sm.SourceError, match=r"a.csv: line 3 has a quotation mark"):
+            rows("a.csv")
 
 
 def test_fields_quoted_by_rfc_4180_are_read():
     source = write({1: '"two\nlines, ""quoted"""', 2: '""', 3: '""""', ROWS - 1: '"\n\n"'}, line="\r\n")
-    assert rows(source) == rows(pl.scan_csv(source)) == ROWS
-
-
-def test_a_plan_with_its_own_end_of_lines_is_read():
-    Path("a.csv").write_text('y,p,n|1,0.5,"a"|0,0.2,"b|c"|', encoding="utf-8")
-    assert rows(pl.scan_csv("a.csv", eol_char="|")) == 2
-    Path("a.csv").write_text('y,p,n|1,0.5,5"|0,0.2,5"|', encoding="utf-8")
-    with pytest.raises(sm.SourceError, match=r"a\.csv: line 2 has a quotation mark"):
-        rows(pl.scan_csv("a.csv", eol_char="|"))
-
-
-def test_bytes_are_searched_once_with_a_condition(monkeypatch):
-    searched = []
-    search = delimited.marks_of
-    monkeypatch.setattr(delimited, "marks_of", lambda path, *options: searched.append(path) or search(path, *options))
-    columns = ["--y-true", "y", "--y-score", "p", "--where", "y >= 0", "--metric", "rows"]
-    found = CliRunner().invoke(main, ["evaluate", write({}), *columns])
-    assert found.output.split() == ["rows", "1000", "exact"] or "1,000" in found.output
-    assert len(searched) == 1
-
-
-def test_an_open_file_cannot_be_checked():
-    with Path(write({100: '5"', 110: '5"'})).open("rb") as file, pytest.raises(sm.SourceError, match="Pass its path"):
-        rows(pl.scan_csv(file))
+    assert rows(source) == ROWS
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
@@ -107,15 +90,15 @@ def test_rows_of_written_files_are_found_again(monkeypatch):
     """Any texts, written by RFC 4180, and cut anywhere into blocks."""
     draw = random.Random(0)
     for case in range(300):
-        monkeypatch.setattr(marks, "BLOCK", draw.choice([3, 7, 64]))
-        texts = ["".join(draw.choices('ab", \n', k=draw.randrange(5))) for _ in range(draw.randrange(1, 6))]
+        monkeypatch.setattr(delimited, "BLOCK", draw.choice([60, 70, 100]))
+        texts = ["".join(draw.choices('ab", \n', k=draw.randrange(5))) for _ in range(draw.randrange(1, 30))]
         file = io.StringIO()
         line = draw.choice(["\n", "\r\n"])
         csv.writer(file, lineterminator=line).writerows([("n", "text"), *((1, text) for text in texts)])
         path = Path(f"{case}.csv")
         path.write_text(file.getvalue(), encoding="utf-8", newline="")
-        found = delimited.scan_csv({path: delimited.form_of(path)}).collect()["text"]
-        assert found.fill_null("").to_list() == texts, file.getvalue()
+        batches = delimited.Csv(path, text=["text"]).batches(["n", "text"])
+        assert pl.concat(batches)["text"].fill_null("").to_list() == texts, file.getvalue()
 
 
 def test_padded_numbers_of_csv_files_stay_text():
@@ -229,46 +212,69 @@ RAGGED = {
 @pytest.mark.parametrize("note", ["fine", '"a, b"', '"two\nlines"', '5" pipe'])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_lines_with_other_numbers_of_fields_are_told(line, expected, note, end, monkeypatch):
-    monkeypatch.setattr(marks, "BLOCK", 100)
+    monkeypatch.setattr(delimited, "BLOCK", 100)
     lines = ["id,y,p,note", *[f"{i},{i % 2},0.5,{note}" for i in range(50)], line, "", "7,1,0.5,x"]
     number = 52 + 50 * note.count("\n")
     Path("a.csv").write_text(end.join([*lines, ""]), encoding="utf-8", newline="")
-    for source in ("a.csv", pl.scan_csv("a.csv", quote_char=None if "pipe" in note else '"')):
-        with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {expected}"):
-            rows(source)
+    with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {expected}"):
+        rows("a.csv")
     Path("b.csv").write_text(end.join([*lines[:51], *lines[52:]]), encoding="utf-8", newline="")
     assert rows("b.csv") == 51
 
 
-def test_lines_that_a_plan_skips_or_cuts_are_its_own():
-    Path("a.csv").write_text("made today\ny,p,n\n1,0.5,1\n0,0.2,7,1\n", encoding="utf-8")
-    for skip in ("skip_rows", "skip_lines"):
-        assert rows(pl.scan_csv("a.csv", **{skip: 1}, truncate_ragged_lines=True)) == 2
-        assert rows(pl.scan_csv("a.csv", **{skip: 1})) == 2
-    Path("a.csv").write_text("y,p\n1,0.5\n0,0.2,7\n", encoding="utf-8")
-    assert rows(pl.scan_csv("a.csv", truncate_ragged_lines=True)) == 2
+@pytest.mark.parametrize("block", [100, 1 << 22])
+@pytest.mark.parametrize(
+    ("value", "score"), [("0.5", 0.5), (".5", 0.5), ('""', None), ("", None), ("1e-3", 0.001), ("+1", 1), ("NaN", None)]
+)
+def test_types_can_change_after_the_first_rows(value, score, block, monkeypatch):
+    for name in ("BLOCK", "FIRST_BLOCK"):
+        monkeypatch.setattr(delimited, name, block)
+    for first in ("1", "0.25"):
+        Path("a.csv").write_text("y,p\n" + f"1,{first}\n" * ROWS + f"0,{value}\n", encoding="utf-8")
+        report = sm.evaluate("a.csv", sm.binary(y_true="y", y_score="p", nulls="drop"))
+        assert report["rows"].value == ROWS + (score is not None)
 
 
-def test_fields_are_counted_as_the_standard_library_does(monkeypatch):
-    """Any records, with and without quoted fields, cut anywhere into blocks."""
-    draw = random.Random(1)
-    for case in range(400):
-        monkeypatch.setattr(marks, "BLOCK", draw.choice([3, 7, 64]))
-        width, quoting = draw.randrange(2, 5), draw.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
-        letters = "ab" if quoting == csv.QUOTE_MINIMAL and case % 2 else 'ab", \n'
-        sizes = [width, *draw.choices([width, width, width, width + 1, max(width - 1, 1)], k=draw.randrange(6))]
-        records = [["".join(draw.choices(letters, k=draw.randrange(1, 4))) for _ in range(size)] for size in sizes]
-        file = io.StringIO()
-        csv.writer(file, quoting=quoting, lineterminator=draw.choice(["\n", "\r\n"])).writerows(records)
-        path = Path(f"{case}.csv")
-        path.write_text(file.getvalue().removesuffix("\n" * draw.randrange(2)), encoding="utf-8", newline="")
-        reader, expected = csv.reader(io.StringIO(file.getvalue(), newline="")), None
-        line = 1
-        for record in reader:
-            if len(record) != width and expected is None:
-                expected = (line, len(record), width)
-            line = reader.line_num + 1
-        assert marks.marks_of(path, ord(",")).ragged == expected, file.getvalue()
+def test_text_after_the_first_rows_is_told_with_its_line(monkeypatch):
+    for name in ("BLOCK", "FIRST_BLOCK"):
+        monkeypatch.setattr(delimited, name, 100)
+    for first in ("1", "0.25"):
+        Path("a.csv").write_text("y,p\n" + f"1,{first}\n" * ROWS + "0,n/a\n", encoding="utf-8")
+        with pytest.raises(sm.DataError, match=r"first: 'n/a' at row 1000 \(line 1002\) of a.csv\).*null_values='n/a'"):
+            rows("a.csv")
+
+
+@pytest.mark.parametrize("before", [0, ROWS])
+@pytest.mark.parametrize("texts", [["9007199254740993", "0.5"], ["0.5", "-9007199254740993"], ["18446744073709551615"]])
+def test_integers_that_floats_do_not_hold_are_rejected(texts, before, monkeypatch):
+    monkeypatch.setattr(delimited, "FIRST_BLOCK", 100)
+    lines = ["y,p", *["0.5,0.5"] * before, *(f"{text},1" for text in texts)]
+    Path("a.csv").write_text("\n".join(lines), encoding="utf-8")
+    line = before + 2 + (texts[0] == "0.5")
+    with pytest.raises(
+        sm.StreamMetricsError, match=rf"'y' .*64-bit float cannot hold.*line {line}|line {line} .*64-bit"
+    ):
+        sm.evaluate("a.csv", sm.regression(y_true="y", y_pred="p"))
+    Path("a.csv").write_text("y,p\n9007199254740992,0.5\n1e300,1\n", encoding="utf-8")
+    assert sm.accumulate("a.csv", sm.binary(y_true=pl.col("p") > 0.5, y_score="y", domain="real")).seen == 2
+
+
+def test_the_content_of_a_file_decides_over_its_suffix():
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
+    for name in ("a.csv", "a.ndjson", "a.csv.gz"):
+        frame.write_parquet(name)
+        assert rows(name) == 2
+        frame.write_ipc(name)
+        assert rows(name) == 2
+    Path("a.csv").write_bytes(gzip.compress(frame.write_csv().encode()))
+    Path("b.csv.gz").write_text(frame.write_csv(), encoding="utf-8")
+    assert rows(["a.csv", "b.csv.gz"]) == 4
+
+
+def test_columns_that_are_not_in_use_can_be_missing_or_in_another_order():
+    Path("a.csv").write_text("y,p,q\n1,0.5,x\n", encoding="utf-8")
+    Path("b.csv").write_text("p,y\n0.5,1\n", encoding="utf-8")
+    assert rows(["a.csv", "b.csv"]) == 2
 
 
 @pytest.mark.thorough

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.sources import scans
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_files
 
@@ -32,8 +31,7 @@ def test_rows_are_counted_in_advance_only_for_a_progress_bar(acc, tmp_path, monk
     assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 6
 
 
-def test_each_of_many_files_has_its_own_types(acc, tmp_path, monkeypatch):
-    monkeypatch.setattr(scans, "MANY", 3)
+def test_each_of_many_files_has_its_own_types(acc, tmp_path):
     write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 3)
     other = pl.DataFrame({"y": [True], "p": [0.5], "day": [date(2026, 1, 1)]})
     other.with_columns(pl.col("p").cast(pl.Float32)).write_parquet(tmp_path / "other.parquet")
