@@ -34,7 +34,7 @@ WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
 PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
 DIGITS = 15  # up to this many digits
 WHOLE_DIGITS = 18
-BOOLEAN = r"^(?i:true|false)$"
+BOOLEANS = ("^(true|false)$", "^(True|False)$", "^(TRUE|FALSE)$")
 TYPES: tuple[pl.DataType, ...] = (pl.Boolean(), pl.Int64(), pl.Float64(), pl.String())  # from the strictest
 
 
@@ -315,11 +315,11 @@ def names_as_text(files: Sequence[Csv], names: Sequence[Set[str]]) -> set[str]:
 
 
 def _styles(texts: pl.Series) -> dict[str, bool]:
-    """Which ways of writing numbers a column has."""
+    """Which ways of writing numbers a column has, and which ones of writing Booleans it does not keep to."""
     texts = texts.drop_nulls()
     integers = texts.cast(pl.Int64, strict=False)
     if not integers.null_count() and _are_written_again(texts, integers):
-        return {"whole": len(texts) > 0, "not Boolean": len(texts) > 0}
+        return {style: len(texts) > 0 for style in ("whole", *BOOLEANS)}
     whole = texts.str.contains(WHOLE)
     others = texts.filter(~whole)
     long = texts.filter(texts.str.len_bytes() > DIGITS)
@@ -327,7 +327,7 @@ def _styles(texts: pl.Series) -> dict[str, bool]:
     return {
         "whole": bool(whole.any()),
         "not whole": len(others) > 0,
-        "not Boolean": not texts.str.contains(BOOLEAN).all(),
+        **{style: not texts.str.contains(style).all() for style in BOOLEANS},
         "not plain": not others.str.contains(PLAIN).all(),
         "one zero": bool(others.str.ends_with(".0").any()),
         "inexact": bool((long != long.cast(pl.Float64, strict=False).cast(pl.String)).any()),
@@ -335,6 +335,6 @@ def _styles(texts: pl.Series) -> dict[str, bool]:
 
 
 def _would_change(styles: Set[str]) -> bool:
-    if not {"not whole", "not Boolean"} <= styles:
+    if not {"not whole", *BOOLEANS} <= styles:
         return False
     return bool({"not plain", "inexact"} & styles) or {"whole", "one zero"} <= styles

@@ -125,6 +125,8 @@ CHANGED = [  # texts of different groups that would be equal numbers, or of numb
     ["5.", "5"],
     ["0.12345678901234567", "0.12345678901234568"],
     ["12345678901234567890", "1"],
+    ["TRUE", "true"],
+    ["9007199254740993", "0.5"],
 ]
 
 
