@@ -13,7 +13,7 @@ from streammetrics import core
 from streammetrics.core import NOTHING, Extent
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.rows.codes import number
-from streammetrics.rows.conversions import not_numbers, to_number, unlike_numbers
+from streammetrics.rows.conversions import not_numbers, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, resembles
@@ -419,7 +419,7 @@ def _instead_of(column: pl.Series) -> str:
     name, dtype = column.name, column.dtype
     match dtype:
         case pl.String():
-            return f" (first: {unlike_numbers(column)!r}). {to_number(column)}."
+            return f" (first: {next(iter(column.drop_nulls()), None)!r}). {to_number(column)}."
         case pl.List():
             return f". Pass one item of each list, such as pl.col({name!r}).list.get(1), or in SQL {name}[2]."
         case pl.Array():

@@ -6,7 +6,6 @@ import polars as pl
 
 MARKS = {"%": "", " ": "", ",": "."}  # of numbers as text, and what SQL replaces them with
 THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+$"  # or decimals: the text does not tell
-PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 
 
 def to_number(column: pl.Series) -> str:
@@ -35,12 +34,6 @@ def _in_sql(texts: pl.Series) -> str | None:
     if not_numbers(texts).any() or not len(texts):
         return None
     return f"CAST({sql} AS DOUBLE)" + (" / 100" if percent.any() else "")
-
-
-def unlike_numbers(texts: pl.Series) -> str | None:
-    """Return the first text that CSV files do not read as a number, such as ``Inf``, else the first one."""
-    texts = texts.drop_nulls()
-    return next(iter([*texts.filter(~texts.str.contains(PLAIN)), *texts]), None)
 
 
 def null_instead_of(text: str) -> str:

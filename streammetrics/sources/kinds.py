@@ -32,8 +32,9 @@ def kind_of(path: Path) -> str:
     """
     if kind := table_of(path):
         return kind
-    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
-    kind = inner if suffix in COMPRESSED and inner in TEXT else suffix
+    kind = suffix = path.suffix.lower()
+    if suffix in COMPRESSED and (inner := Path(path.stem).suffix.lower()) in TEXT:
+        kind = inner
     if (kind in TEXT or not kind) and path.is_file():
         begins = beginning(path)
         return next((other for magic, other in BEGINNINGS.items() if begins.startswith(magic)), kind)
