@@ -150,21 +150,33 @@ def _merged(columns: Sequence[NDArray[Any]], compression: int) -> pl.DataFrame:
 
     starts = np.flatnonzero(_changes(group))
     sizes = np.diff(starts, append=len(group))
-    share = weight / np.repeat(np.add.reduceat(weight, starts), sizes)
-    ends = np.append(0, np.cumsum(share))
-    full = np.add.reduceat(np.isfinite(mean).astype(np.int64), starts) > compression
+    infinite = np.flatnonzero(np.isinf(mean))
+    ends = np.zeros(len(weight) + 1)
+    np.cumsum(_shares(weight, starts, sizes), out=ends[1:])  # in groups
+    finite = sizes - np.bincount(np.searchsorted(starts, infinite, "right") - 1, minlength=len(starts))
+    full = finite > compression
     first, last = ends[starts[full], None], ends[(starts + sizes)[full], None]
-    borders = first + (last - first) * np.sin(np.arange(1, compression) * (np.pi / 2 / compression)) ** 2
-    new = _changes(group) | np.repeat(~full, sizes) | _changes(np.isfinite(mean)) | np.isinf(mean)
-    place = np.searchsorted(ends[1:] - share / 2, borders.ravel())
-    new[place[place < len(new)]] = True
+    borders = (first + (last - first) * np.sin(np.arange(1, compression) * (np.pi / 2 / compression)) ** 2).ravel()
+    place = np.minimum(np.searchsorted(ends, borders, side="right"), len(mean)) - 1  # contains the border,
+    place += ends[place] + ends[place + 1] < 2 * borders  # or the next one, if its own middle is before the border
+    new = np.repeat(~full, sizes)
+    for border in (starts, place, infinite, infinite + 1):
+        new[border[border < len(new)]] = True
 
     runs = np.flatnonzero(new)
     total, low, high = np.add.reduceat(weight, runs), np.minimum.reduceat(low, runs), np.maximum.reduceat(high, runs)
-    share = weight / np.repeat(total, np.diff(runs, append=len(weight)))  # of a sum that could overflow
+    share = _shares(weight, runs, np.diff(runs, append=len(weight)))  # since a sum of values could overflow
     mean = np.add.reduceat(mean * share, runs).clip(low, high)
     table = {GROUP: group[runs].astype(np.uint32), "mean": mean, "weight": total, "min": low, "max": high}
     return pl.DataFrame(table)
+
+
+def _shares(weight: NDArray[Any], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The share of each weight in the sum of its run."""
+    weights = weight.astype(np.float64)
+    total = np.add.reduceat(weights, starts)
+    weights /= np.repeat(total, sizes) if len(total) > 1 else total
+    return weights
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
