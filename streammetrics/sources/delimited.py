@@ -6,12 +6,13 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ pa_csv: Any = Lazy("pyarrow.csv")
 BLOCK = 1 << 22  # bytes that pyarrow reads at a time
 FIRST_BLOCK = 1 << 20
 SEPARATORS = ",;\t|"
-END, FLOAT_END = "\x1f\x1f", -1.2345678901234e-300  # values of a row after the last one
+ENDS: dict[Any, Any] = {  # values of a row after the last one, by type
+    pl.String: "\x1f\x1f",
+    pl.Int64: -(2**63),
+    pl.Float64: -1.2345678901234e-300,
+}
+TEXT: Mapping[str, pl.DataType] = MappingProxyType({})
 PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
 PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
@@ -42,12 +48,12 @@ TYPES: tuple[pl.DataType, ...] = (pl.Boolean(), pl.Int64(), pl.Float64(), pl.Str
 class Csv:
     """A CSV file by RFC 4180. Quotation marks inside of a value are text.
 
-    ``null_values`` stand for null, and columns of ``text`` are not read as numbers.
+    ``null_values`` stand for null. All values of a column in ``types`` have that type.
     """
 
     path: Path
     null_values: tuple[str, ...] = ()
-    text: Collection[str] = ()
+    types: Mapping[str, pl.DataType] = field(default_factory=dict)
 
     @cached_property
     def _header(self) -> tuple[str, list[str]]:
@@ -68,22 +74,22 @@ class Csv:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Batches of some columns, or of the first one. Types of later batches can only be wider, such as text."""
-        types: dict[str, pl.DataType] = dict.fromkeys(self.text, pl.String())
+        types = dict(self.types)
         first = next(self.texts(columns, block=FIRST_BLOCK), None)
         for texts in () if first is None else first:
-            if texts.null_count() < len(texts):
-                types[texts.name] = as_values(texts, types.get(texts.name)).dtype
+            if texts.null_count() < len(texts) and texts.name not in types:
+                types[texts.name] = as_values(texts).dtype
         floats = [name for name, dtype in types.items() if dtype == pl.Float64]
         rows = 0
         try:
-            for batch in self.texts(columns, floats):
+            for batch in self.texts(columns, {**self.types, **dict.fromkeys(floats, pl.Float64())}):
                 if any((batch[name].abs() >= EXACT).any() for name in floats):
                     break  # integers among them can have been rounded
                 yield pl.DataFrame([self._values(column, types, rows) for column in batch])
                 rows += batch.height
             else:
                 return
-        except _NotFloats:
+        except _OtherValues:
             pass
         for batch in _after(rows, self.texts(columns)):
             yield pl.DataFrame([self._values(column, types, rows) for column in batch])
@@ -91,7 +97,7 @@ class Csv:
 
     def _values(self, column: pl.Series, types: dict[str, pl.DataType], row: int) -> pl.Series:
         """A column of the rows from ``row`` in its type. Rejects integers among fractions that floats do not hold."""
-        if column.dtype == pl.Float64:
+        if column.dtype != pl.String:
             return column
         values = as_values(column, types.get(column.name))
         if values.dtype == pl.Float64 and (place := beyond_floats(column, values)) is not None:
@@ -100,8 +106,10 @@ class Csv:
             types[column.name] = values.dtype
         return values
 
-    def texts(self, columns: Sequence[str], floats: Collection[str] = (), block: int = BLOCK) -> Iterator[pl.DataFrame]:
-        """Batches of some columns as text, or of the first one, in the order of rows. Columns of ``floats`` are floats.
+    def texts(
+        self, columns: Sequence[str], types: Mapping[str, pl.DataType] = TEXT, block: int | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Batches of some columns, or of the first one, in the order of rows: as text, or numbers of some ``types``.
 
         Raises:
             SourceError: If a line has another number of fields than the header, or a quotation mark is never closed.
@@ -109,17 +117,18 @@ class Csv:
         separator, names = self._header
         several = len(names) > 1  # in a file of one column, a blank line is a null
         used = list(dict.fromkeys(columns or names[:1]))
-        end = [FLOAT_END if name in floats else END for name in names]
+        arrow_types = {pl.String: pa.string(), pl.Int64: pa.int64(), pl.Float64: pa.float64()}
+        classes = {name: types.get(name, pl.String()).base_type() for name in names}
         with translated(SourceError, f"Cannot read {self.path}"), decompressed(self.path) as file:
-            ended = _Ended(file, separator.join(map(str, end)).encode())
+            ended = _Ended(file, separator.join(str(ENDS[classes[name]]) for name in names).encode())
             try:
                 with pa_csv.open_csv(
                     ended,
-                    pa_csv.ReadOptions(block_size=block),
+                    pa_csv.ReadOptions(block_size=block or BLOCK),
                     pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=several),
                     pa_csv.ConvertOptions(
                         include_columns=used,
-                        column_types={name: pa.float64() if name in floats else pa.string() for name in used},
+                        column_types={name: arrow_types[classes[name]] for name in used},
                         null_values=["", *self.null_values],
                         strings_can_be_null=True,
                         quoted_strings_can_be_null=bool(self.null_values),
@@ -127,8 +136,8 @@ class Csv:
                 ) as reader:
                     yield from self._before_end(map(pl.DataFrame, reader), ended)
             except pa.ArrowInvalid as error:
-                if floats:
-                    raise _NotFloats from error
+                if types:
+                    raise _OtherValues from error
                 if fault := self._fault(encoded="UTF8" in str(error)):
                     raise SourceError(f"Cannot read {self.path}: {fault}") from error
                 raise
@@ -140,7 +149,7 @@ class Csv:
             yield last
             rows += last.height
             last = batch
-        is_end = last.height > 0 and {*last.row(-1)} <= {END, FLOAT_END}
+        is_end = last.height > 0 and {*last.row(-1)} <= {*ENDS.values()}
         # The opening mark of a later value can also close a mark, with line ends in between.
         if not is_end or rows + last.height != ended.lines:
             fault = self._fault()
@@ -188,8 +197,8 @@ class Csv:
         return line
 
 
-class _NotFloats(Exception):
-    """A column of floats has other values."""
+class _OtherValues(Exception):
+    """A column of numbers has other values, or a line cannot be read."""
 
 
 def _after(rows: int, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -204,19 +213,24 @@ class _Ended(io.RawIOBase):
     """A file with one more row at its end. Counts the ends of lines."""
 
     def __init__(self, file: Any, row: bytes) -> None:
-        self._file, self._row, self._last = file, row, b""
+        self._file, self._row, self._end = file, row, b""
+        self._last = b"\n"
         self.lines = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """Read as many bytes as asked for, except at the end: pyarrow ends at a block of a line end alone."""
         data: bytes = self._file.read(size)
-        if not data:
-            data, self._row = (b"" if self._last in (b"\n", b"\r") else b"\n") + self._row, b""
-            data = data if data != b"\n" else b""
+        while 0 < len(data) < size and (more := self._file.read(size - len(data))):
+            data += more
+        self._last = data[-1:] or self._last
+        if len(data) < size and self._row:
+            self._end, self._row = (b"" if self._last in (b"\n", b"\r") else b"\n") + self._row, b""
+        free = size - len(data)
+        data, self._end = data + self._end[:free], self._end[free:]
         self.lines += data.count(b"\n")
-        self._last = data[-1:]
         return data
 
 
@@ -296,10 +310,10 @@ def not_a_float(column: str, text: str, place: str) -> SourceError:
     )
 
 
-def names_as_text(files: Sequence[Csv], names: Sequence[Set[str]]) -> set[str]:
-    """Return the sets of columns in which a number would be written in another way, or several in the same.
+def types_of_names(files: Sequence[Csv], names: Sequence[Set[str]]) -> dict[str, pl.DataType]:
+    """Return the types of some columns whose values are only names.
 
-    These are read as text, since their values are only names.
+    Sets of columns are text if a number of one of them would be written in another way, or several in the same.
     """
     styles: dict[str, set[str]] = {name: set() for each in names for name in each}
     undecided = list(styles)
@@ -311,7 +325,9 @@ def names_as_text(files: Sequence[Csv], names: Sequence[Set[str]]) -> set[str]:
             undecided = [name for name in undecided if not _would_change(styles[name])]
             if not undecided:
                 break
-    return {name for each in names if not each <= {*undecided} for name in each}
+    integers = {name: pl.Int64() for name in undecided if styles[name] and "not whole" not in styles[name]}
+    texts_of = {name: pl.String() for each in names if not each <= {*undecided} for name in each}
+    return {**integers, **texts_of}
 
 
 def _styles(texts: pl.Series) -> dict[str, bool]:

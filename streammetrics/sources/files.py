@@ -15,7 +15,7 @@ from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.rows.columns import OF_STATES, require_columns
 from streammetrics.sources import scans
-from streammetrics.sources.delimited import Csv, names_as_text
+from streammetrics.sources.delimited import Csv, types_of_names
 from streammetrics.sources.folders import parts_of, types_of_folders
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of
 from streammetrics.sources.ndjson import NdJson
@@ -84,7 +84,7 @@ class Files:
 
     @cached_property
     def _csv(self) -> list[Csv]:
-        return [Csv(path, self.null_values, self.text) for path in self.paths]
+        return [Csv(path, self.null_values, dict.fromkeys(self.text, pl.String())) for path in self.paths]
 
     @cached_property
     def _ndjson(self) -> list[NdJson]:
@@ -109,8 +109,8 @@ class Files:
         set have the same values. Without ``folders``, parts lack their columns, which the number of rows does not need.
         """
         if self.kind in CSV:
-            text = {*self.text, *names_as_text(self._csv, [each - {*self.text} for each in names])}
-            return [replace(file, text=text).batches for file in self._csv]
+            types = types_of_names(self._csv, [each - {*self.text} for each in names])
+            return [replace(file, types={**types, **file.types}).batches for file in self._csv]
         if self.kind in NDJSON:
             return [partial(file.batches, names=names) for file in self._ndjson]
         if self.kind not in (*PARQUET, *IPC):

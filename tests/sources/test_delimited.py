@@ -97,7 +97,7 @@ def test_rows_of_written_files_are_found_again(monkeypatch):
         csv.writer(file, lineterminator=line).writerows([("n", "text"), *((1, text) for text in texts)])
         path = Path(f"{case}.csv")
         path.write_text(file.getvalue(), encoding="utf-8", newline="")
-        batches = delimited.Csv(path, text=["text"]).batches(["n", "text"])
+        batches = delimited.Csv(path, types={"text": pl.String()}).batches(["n", "text"])
         assert pl.concat(batches)["text"].fill_null("").to_list() == texts, file.getvalue()
 
 
@@ -242,7 +242,7 @@ def test_text_after_the_first_rows_is_told_with_its_line(monkeypatch):
         monkeypatch.setattr(delimited, name, 100)
     for first in ("1", "0.25"):
         Path("a.csv").write_text("y,p\n" + f"1,{first}\n" * ROWS + "0,n/a\n", encoding="utf-8")
-        with pytest.raises(sm.DataError, match=r"first: 'n/a' at row 1000 \(line 1002\) of a.csv\).*null_values='n/a'"):
+        with pytest.raises(sm.DataError, match=r"first: 'n/a' at row 1000 \(line 1002\) of a.csv\)"):
             rows("a.csv")
 
 
