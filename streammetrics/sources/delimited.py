@@ -303,10 +303,10 @@ def beyond_floats(texts: pl.Series, floats: pl.Series) -> int | None:
 
 
 def not_a_float(column: str, text: str, place: str) -> SourceError:
-    """The error of an integer beside fractions that a 64-bit float does not hold."""
+    """The error of an integer that a 64-bit float does not hold, in a column of floats."""
     return SourceError(
-        f"Column {column!r} has fractions, and the integer {text} at {place}, which a 64-bit float cannot hold. "
-        "Round it, or subtract an offset from the column."
+        f"Column {column!r} contains the integer {text} at {place}, which a 64-bit float cannot hold. Round it, or "
+        "subtract an offset from the column."
     )
 
 

@@ -68,7 +68,7 @@ def test_groups_of_integers_that_floats_do_not_hold(values, groups, role):
 
 def test_true_values_of_integers_that_floats_do_not_hold():
     write([{"y": 0.5, "p": 0.5}, {"y": 2**53 + 1, "p": 2**53}])
-    with pytest.raises(sm.SourceError, match=r"'y' has fractions, and the integer 9007199254740993 at line 2 of a.ndj"):
+    with pytest.raises(sm.SourceError, match=r"'y' contains the integer 9007199254740993 at line 2 of a.ndjson"):
         sm.evaluate("a.ndjson", sm.regression(y_true="y", y_pred="p"))
 
 
