@@ -36,8 +36,8 @@ from streammetrics.system.writing import write_file
 from streammetrics.text import cell, near_paths
 from streammetrics.version import __version__
 
-FORMAT = 2  # in format 1, fingerprints and digests were others
-LARGEST = 2_048  # bytes
+FORMAT = 3
+LARGEST = 4_096  # bytes
 DIGITS = 12  # of numbers
 DEEPEST = 16  # nested fields
 KINDS: dict[str, type] = (
@@ -53,7 +53,7 @@ UNSAID = {name: value for name, value in asdict(Roles()).items() if name != "exp
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was evaluated, and what the result was, in at most 2 kB of JSON. See `Accumulator.receipt` and `verify`.
+    """What was evaluated, and what the result was, in at most 4 kB of JSON. See `Accumulator.receipt` and `verify`.
 
     - ``specification``: columns, statistics with their options, and metrics; its SHA-256 if it is long;
     - ``rows``, ``dropped``, ``groups``: their numbers;
@@ -113,11 +113,10 @@ class Receipt:
             raise StateError(f"{str(path)!r} is not a receipt: its fields are nested too deeply.")
         if not isinstance(found, dict) or type(found.get("receipt")) is not int:
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
-        if found["receipt"] > FORMAT:
-            raise StateError(f"{str(path)!r} has the newer format {found['receipt']}. Upgrade streammetrics.")
-        if found["receipt"] < FORMAT:
+        if found["receipt"] != FORMAT:
             raise StateError(
-                f"{str(path)!r} has the format {found['receipt']}, which cannot be verified. Write it again."
+                f"{str(path)!r} has format {found['receipt']}. Version {__version__} reads format {FORMAT}. "
+                "Write it again."
             )
         if set(found) - {"receipt"} != names:
             wrong = min(names.symmetric_difference(set(found) - {"receipt"}))

@@ -45,7 +45,7 @@ FIRST = {
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
 def test_other_orders_shards_and_threads_are_identical(task, tmp_path):
     receipt = task(fingerprint="id").update(DATA).receipt()
-    assert len(str(receipt).encode()) <= 2_048
+    assert len(str(receipt).encode()) <= 4_096
     receipt.save(tmp_path / "r.json")
     assert sm.Receipt.load(tmp_path / "r.json") == receipt
     mixed = DATA.sample(fraction=1, shuffle=True, seed=2)
@@ -254,8 +254,8 @@ def test_each_model_has_its_dropped_rows():
 
 def test_a_receipt_of_another_format_is_refused(tmp_path):
     text = str(TASKS["binary"](fingerprint="id").update(DATA).receipt(["accuracy"]))
-    (tmp_path / "r.json").write_text(text.replace('"receipt": 2', '"receipt": 1'))
-    with pytest.raises(sm.StateError, match="has the format 1, which cannot be verified"):
+    (tmp_path / "r.json").write_text(text.replace('"receipt": 3', '"receipt": 2'))
+    with pytest.raises(sm.StateError, match="has format 2"):
         sm.Receipt.load(tmp_path / "r.json")
 
 
@@ -268,8 +268,8 @@ def test_without_a_fingerprint_and_with_too_much_the_error_says_what_to_do():
     assert [*long.receipt().specification] == ["sha256"]
     with pytest.raises(sm.StateError, match="Verify the saved state"):
         sm.verify(long.receipt(), DATA)
-    with pytest.raises(sm.SpecificationError, match="at most 2,048 bytes"):
-        TASKS["binary"](fingerprint="id").update(DATA).receipt([f"fbeta(beta={i})" for i in range(1, 60)])
+    with pytest.raises(sm.SpecificationError, match="at most 4,096 bytes"):
+        TASKS["binary"](fingerprint="id").update(DATA).receipt([f"fbeta(beta={i})" for i in range(1, 120)])
 
 
 @pytest.mark.parametrize(
