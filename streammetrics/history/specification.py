@@ -31,9 +31,10 @@ def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
     try:
         _require_roles(ours.roles, theirs.roles)
         a, b = ([_without_pairs(s) for s in acc.statistics] for acc in (ours, theirs))
-        lacking, more = ([s for s in x if s not in y and not isinstance(s, Paired)] for x, y in ((a, b), (b, a)))
-        if lacking or more or {s.name for s in a if s not in b} & {s.name for s in b}:
-            raise MergeError(f"The accumulators have different statistics: {a} and {b}.")
+        lacking = [s for s in a if s not in b and not (isinstance(s, Paired) and s.name not in {o.name for o in b})]
+        more = [s for s in b if s not in a and not (isinstance(s, Paired) and s.name not in {o.name for o in a})]
+        if lacking or more:
+            raise MergeError(f"The accumulators have different statistics: {lacking} and {more}.")
     except MergeError as error:
         raise MergeError(f"{error} {ADVICE}") from None
     return _with_models(ours, theirs)

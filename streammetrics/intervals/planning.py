@@ -38,14 +38,16 @@ def rows_to_decide(limit: float, range: Range, rows: str, effective: pl.Expr = N
 
     The value and the mix of rows are those of the estimate, and the interval shrinks toward the bound. Infinite if the
     bounds contain the limit, and null without an interval. Intervals of a value at an end of its range, such as an
-    accuracy of 1, shrink with the number of rows. If the estimate has ``effective`` rows, there must be enough of them,
-    and they grow with the number of rows.
+    accuracy of 1, shrink with the number of rows. Intervals that reach an end are measured on the natural scale. If the
+    estimate has ``effective`` rows, there must be enough of them, and they grow with the number of rows.
 
     >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, "n": 100}
     >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n").round()).item()
     400.0
     >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n", pl.lit(2.0)).round()).item()
     500.0
+    >>> pl.DataFrame(row | {"ci_upper": 1.0}).select(rows_to_decide(0.8, (0, 1), "n").round()).item()
+    900.0
     """
     value = pl.col("value")
     end = pl.when(value > limit).then("ci_lower").otherwise("ci_upper")
@@ -54,8 +56,9 @@ def rows_to_decide(limit: float, range: Range, rows: str, effective: pl.Expr = N
     apart = (scaled(nearest, range) - scaled(pl.lit(limit), range)).abs()
     reach = (scaled(value, range) - scaled(end, range)).abs()
     within = pl.when(value > limit).then(nearest > limit).otherwise(nearest < limit)
-    at_end = (value - end).abs() / (nearest - limit).abs()
-    needed = pl.when(scaled(value, range).is_infinite()).then(at_end).otherwise((reach / apart) ** 2)
+    unscaled = (value - end).abs() / (nearest - limit).abs()
+    needed = pl.when(reach.is_infinite()).then(unscaled**2).otherwise((reach / apart) ** 2)
+    needed = pl.when(scaled(value, range).is_infinite()).then(unscaled).otherwise(needed)
     needed = pl.col(rows) * pl.max_horizontal(needed, (ENOUGH_OF_UNITS if units else ENOUGH) / effective)
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 

@@ -75,10 +75,9 @@ def units_that_differ(found: pl.DataFrame, a: State, b: State, metrics: Sequence
     of the folds has none of them.
     """
     keys = [c for c in found.columns if c not in (*LIMITS, VARIANCE, EFFECTIVE_ROWS)]
-    one, other = (estimate(side, metrics).select(*keys, FOLD, "value") for side in (a, b))
-    both = one.cast(other.schema).join(
-        other, on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT
-    )
+    types = found.select(keys).schema
+    one, other = (estimate(side, metrics).select(*keys, FOLD, "value").cast(types) for side in (a, b))
+    both = one.join(other, on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT)
     folds, alike = pl.len(), pl.col("value").eq_missing(pl.col(f"value{RIGHT}")).sum()
     return both.group_by(keys).agg((folds * (folds / alike).log()).alias(EFFECTIVE_ROWS))
 

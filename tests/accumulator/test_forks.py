@@ -102,7 +102,7 @@ doors = [
 ]
 """
     found = output(code + IN_A_FORK)
-    assert len(found) == 9
+    assert len(found) == 8
     for line in found:
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
 

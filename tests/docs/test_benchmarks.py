@@ -49,7 +49,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if "Brier score" in f["table"]]
     assert len(of_peers) >= 16  # this library and DuckDB; as many more as are installed
-    assert len(figures) - len(of_peers) == 52
+    assert len(figures) - len(of_peers) == 51
     page = PAGE.read_text()
     printed = {f["table"] for f in figures if f"**{f['table']}**\n" in page}
     assert len(printed) == 10

@@ -83,7 +83,7 @@ def test_commands_name_existing_files():
 
 @pytest.mark.thorough
 def test_the_readme_runs_from_the_top(directory):
-    write_predictions(directory / "predictions", rows=12_000)
+    write_predictions(directory / "predictions", rows=400_000)  # enough for verdicts
     page = list(played("README.md"))
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4

@@ -300,17 +300,17 @@ def test_a_rule_of_one_model_is_about_its_rows_only(store, tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_model_without_rows_in_the_newest_windows_is_undefined(tmp_path):
+def test_a_model_without_rows_in_the_newest_windows_has_no_metrics(tmp_path):
     columns = {"y_true": "y", "by": ["day", "country"]}
     store = history(tmp_path, sm.binary(y_score={"old": "q", "new": "p"}, **columns), between(DAYS, 5))
     store.append(sm.binary(y_score={"old": "q"}, **columns).update(between(4, 0)), batch_id="later")
-    for require, fields in (
-        ("rows >= 1", {}),
-        ("roc_auc >= 0.4", {"by": "country"}),
-        ("roc_auc >= -1", {"against": "7d"}),
-        ("psi(of='y_score') <= 9", {"against": "7d", "by": "country"}),
+    for require, verdict, fields in (
+        ("rows >= 1", "breached", {}),
+        ("roc_auc >= 0.4", "undefined", {"by": "country"}),
+        ("roc_auc >= -1", "undefined", {"against": "7d"}),
+        ("psi(of='y_score') <= 9", "undefined", {"against": "7d", "by": "country"}),
     ):
-        assert {row["verdict"] for row in checked(store, sm.Rule(require, model="new", **fields))} == {"undefined"}
+        assert {row["verdict"] for row in checked(store, sm.Rule(require, model="new", **fields))} == {verdict}
         assert "undefined" not in {row["verdict"] for row in checked(store, sm.Rule(require, model="old", **fields))}
 
 
