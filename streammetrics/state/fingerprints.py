@@ -14,7 +14,7 @@ from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowFingerprint, Statistic
 
 TRUTH, ROW = "truth", "row"
-KINDS = {  # of keys, all others of which are numbers
+KINDS: dict[type[pl.DataType], str] = {  # of keys, all others of which are numbers
     pl.String: "text",
     pl.Binary: "bytes",
     pl.Date: "time",
