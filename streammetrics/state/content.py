@@ -79,7 +79,7 @@ class Content:
         """Reject rows with group columns of another type, or too many groups."""
         self._require_whole()
         warn_if_slow()
-        self._joint_types(rows.types)
+        self._joint_types(rows.types)  # rejects group columns of another type
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, slice(0, rows.height)), checked):
                 statistic.require(each)
@@ -142,7 +142,7 @@ class Content:
 
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
-        self._joint_types(other.types)
+        self._joint_types(other.types)  # rejects group columns of another type
         tables = other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
@@ -295,19 +295,17 @@ def no_state(roles: Roles, statistics: Statistics) -> State:
         types = {FOLD: pl.Int64(), MODEL: pl.String()}
         groups = pl.DataFrame(schema={GROUP: pl.UInt32(), **{c: types.get(c, pl.Null()) for c in roles.group_columns}})
     weighted = roles.sample_weight is not None
-    tables = {s.name: _empty_table(s, groups.height, weighted, roles.labels) for s in statistics}
+    labels, kind = len(roles.labels), pl.Series(roles.labels).dtype  # Null if labels are not declared
+    tables = {s.name: _empty_table(s, groups.height, weighted, labels, kind) for s in statistics}
     return State(statistics, groups, tables, roles.labels)
 
 
 @lru_cache(maxsize=256)
-def _empty_table(statistic: Statistic, groups: int, weighted: bool, labels: tuple[Any, ...]) -> pl.DataFrame:
-    """The table of groups without rows. Undeclared labels have no type yet."""
-    of_label = len(labels) if statistic.of_label else 0
+def _empty_table(statistic: Statistic, groups: int, weighted: bool, labels: int, kind: pl.DataType) -> pl.DataFrame:
+    """The table of groups without rows, for so many labels of a type."""
+    of_label = labels if statistic.of_label else 0
     table = statistic.empty_table(groups * max(of_label, 1), weighted)
-    if labels:
-        kind = pl.Series(labels).dtype
-        table = table.cast({c: kind for c, unknown in table.schema.items() if unknown == pl.Null})
-    return split_label(table, of_label)
+    return split_label(table.cast({c: kind for c, unknown in table.schema.items() if unknown == pl.Null}), of_label)
 
 
 def _counters_of(statistics: Statistics, roles: Roles) -> Counters:

@@ -33,6 +33,12 @@ def test_rows_that_are_none_add_nothing(make):
         assert (empty + counted).to_bytes() == (counted + empty).to_bytes() == counted.to_bytes()
 
 
+def test_labels_that_are_equal_keep_their_types():
+    for labels in ([0, 1], [False, True], [0.0, 1.0]):
+        acc = sm.multiclass(y_true="y", y_pred="p", labels=labels)
+        assert acc.state.tables["confusion_matrix"]["actual"].dtype == pl.Series(labels).dtype
+
+
 def test_metadata_says_what_it_is(table):
     header = json.loads(table.schema.metadata[b"streammetrics"])
     assert header["format"] == 3
