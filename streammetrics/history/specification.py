@@ -30,9 +30,12 @@ def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
         return ours
     try:
         _require_roles(ours.roles, theirs.roles)
-        a, b = ([_without_pairs(s) for s in acc.statistics] for acc in (ours, theirs))
-        lacking = [s for s in a if s not in b and not (isinstance(s, Paired) and s.name not in {o.name for o in b})]
-        more = [s for s in b if s not in a and not (isinstance(s, Paired) and s.name not in {o.name for o in a})]
+        both = {s.name for s in ours.statistics} & {s.name for s in theirs.statistics}
+        a, b = (
+            [_without_pairs(s) for s in acc.statistics if s.name in both or not isinstance(s, Paired)]
+            for acc in (ours, theirs)
+        )
+        lacking, more = [s for s in a if s not in b], [s for s in b if s not in a]
         if lacking or more:
             raise MergeError(f"The accumulators have different statistics: {lacking} and {more}.")
     except MergeError as error:
