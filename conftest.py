@@ -102,10 +102,11 @@ def pytest_runtest_call(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all sets of parameters of a test but the first to the thorough run."""
+    """Leave all sets of parameters of a test but the first to the thorough run, unless all are quick and marked so."""
     for _, own in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
         for case in list(own)[1:]:
-            case.add_marker(pytest.mark.thorough)
+            if not case.get_closest_marker("whole"):
+                case.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(autouse=True)
