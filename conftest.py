@@ -31,7 +31,7 @@ OPTIONAL = (  # modules of extras and of tests
     *("vl_convert", "xdist"),
 )
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}
-collect_ignore = ["tests/benchmarks"]
+collect_ignore = ["tests/bench"]
 elsewhere = doctest.DocTestFinder._from_module
 
 

@@ -5,8 +5,8 @@ from statistics import NormalDist
 import numpy as np
 import polars as pl
 import pytest
+from few_labels import CLUSTERED, INDEPENDENT, measured
 from polars.testing import assert_frame_equal
-from sample_simulation import CLUSTERED, INDEPENDENT, measured
 from scipy import stats
 
 import streammetrics as sm

@@ -1,4 +1,4 @@
-"""Memory of counters: a multiple of their capacity, however many rows there are. Tasks are in benchmarks/memory.py."""
+"""Memory of counters: a multiple of their capacity, however many rows there are. Tasks are in bench/memory.py."""
 
 import subprocess
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-RUN = Path(__file__).parents[1] / "benchmarks" / "run.py"
+RUN = Path(__file__).parents[1] / "bench" / "run.py"
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+import interval_coverage as simulated
 import polars as pl
 import pytest
-import simulation
-from simulation import LEAST, MOST, NONE, SAMPLES, SELDOM, SETTINGS, coverage, documented
+from interval_coverage import LEAST, MOST, NONE, SAMPLES, SELDOM, SETTINGS, coverage, documented
 
 OF_RATES = {"accuracy", "npv"}  # of nearly all rows
-AT_THRESHOLD = {*simulation.BINARY[: simulation.BINARY.index("roc_auc")]} - OF_RATES
+AT_THRESHOLD = {*simulated.BINARY[: simulated.BINARY.index("roc_auc")]} - OF_RATES
 TAILS = {*("mse", "rmse", "error_sd", "r2", "adjusted_r2", "pearson_r", "rmspe", "msle", "rmsle", "poisson_deviance")}
 AREAS = {"average_precision", "pr_auc"}
 QUICK = {
@@ -35,10 +35,10 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     ],
     "no skill": [({"mcc", "kappa", "diagnostic_odds_ratio"}, 0.91, 1.0)],  # a few rows reach the threshold
     "40 units": [({"log_loss", "log_loss_skill"}, 0.91, MOST)],  # few units of very different size of loss
-    "40 units, weighted": [({*simulation.BINARY}, 0.90, MOST)],
+    "40 units, weighted": [({*simulated.BINARY}, 0.90, MOST)],
     "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1", "best_mcc"} | AREAS, 0.90, MOST)],
-    "weighted, 2% positive": [({*simulation.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
-    "60 rows, 5% positive": [({*simulation.FEW}, 0.90, 1.0)],  # three positives
+    "weighted, 2% positive": [({*simulated.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
+    "60 rows, 5% positive": [({*simulated.FEW}, 0.90, 1.0)],  # three positives
     "1,000 rows, 3 predicted positive": [
         ({"precision", "ks", "best_mcc"}, 0.90, MOST),
         ({"positive_likelihood_ratio", "diagnostic_odds_ratio"}, 0.86, MOST),
@@ -51,14 +51,17 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     ],
     "300 rows, ten labels, 99% accuracy": [({"chance_agreement"}, 0.88, MOST)],  # labels are equally frequent
     "1,000 rows, ten labels, 99% accuracy": [({"chance_agreement", "accuracy"}, 0.90, MOST)],  # ten errors
-    "200 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],  # many rows share a value
-    "1,000 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],
-    "100 t errors": [({*simulation.TAILS}, 0.89, MOST)],  # 100 rows often lack the largest errors
-    "1,000 t errors": [({*simulation.TAILS}, 0.91, MOST), ({"rmspe"}, 0.87, MOST)],  # squares of infinite variance
-    "100 log-normal errors": [({*simulation.TAILS}, 0.85, MOST), ({"rmspe"}, 0.77, MOST)],
+    "200 whole errors": [({*simulated.WHOLE}, LEAST, 1.0)],  # many rows share a value
+    "1,000 whole errors": [({*simulated.WHOLE}, LEAST, 1.0)],
+    "100 t errors": [({*simulated.TAILS}, 0.89, MOST)],  # 100 rows often lack the largest errors
+    "1,000 t errors": [
+        ({*simulated.TAILS}, 0.91, MOST),
+        ({"rmspe"}, 0.87, MOST),
+    ],  # squares of infinite variance
+    "100 log-normal errors": [({*simulated.TAILS}, 0.85, MOST), ({"rmspe"}, 0.77, MOST)],
     "1,000 log-normal errors": [({"rmspe"}, 0.90, MOST)],
-    "100 t errors, weighted": [({*simulation.TAILS}, 0.89, MOST), ({"rmspe"}, 0.82, MOST)],
-    "1,000 t errors, weighted": [({*simulation.TAILS}, 0.91, MOST), ({"rmspe"}, 0.84, MOST)],
+    "100 t errors, weighted": [({*simulated.TAILS}, 0.89, MOST), ({"rmspe"}, 0.82, MOST)],
+    "1,000 t errors, weighted": [({*simulated.TAILS}, 0.91, MOST), ({"rmspe"}, 0.84, MOST)],
     "100 values near 0": [({"log_cosh"}, 0.89, MOST)],
     "2,000 errors, weighted": [(TAILS | {"gamma_deviance", "mean_predicted", "pinball_loss(q=0.9)"}, 0.90, MOST)],
 }
@@ -103,7 +106,7 @@ def test_what_the_documentation_shows_is_expected_or_explained():
 @pytest.mark.thorough
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.name in QUICK], ids=lambda s: s.name)
 def test_intervals_hold_the_truth_about_as_often_as_they_say(setting, monkeypatch):
-    monkeypatch.setattr(simulation, "BIG", 400_000)
+    monkeypatch.setattr(simulated, "BIG", 400_000)
     found = coverage(replace(setting, only=QUICK[setting.name]), 300)
     assert found.filter(pl.col("given") < 0.95).rows() == []  # seldom a class has too few rows
     assert found.filter(~pl.col("covered").is_between(0.90, 0.99)).rows() == []  # three standard errors of the share

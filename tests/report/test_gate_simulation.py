@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from gate_simulation import OF_ERRORS, SETTINGS, Setting, drawn, passes, power, truth
+from false_passes import OF_ERRORS, SETTINGS, Setting, drawn, passes, power, truth
 
 import streammetrics as sm
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
-from plan_simulation import FEW_UNITS, PLANS, Setting, coverage, near
+from plans import FEW_UNITS, PLANS, Setting, coverage, near
 from scipy import stats
 from scipy.special import expit
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import data
+import inputs
 import numpy as np
 import polars as pl
 from measure import Figure, fill, side_by_side
@@ -105,7 +105,7 @@ def read_groups(path: Path) -> Iterator[Figure]:
 def batch(rng: np.random.Generator) -> pl.DataFrame:
     """A million rows of a rare event."""
     groups = {f"of_{number}": rng.integers(0, number, BATCH) for number in GROUPS}
-    rows = data.predictions(BATCH, seed=int(rng.integers(1 << 32)))
+    rows = inputs.predictions(BATCH, seed=int(rng.integers(1 << 32)))
     return rows.with_columns(predicted=pl.col("score") + rng.normal(0, 0.1, BATCH), **groups)
 
 

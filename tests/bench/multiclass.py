@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import data
+import inputs
 import numpy as np
 from measure import Figure, close, side_by_side, within
 from per_row import TABLE as PER_ROW
@@ -20,7 +20,7 @@ def ten_classes(path: Path) -> Iterator[Figure]:
     """Arrays to matrix, log loss and AUC of each class, against scikit-learn."""
     from sklearn import metrics as sk
 
-    frame = data.class_probabilities(min(data.height(path), MANY), CLASSES)
+    frame = inputs.class_probabilities(min(inputs.height(path), MANY), CLASSES)
     actual, scores = frame["class"].to_numpy(), frame.drop("class").to_numpy()
     wanted = ["log_loss", "roc_auc(average=macro)", "accuracy"]
     columns = {"y_true": "class", "y_score": {i: f"p{i}" for i in range(CLASSES)}}

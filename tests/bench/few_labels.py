@@ -1,24 +1,21 @@
 """How often intervals from few labels contain the truth, and how wide they are: many samples, each a group.
 
-``python tests/before_labels/sample_simulation.py`` prints the tables of docs/few-labels.md. ``--write`` writes them.
+``python tests/bench/few_labels.py`` prints the tables of docs/few-labels.md. ``--write`` writes them.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 from scipy.special import expit
 from scipy.stats import norm
+from simulated import markdown, show
 
 import streammetrics as sm
 from streammetrics.before_labels.filled import DECISIONS, confusion, losses
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from simulated import markdown, show
 
 ROWS_AT_ONCE = 2_000_000
 TIMES = 20  # as many rows without labels as rows with labels

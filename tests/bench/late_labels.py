@@ -1,4 +1,4 @@
-"""How long labels take to find their scores among millions that wait: python tests/benchmarks/late_labels.py [days]."""
+"""How long labels take to find their scores among millions that wait: python tests/bench/late_labels.py [days]."""
 
 import sys
 import tempfile

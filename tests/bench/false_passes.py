@@ -1,23 +1,19 @@
 """How often a gate passes by chance, and how often it finds a better model: many samples, each a group.
 
-``python tests/report/gate_simulation.py`` prints the tables of docs/decisions.md. ``--write`` writes them.
+``python tests/bench/false_passes.py`` prints the tables of docs/decisions.md. ``--write`` writes them.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy import integrate, stats
 from scipy.special import expit, logit
+from simulated import markdown, show
 
 import streammetrics as sm
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from simulated import markdown, show
 
 ROWS_AT_ONCE = 2_000_000  # of samples
 CHAMPION = 1.2  # distance of the classes along the score, in standard deviations

@@ -1,6 +1,6 @@
 """How often a gate is wrong if two models differ in few rows, or rows belong to units: many samples, each a group.
 
-``python tests/report/sparse_simulation.py`` prints tables of docs/decisions.md. ``--write`` writes them.
+``python tests/bench/sparse_differences.py`` prints tables of docs/decisions.md. ``--write`` writes them.
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
+from simulated import markdown, show
 
 import streammetrics as sm
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from simulated import markdown, show
 
 ROWS_AT_ONCE = 1_000_000  # of samples
 TRUTH, PARTS = 32_000_000, 16  # rows whose metrics are the truth, in so many parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import data
+import inputs
 import numpy as np
 import polars as pl
 from cases import BOUNDS
@@ -27,13 +27,13 @@ def keep(statistic: sm.Statistic) -> sm.Accumulator:
 
 def batches_of(rows: int) -> tuple[list[pl.DataFrame], list[NDArray[np.float64]]]:
     """Batches of measurements, and their errors."""
-    frames = [part.rechunk() for part in data.measurements(rows).iter_slices(BATCH)]
+    frames = [part.rechunk() for part in inputs.measurements(rows).iter_slices(BATCH)]
     return frames, [(frame["predicted"] - frame["actual"]).to_numpy() for frame in frames]
 
 
 def error_tables(path: Path) -> Iterator[Figure]:
     """Batches to tables of errors, against sorting the errors of the same batches."""
-    frames, errors = batches_of(min(data.height(path), MANY))
+    frames, errors = batches_of(min(inputs.height(path), MANY))
     kinds = {"Error histogram": sm.ErrorHistogram(), "t-digest": sm.TDigest(CENTROIDS)}
     runs = {kind: lambda s=statistic: fill(keep(s), frames) for kind, statistic in kinds.items()}
     times = side_by_side(runs | {"sort": lambda: [np.sort(error) for error in errors]})
@@ -49,7 +49,7 @@ def digest_peer(path: Path) -> Iterator[Figure]:
     """Batches to a median error, against the fastest t-digest."""
     import fastdigest
 
-    frames, errors = batches_of(min(data.height(path), MANY))
+    frames, errors = batches_of(min(inputs.height(path), MANY))
 
     def theirs() -> float:
         digest = fastdigest.TDigest(CENTROIDS)
@@ -66,7 +66,7 @@ def digest_peer(path: Path) -> Iterator[Figure]:
 
 def mad_bounds(path: Path) -> Iterator[Figure]:
     """Half the width of the certified MAD, that the truth lies inside, and that shards make no difference."""
-    rows, rng = min(data.height(path), MANY), np.random.default_rng(4)
+    rows, rng = min(inputs.height(path), MANY), np.random.default_rng(4)
     for name, errors in {"normal": rng.normal(0, 1, rows), "lognormal": rng.lognormal(0, 1, rows)}.items():
         frame = pl.DataFrame({"actual": np.zeros(rows), "predicted": errors})
         shards = [keep(sm.ErrorHistogram()).update(frame[i::16]) for i in range(16)]
@@ -81,7 +81,7 @@ def mad_bounds(path: Path) -> Iterator[Figure]:
 
 def regression_out_of_core(path: Path) -> Iterator[Figure]:
     """Files to the tables of the whole task, against the bare scan."""
-    path = data.write(path.parent, data.height(path), data.measurements)
+    path = inputs.write(path.parent, inputs.height(path), inputs.measurements)
     scan = pl.scan_parquet(path)
 
     def ours() -> sm.Accumulator:

@@ -1,26 +1,22 @@
 """How often plans are right, and intervals of units with few and many folds: many pilots, each a group.
 
-``python tests/report/plan_simulation.py`` prints the tables of docs/decisions.md and docs/intervals.md. ``--write``
+``python tests/bench/plans.py`` prints the tables of docs/decisions.md and docs/intervals.md. ``--write``
 writes them.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 from scipy import stats
 from scipy.special import expit, logit
+from simulated import markdown, show
 
 import streammetrics as sm
 from streammetrics.intervals.planning import rows_to_find
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from simulated import markdown, show
 
 ROWS_AT_ONCE = 500_000  # of pilots
 MANY = 4_000_000  # rows, which show the truth

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import data
+import inputs
 import polars as pl
 import pyarrow as pa
 from measure import Figure, side_by_side
@@ -49,7 +49,7 @@ def compared(name: str, path: Path, own: Callable[[], float], ours: Callable[[],
     times = side_by_side({"own": own, "ours": ours}, rounds=ROUNDS)
     table = times["ours"].result.state.tables["score_histogram"]
     assert table["pos"].sum() == times["own"].result
-    assert times["ours"].result.seen == data.height(path)
+    assert times["ours"].result.seen == inputs.height(path)
     own_wall = times["own"].wall
     yield Figure(RUN_TIME, name, own_wall, unit="s", column="Scan and sum by the engine")
     yield Figure(RUN_TIME, name, times["ours"].wall / own_wall, column="Run time relative to it")
@@ -121,7 +121,7 @@ def spark_groups(path: Path) -> Iterator[Figure]:
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    rows = session.read.parquet(str(files(data.write(path.parent, data.height(path), data.grouped))))
+    rows = session.read.parquet(str(files(inputs.write(path.parent, inputs.height(path), inputs.grouped))))
     few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by="most")
     own = rows.groupBy("most", "label").agg(functions.count("*"), functions.sum("score"))
     runs = {"own": own.count, "ours": lambda: spark.states(rows, few).selectExpr("max(most)", "count(*)").collect()}
@@ -162,7 +162,7 @@ def _sums(batches: Iterator[Any]) -> Iterator[Any]:
 
 def sizes_and_merges(path: Path) -> Iterator[Figure]:
     """What a state of a million rows weighs, and how long one takes to be added to others."""
-    frame = pl.read_parquet(data.write(path.parent, data.height(path), data.grouped)).head(4_000_000)
+    frame = pl.read_parquet(inputs.write(path.parent, inputs.height(path), inputs.grouped)).head(4_000_000)
     for name, by in GROUPS.items():
         parts = [partial(frame.slice(i * 1_000_000, 1_000_000), task(by)) for i in range(4)]
         weight = sum(part.nbytes for part in parts) / len(parts)

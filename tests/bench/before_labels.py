@@ -1,6 +1,6 @@
 """Expected metrics beside those that labels showed, on baseball games: each season, and month, from earlier seasons.
 
-    STREAMMETRICS_REAL_DATA=folder python tests/benchmarks/before_labels.py
+    STREAMMETRICS_REAL_DATA=folder python tests/bench/before_labels.py
 
 NannyML (0.13.1, with statsmodels) takes part where it is installed; its usage logging is switched off.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import data
+import inputs
 import polars as pl
 from measure import Figure, close, peak, side_by_side
 
@@ -39,7 +39,7 @@ def by_hand(scan: pl.LazyFrame, by: str | None) -> pl.DataFrame:
 
 def many_groups(path: Path) -> Iterator[Figure]:
     """Files to counts and losses of each group, against the query."""
-    path = data.write(path.parent, data.height(path), data.grouped)
+    path = inputs.write(path.parent, inputs.height(path), inputs.grouped)
     scan = pl.scan_parquet(path)
     for name, by in GROUPS.items():
 
@@ -58,7 +58,7 @@ def many_groups(path: Path) -> Iterator[Figure]:
 
 def many_histograms(path: Path) -> Iterator[Figure]:
     """Files to a score histogram of each of 10,000 groups."""
-    path = data.write(path.parent, data.height(path), data.grouped)
+    path = inputs.write(path.parent, inputs.height(path), inputs.grouped)
     scan = pl.scan_parquet(path)
     runs = {"histograms": lambda: sm.accumulate(scan, keep(sm.ScoreHistogram(1_024), by="many")).compact()}
     timing = side_by_side(runs, rounds=1)["histograms"]
@@ -70,7 +70,7 @@ def many_histograms(path: Path) -> Iterator[Figure]:
 
 def memory_of_groups(path: Path) -> Iterator[Figure]:
     """Most memory that processes take for their groups."""
-    path = data.write(path.parent, data.height(path), data.grouped)
+    path = inputs.write(path.parent, inputs.height(path), inputs.grouped)
     for name, by in GROUPS.items():
         found = peak(MEMORY, str(path), by or "", "ConfusionCounts()", "ProbabilityLoss()")
         yield Figure(SUMS, name, found, unit="GB", column="Peak memory")

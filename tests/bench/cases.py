@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-import data
 import duckdb
+import inputs
 import measure
 import numpy as np
 import polars as pl
@@ -192,7 +192,7 @@ def bounds(path: Path) -> Iterator[Figure]:
     from sklearn.metrics import roc_auc_score
 
     rng = np.random.default_rng(2)
-    for name, (score, atoms) in data.hard_scores().items():
+    for name, (score, atoms) in inputs.hard_scores().items():
         label = rng.random(len(score)) < np.argsort(np.argsort(score)) / len(score)
         acc = sm.Accumulator(sm.ScoreHistogram(atoms=atoms), y_true="label", y_score="score")
         auc = acc.update({"label": label, "score": score}).finalize()["roc_auc"]
@@ -289,7 +289,7 @@ print(first - min(run() for _ in range(3)))
 
 def first_evaluation(path: Path) -> Iterator[Figure]:
     """What the first evaluation of a new process takes on top of the next ones, with no cache of compiled code."""
-    path = data.write(path.parent, min(data.height(path), 2_000_000), data.grouped)
+    path = inputs.write(path.parent, min(inputs.height(path), 2_000_000), inputs.grouped)
     found = []
     for _ in range(3):
         with tempfile.TemporaryDirectory() as empty:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-import data
 import duckdb
+import inputs
 import numpy as np
 import polars as pl
 from measure import Figure, close, side_by_side
@@ -59,7 +59,7 @@ def by_hand(store: sm.MetricStore) -> dict[str, pl.DataFrame]:
 def read_histories(path: Path) -> Iterator[Figure]:
     """700 days rolled up to segments; one day; one day and segment."""
     with tempfile.TemporaryDirectory() as folder:
-        days = min(700, data.height(path) // SEGMENTS)
+        days = min(700, inputs.height(path) // SEGMENTS)
         store, day = history(folder, days), FIRST + timedelta(days=days // 2)
         ask = {"since": day, "until": day + timedelta(days=1)}
         runs = {
@@ -87,7 +87,7 @@ def read_histories(path: Path) -> Iterator[Figure]:
 def compact_histories(path: Path) -> Iterator[Figure]:
     """Ten years, late rows of every day added up, and asked afterwards."""
     with tempfile.TemporaryDirectory() as folder:
-        days = min(3_650, data.height(path) // SEGMENTS)
+        days = min(3_650, inputs.height(path) // SEGMENTS)
         store = history(folder, days)
         late = store.query(by=["day", "segment"], where=pl.col("segment") < 10)
         store.append(late, batch_id="late")

@@ -16,10 +16,10 @@ from pathlib import Path
 import beside
 import cases
 import click
-import data
 import engines
 import groups
 import histories
+import inputs
 import measure
 import memory
 import multiclass
@@ -64,9 +64,9 @@ def main(
     chosen = [case for case in CASES if not only or case.__name__ in only]
     if takes_turns:
         (case,) = chosen
-        beside.take_turns(lambda: case(data.write(folder, rows)))
+        beside.take_turns(lambda: case(inputs.write(folder, rows)))
         return
-    path = data.write(folder, rows)
+    path = inputs.write(folder, rows)
     figures = []
     for case in chosen:
         options = ("--rows", rows, "--rounds", rounds, "--folder", folder, "--only", case.__name__)

@@ -1,6 +1,6 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python tests/intervals/simulation.py 2000`` prints the columns of the tables of docs/coverage*.md. With
+``python tests/bench/interval_coverage.py 2000`` prints the columns of the tables of docs/coverage*.md. With
 ``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it writes them to these pages.
 """
 

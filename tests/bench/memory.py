@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import data
+import inputs
 from measure import Figure, peak
 
 MEMORY = "Peak memory of ten times the rows, relative to the peak memory of the rows (lower is better)"
@@ -41,7 +41,7 @@ acc.compact()
 
 def memory_of_rows(path: Path) -> Iterator[Figure]:
     """Every task, with batches of a million rows."""
-    rows = data.height(path)
+    rows = inputs.height(path)
     for name, task in TASKS.items():
         few, many = (peak(CODE, str(count), task) for count in (rows, 10 * rows))
         yield Figure(MEMORY, name, many / few, "<=", 1.05)
