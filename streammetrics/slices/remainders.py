@@ -15,7 +15,7 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.arguments import as_float
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import LIMITS, keys_of
+from streammetrics.frame import LIMITS, few_effective, keys_of
 from streammetrics.intervals.discoveries import as_normal, difference_of_shares, upper_tail
 from streammetrics.intervals.distributions import normal_quantile, t_quantile, upper_level
 from streammetrics.intervals.proportions import CELLS, as_proportion
@@ -161,11 +161,14 @@ class Remainders:
     def _compared(self, rest: Sequence[pl.DataFrame], own: Sequence[pl.DataFrame], least: Numbers) -> pl.DataFrame:
         """Some slices compared with their rests. ``least`` is the number of rows of the smaller of the two."""
         one, other = (self._report(tables, len(least)) for tables in (rest, own))
-        differences = Differences(one, other, self.confidence, independent=True).frame
+        compared = Differences(one, other, self.confidence, independent=True)
+        differences = compared.frame.with_columns(compared._differences.select(few=few_effective(units=False)))
         found = pl.DataFrame({SLICE: np.arange(len(least))}, {SLICE: pl.UInt32}).join(
             matching(differences, differences.columns, self.keys), on=SLICE, how="left", maintain_order="left"
         )
         z = self._by_interval(found, self._degrees(rest[0], own[0], least))
+        if self.folds is None:
+            z = np.where(found["few"].fill_null(False).to_numpy() & (z > 0), 0.0, z)
         of_counts = set(self.metric.columns) <= set(CELLS) and not self.metric.average
         if self.folds is None and of_counts and (proportion := as_proportion(self.metric)):
             z = self._by_counts([one.state, other.state], proportion, z)

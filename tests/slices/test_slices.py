@@ -516,3 +516,12 @@ def test_the_largest_errors_of_groups_are_not_added():
         for e in (pl.col("a") != 1, pl.col("a") == 1)
     ]
     assert upper == pytest.approx(sm.compare(*parts, metrics=["rmse"], independent=True).frame["ci_upper"].item())
+
+
+@pytest.mark.parametrize(("rows", "findings"), [(40, 0), (100, 1)])
+def test_a_slice_that_is_worse_by_few_effective_rows_is_no_finding(rows, findings):
+    """The variance of 40 equal losses is as uncertain as that of seven rows, of which ten decide."""
+    error = pl.Series([1.0, 2.0] * 2_000).scatter(range(0, 4 * rows, 4), 30.0)
+    data = pl.DataFrame({"y": 0.0, "p": error, "g": pl.Series([*"abcd"] * 1_000)})
+    report = sm.regression(y_true="y", y_pred="p", by="g").update(data).finalize(["mse"])
+    assert report.slices("mse").height == findings
