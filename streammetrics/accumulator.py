@@ -325,8 +325,8 @@ class Accumulator:
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
-        rows = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
-        total = states.roll_up(rows, roles.group_columns)
+        rows = state if state.exact else states.in_order(state)  # so that sums of floats round alike
+        total = states.roll_up(states.with_keys(rows, made or {}), roles.group_columns)
         if roles.keys or (state.groups.height and total.groups.height == len(roles.models)):
             return total
         return states.combine([no_state(roles, self.statistics), total])

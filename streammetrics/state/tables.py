@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError
@@ -78,6 +79,16 @@ class State:
         return any(is_weighted(s, self.tables[s.name]) for s in self.statistics)
 
     @property
+    def exact(self) -> bool:
+        """Whether it has only integers and decimals to sum, so that sums do not depend on the order of groups."""
+        return not any(
+            kind.is_float()
+            for statistic in self.statistics
+            for name, kind in self.tables[statistic.name].schema.items()
+            if name not in statistic.keys
+        )
+
+    @property
     def cells(self) -> int:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
@@ -137,7 +148,7 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     if columns and ascending(keys):  # all stay unchanged
         return _merged(replace(state, groups=keys.with_row_index(GROUP)))
     groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
-    numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
+    numbers = find_groups(keys, groups) if columns else pl.Series(np.zeros(state.groups.height, np.uint32))
     return _merged(replace(state, groups=groups, tables=_renumber(state, numbers)))
 
 
@@ -215,7 +226,7 @@ def _by_group(table: pl.DataFrame) -> pl.DataFrame:
 
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """Return, for each row of group columns, its number in ``groups``, or null if it is not among them."""
-    return find(keys, groups) if keys.width else pl.zeros(keys.height, pl.UInt32, eager=True)
+    return find(keys, groups) if keys.width else pl.Series(np.zeros(keys.height, np.uint32))
 
 
 def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:

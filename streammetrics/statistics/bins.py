@@ -80,7 +80,7 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     if (group[1:] < group[:-1]).any():
         order = sort_order(group)
         table, group = table[order], group[order]
-    shift, bin, *values = (column.to_numpy() for column in table.drop("group").iter_columns())
+    shift, bin, *values = (column.to_numpy() for column in table if column.name != "group")
     amount = np.float64 if any(value.dtype.kind == "f" for value in values) else np.int64
     values = [np.ascontiguousarray(value, dtype=amount) for value in values]
     wholes = group // sharing

@@ -147,7 +147,7 @@ class Statistic(ABC):
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, sorted by group and keys. Equal tables give equal sums, bit for bit."""
-        return summed(table, [GROUP, *self.keys]).with_columns(pl.col(GROUP).set_sorted())
+        return summed(table, [GROUP, *self.keys])
 
     def for_reports(self) -> Self:
         """The statistic with which reports roll up groups."""
