@@ -161,7 +161,7 @@ def binary(
             cells = CAPACITY if unit is None else CELLS_OF_FOLDS
             statistics.append(PairedScores(paired, min(capacity, cells), domain))
             statistics += [PairedLosses(paired)] if domain == "probability" else []
-    return Accumulator(
+    accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
         y_true=y_true,
@@ -174,9 +174,10 @@ def binary(
         positive=positive,
         negative=negative,
         nulls=nulls,
-        metrics=[*VOLUME, *shown, *COUNTS] if metrics is None else metrics,
+        metrics=metrics,
         max_groups=max_groups,
     )
+    return _showing(accumulator, (*VOLUME, *shown, *COUNTS))
 
 
 def multiclass(
@@ -263,7 +264,7 @@ def multiclass(
     paired = _pairs(y_pred, None if of_labels else y_score)
     if pairs and sample_weight is None and paired:
         statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]
-    return Accumulator(
+    accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
         y_true=y_true,
@@ -276,9 +277,10 @@ def multiclass(
         by=by,
         nulls=nulls,
         renormalize=renormalize,
-        metrics=[*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=metrics,
         max_groups=max_groups,
     )
+    return _showing(accumulator, (*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *shown))
 
 
 def multilabel(
@@ -343,7 +345,7 @@ def multilabel(
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
-    return Accumulator(
+    accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
         y_true=y_true,
@@ -355,9 +357,10 @@ def multilabel(
         folds=folds,
         by=by,
         nulls=nulls,
-        metrics=[*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=metrics,
         max_groups=max_groups,
     )
+    return _showing(accumulator, (*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown))
 
 
 def regression(
@@ -416,7 +419,7 @@ def regression(
     statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
     if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
-    return Accumulator(
+    accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
         y_true=y_true,
@@ -426,9 +429,10 @@ def regression(
         folds=folds,
         by=by,
         nulls=nulls,
-        metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
+        metrics=metrics,
         max_groups=max_groups,
     )
+    return _showing(accumulator, (*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown))
 
 
 def predictions(
@@ -496,7 +500,7 @@ def predictions(
         capacity = _bins(capacity, by, CAPACITY)
         statistics.append(Histogram(capacity, domain, several(atoms)))
         shown += SCORES
-    return Accumulator(
+    accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
         task="binary",
@@ -509,9 +513,16 @@ def predictions(
         positive=positive,
         negative=negative,
         nulls=nulls,
-        metrics=shown if metrics is None else metrics,
+        metrics=metrics,
         max_groups=max_groups,
     )
+    return _showing(accumulator, tuple(shown))
+
+
+def _showing(accumulator: Accumulator, metrics: tuple[str, ...]) -> Accumulator:
+    """The accumulator with these metrics of its statistics, unless the user chose others."""
+    accumulator.metrics = metrics if accumulator.metrics is None else accumulator.metrics
+    return accumulator
 
 
 def _fingerprint(given: bool | str | Sequence[str]) -> list[Statistic]:

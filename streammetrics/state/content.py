@@ -295,7 +295,7 @@ def no_state(roles: Roles, statistics: Statistics) -> State:
         types = {FOLD: pl.Int64(), MODEL: pl.String()}
         groups = pl.DataFrame(schema={GROUP: pl.UInt32(), **{c: types.get(c, pl.Null()) for c in roles.group_columns}})
     weighted = roles.sample_weight is not None
-    labels, kind = len(roles.labels), pl.Series(roles.labels).dtype  # Null if labels are not declared
+    labels, kind = len(roles.labels), pl.Series(roles.labels).dtype if roles.labels else pl.Null()
     tables = {s.name: _empty_table(s, groups.height, weighted, labels, kind) for s in statistics}
     return State(statistics, groups, tables, roles.labels)
 
@@ -340,7 +340,7 @@ def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame
 
 def data_types(roles: Roles, state: State) -> pl.Schema:
     """Return the types that depend on the data: of group columns, and of class labels that are not declared."""
-    types = types_of(state.keys.select(roles.keys).iter_columns())
+    types = types_of(state.groups[name] for name in roles.keys)
     matrix = state.tables.get(ConfusionMatrix.name)
     if matrix is None or roles.labels:
         return types
