@@ -36,6 +36,15 @@ def shuffled(frame, rng):
     return frame[rng.permutation(frame.height)]
 
 
+def merged_as_a_tree(parts, rng):
+    """Merge two random accumulators at a time until one is left."""
+    left = list(parts)
+    while len(left) > 1:
+        one, other = (left.pop(rng.integers(len(left))) for _ in range(2))
+        left.append(one + other)
+    return left[0]
+
+
 def use_small_chunks(monkeypatch, rows=300):
     """Make a few hundred rows go all the ways that millions go: buffers, blocks, tables that fill up, merges."""
     monkeypatch.setattr(content, "BLOCK", rows // 2)

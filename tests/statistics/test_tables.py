@@ -27,7 +27,7 @@ KINDS |= {"m": LABEL, "s": SHARES, "r": SHARES, "t": AMOUNT, "e": AMOUNT, "f": A
 KINDS |= {"w": st.sampled_from([0.0, 0.5, 1.0, 3.0]), "g": st.sampled_from([1, 2])}
 FIRST = {"y": True, "z": False, "v": True, "p": 0.5, "q": 0.25, "k": "a", "l": "b", "m": "a", "s": (0.2, 0.2, 0.6)}
 FIRST |= {"r": (0.5, 0.5, 0.0), "t": 1.0, "e": 3.25, "f": 0.5, "w": 0.5, "g": 1}
-ROWS = st.lists(st.fixed_dictionaries(KINDS), max_size=9).map(lambda rows: pl.DataFrame([FIRST, *rows]))
+ROWS = st.lists(st.fixed_dictionaries(KINDS), min_size=4, max_size=16).map(lambda rows: pl.DataFrame([FIRST, *rows]))
 
 y, z, v, k, p, q, t = (pl.col(name) for name in "yzvkpqt")
 BINARY, CLASSES = {"y_true": "y", "y_score": "p"}, {"y_true": "k", "y_score": "s", "labels": [*"abc"]}
@@ -226,7 +226,7 @@ def cells(rows, keys, values, squared):
 @pytest.mark.whole
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize(("statistic", "columns", "keys", "values"), TABLES.values(), ids=TABLES)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(rows=ROWS)
 def test_a_row_adds_its_values_to_its_cells(statistic, columns, keys, values, weighted, rows):
     weight, squared = ("w", statistic.squared) if weighted else (None, ())
