@@ -3,14 +3,9 @@
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import streammetrics as sm
-from streammetrics.state import content
-from streammetrics.state.content import Content
 
 ROLES = {"y_true": "y", "y_score": "p"}
 
@@ -34,7 +29,7 @@ def test_ratios_are_right_beyond_the_range_of_integers():
     once = task().update({"y": [1] * 90 + [0] * 110, "p": [0.9] * 60 + [0.1] * 30 + [0.8] * 20 + [0.2] * 90})
     one, many = once.finalize(), doubled(once, 40).finalize()
     assert one["mcc"].value == pytest.approx((60 * 90 - 20 * 30) / math.sqrt(80 * 90 * 110 * 120), rel=1e-12)
-    for name in ("mcc", "kappa", "f1", "roc_auc", "average_precision", "pr_auc", "ks", "best_mcc", "log_loss", "ece"):
+    for name in ("mcc", "kappa", "f1", "roc_auc", "average_precision", "ks", "best_mcc", "log_loss", "ece"):
         assert many[name].value == pytest.approx(one[name].value, rel=1e-12), name
 
 
@@ -48,8 +43,6 @@ def test_scores_are_not_squeezed_batch_by_batch():
     assert acc.finalize().frame.equals(whole.frame)
     assert whole["roc_auc"].value == pytest.approx(6 / 9)
     assert "log_loss" not in whole.frame["metric"]
-    with pytest.raises(sm.MetricError):
-        whole["log_loss"]
 
 
 def test_infinite_margins_are_scores():
@@ -62,29 +55,6 @@ def test_log_loss_is_finite():
         for y in (0, 1):
             assert 0 <= evaluated([y], [p])["log_loss"].value < 35
     assert evaluated([1], [0.0])["log_loss"].value == -math.log(1e-15)
-
-
-SPECIFICATIONS = {
-    "thresholds": {"thresholds": (0.4,)},
-    "capacity": {"capacity": 99},
-    "atoms": {"atoms": (0.05,)},
-    "domain": {"domain": "real", "thresholds": (0.5,)},
-    "calibration": {"calibration_bins": 5},
-    "weights": {"sample_weight": "w"},
-    "groups": {"by": "g"},
-    "nulls": {"nulls": "drop"},
-    "positive": {"positive": 1},
-    "score": {"y_score": "q"},
-    "models": {"y_score": {"a": "p"}},
-}
-
-
-@pytest.mark.parametrize("options", SPECIFICATIONS.values(), ids=SPECIFICATIONS)
-def test_different_specifications_do_not_merge(options):
-    one, other = sm.binary(**ROLES), sm.binary(**ROLES | options)
-    for merge in (lambda: one + other, lambda: other.merge(one), lambda: sm.merge([one, one, other])):
-        with pytest.raises(sm.MergeError, match=r"differ|is grouped by"):
-            merge()
 
 
 def test_the_order_of_thresholds_makes_no_difference():
@@ -108,39 +78,15 @@ GOOD = {"y": [1, 0], "p": [0.9, 0.1], "w": [1.0, 2.0], "g": ["a", "b"]}
 @pytest.mark.parametrize("held", [1, 10**6])
 def test_an_accumulator_whose_counting_failed_says_so_from_then_on(held, monkeypatch):
     """Should memory end while rows are counted in place, no wrong number is told."""
-    monkeypatch.setattr(content, "BUFFER", held)
+    monkeypatch.setattr("streammetrics.state.content.BUFFER", held)
     acc = task().update(GOOD)
     with monkeypatch.context() as patch:
-        patch.setattr(Content, "_count_block", lambda *args: 1 / 0)
+        patch.setattr("streammetrics.state.content.Content._count_block", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             acc.update(GOOD).flush()
     for use in (acc.to_bytes, acc.finalize, lambda: acc.update(GOOD), lambda: task().absorb(acc)):
         with pytest.raises(sm.StreamMetricsError, match="failed while counting"):
             use()
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        dict,
-        pl.DataFrame,
-        lambda d: pa.table({k: pa.array(v) for k, v in d.items()}),
-        pd.DataFrame,
-        lambda d: pd.DataFrame(d, copy=False),
-        lambda d: pl.from_pandas(pd.DataFrame(d)),
-    ],
-    ids=["numpy", "polars", "pyarrow", "pandas", "pandas without a copy", "polars of pandas"],
-)
-@pytest.mark.parametrize("times", [1, 2])
-def test_held_batches_share_no_memory(wrap, times):
-    columns = {"y": np.array([1, 0, 1]), "p": np.array([0.9, 0.8, 0.1]), "g": np.array([1, 2, 3])}
-    acc, expected = (sm.binary(y_true="y", y_score="p", by="g") for _ in range(2))
-    for _ in range(times):
-        acc.update(wrap(columns))
-        expected.update({k: v.tolist() for k, v in columns.items()})
-    for values in columns.values():
-        values[:] = 0
-    assert acc.to_bytes() == expected.to_bytes()
 
 
 def test_group_types_are_held_through_nulls_and_merges():
@@ -153,17 +99,3 @@ def test_group_types_are_held_through_nulls_and_merges():
         with pytest.raises(sm.ColumnError, match="'g' has different types"):
             refused()
     assert acc.seen == 2
-
-
-def test_what_is_not_grouped_cannot_be_filtered():
-    with pytest.raises(sm.SpecificationError, match="Cannot filter groups"):
-        sm.binary(y_true="y", y_score="p").filter(pl.lit(True))
-
-
-def test_errors_of_expressions_over_groups_are_one_line():
-    acc = sm.binary(y_true="y", y_score="p", by="day").update({"y": [1], "p": [0.5], "day": ["Monday"]})
-    with pytest.raises(sm.SpecificationError, match=r"^Cannot filter groups: .*'?\"?days\"?.*\. Group columns: day\.$"):
-        acc.filter(pl.col("days") == "Monday")
-    with pytest.raises(sm.SpecificationError, match=r"^Cannot roll up groups to day: .*\.$") as error:
-        acc.rollup(pl.col("day").str.to_date("%Q"))
-    assert "\n" not in str(error.value)

@@ -16,7 +16,6 @@ BINARY = {  # what is wrong: options besides y_true= and y_score=, and the names
     "a negative label alone": ({"negative": 0}, "positive="),
     "a positive list": ({"positive": [1, 0]}, "positive=", "[1, 0]"),
     "a positive column": ({"positive": pl.Series([1])}, "positive="),
-    "a positive expression": ({"positive": pl.lit(1)}, "positive="),
     "positive NaN": ({"positive": NAN}, "positive=", "nan"),
     "a negative list": ({"positive": 1, "negative": [0, 2]}, "negative="),
     "equal labels": ({"positive": 1, "negative": 1.0}, "different labels"),

@@ -1,5 +1,6 @@
 """Decimals that add up to the same number in any order, and their conversion from and to floats."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streammetrics import core
 from streammetrics.rows.codes import summed
 from streammetrics.rows.exact_sums import DECIMAL, added_up, to_decimals, to_floats
 
@@ -73,3 +75,12 @@ def test_floats_survive_as_decimals(numbers):
 def test_nan_is_null_and_null_is_nan():
     assert to_decimals(pl.Series([float("nan"), 0.5])).to_list() == [None, Decimal("0.5")]
     assert to_floats(decimals([None])).is_nan().all()
+
+
+def test_row_sums_are_exact():
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([rng.random((200, 30)), rng.random((200, 30)) ** 9 * 10.0 ** rng.integers(-9, 9, (200, 30))])
+    assert core.row_sums(list(rows.T)).tolist() == [math.fsum(row) for row in rows]
+    decimals = rng.integers(0, 10**9, (300, 7))
+    assert core.row_sums(list((decimals / 1e12).T)).tolist() == (decimals.sum(axis=1) / 1e12).tolist()
+    assert np.isnan(core.row_sums([np.array([0.5]), np.array([np.nan])])).all()
