@@ -7,9 +7,6 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.rows.arrays import Rows
-from streammetrics.state import content
-from streammetrics.state import tables as state
-from streammetrics.statistics import blocks
 from streammetrics.statistics.view import with_weighted
 
 
@@ -47,10 +44,8 @@ def merged_as_a_tree(parts, rng):
 
 def use_small_chunks(monkeypatch, rows=300):
     """Make a few hundred rows go all the ways that millions go: buffers, blocks, tables that fill up, merges."""
-    monkeypatch.setattr(content, "BLOCK", rows // 2)
-    monkeypatch.setattr(content, "BUFFER", rows // 2)
-    monkeypatch.setattr(state, "PENDING", rows // 2)
-    monkeypatch.setattr(blocks, "LOOSE", rows // 2)
+    for constant in ("state.content.BLOCK", "state.content.BUFFER", "state.tables.PENDING", "statistics.blocks.LOOSE"):
+        monkeypatch.setattr(f"streammetrics.{constant}", rows // 2)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):

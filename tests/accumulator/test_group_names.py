@@ -7,7 +7,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.html import page
 
 NAMES = (
     *("place in the frame", "number of rows", "rows", "rows of the share", "total", "of", "undefined", "seen"),
@@ -88,12 +87,3 @@ def test_names_in_use_change_nothing_or_are_rejected(what, tmp_path):
     expected = FRAMES[what](plain, tmp_path)
     renamed = {old: new for old, new in zip(plain, by, strict=True) if old in expected.columns}
     assert_frame_equal(found, expected.rename(renamed))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["place of the group", "rows of the group", "positives of the group"])
-@pytest.mark.usefixtures("undrawn")
-def test_charts_of_the_largest_groups(name):
-    rows = DATA | {name: np.arange(ROWS) % 60}
-    report = sm.binary(y_true="label", y_score="p", by=name).update(rows).finalize()
-    assert "of 60" in page(report)

@@ -36,6 +36,7 @@ print((used() - before) * 4096)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("suffix", [".state", ".arrow"])
 def test_rounds_of_load_merge_report_and_save_hold_the_memory(suffix, tmp_path):

@@ -6,16 +6,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
-from states import DATA, TASKS
+from states import DATA, header, state
 
 import streammetrics as sm
-from streammetrics.engines.base import plain
-from streammetrics.state import storage
-from streammetrics.state.header import KEY
 
 
 @pytest.mark.parametrize("name", ["missing", "folder", "empty", "text", "foreign.parquet", "foreign.arrow", "cut"])
@@ -32,7 +30,7 @@ def test_files_that_are_no_state(name, tmp_path):
     elif name == "foreign.arrow":
         DATA.write_ipc(path)
     elif name == "cut":
-        TASKS["plain"]().update(DATA).save(path)
+        state("plain").save(path)
         path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(sm.StateError, match=name):
         sm.Accumulator.load(path)
@@ -41,7 +39,7 @@ def test_files_that_are_no_state(name, tmp_path):
 def test_the_names_of_folders_are_no_columns(tmp_path):
     folder = tmp_path / "day=2026-01-01"
     folder.mkdir()
-    acc = TASKS["grouped"]().update(DATA)
+    acc = state("grouped")
     acc.save(folder / "a[1].parquet")
     assert sm.Accumulator.load(folder / "a[1].parquet").to_bytes() == acc.to_bytes()
 
@@ -49,7 +47,7 @@ def test_the_names_of_folders_are_no_columns(tmp_path):
 @pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "FILES", 4)
+    monkeypatch.setattr("streammetrics.state.storage.FILES", 4)
     task = sm.binary(y_true="y", y_score="p", by=by)
     rng = np.random.default_rng(5)
     parts = [
@@ -85,7 +83,7 @@ def test_among_many_files_the_one_at_fault_is_named(tmp_path):
 
 @pytest.mark.thorough
 def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
-    acc = TASKS["grouped"]().update(DATA)
+    acc = state("grouped")
     folder = tmp_path / "day=1" / "part"
     (tmp_path / "_temporary").mkdir()
     folder.mkdir(parents=True)
@@ -104,7 +102,7 @@ def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
 
 
 def test_a_folder_in_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch):
-    acc = TASKS["grouped"]().update(DATA)
+    acc = state("grouped")
     (tmp_path / "private").mkdir()
     for path in (tmp_path / "a.state", tmp_path / "private" / "b.state"):
         acc.save(path)
@@ -122,7 +120,7 @@ def test_a_folder_in_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch)
 
 
 def test_a_file_that_is_given_twice_is_not_counted_twice(tmp_path):
-    acc, path = TASKS["grouped"]().update(DATA), tmp_path / "a.state"
+    acc, path = state("grouped"), tmp_path / "a.state"
     acc.save(path)
     (tmp_path / "link").symlink_to(path)
     for sources in ([path, path], [path, tmp_path / "*.state"], [tmp_path], [path, tmp_path / "." / "link"]):
@@ -131,7 +129,7 @@ def test_a_file_that_is_given_twice_is_not_counted_twice(tmp_path):
 
 
 def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
-    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    state("grouped").save(tmp_path / "a.state")
     (tmp_path / "b.state").symlink_to("gone")
     for source in (tmp_path, tmp_path / "*.state"):
         with pytest.raises(sm.StateError, match=r"Cannot read .*b.state': file not found"):
@@ -139,7 +137,7 @@ def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
 
 
 def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
-    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    state("grouped").save(tmp_path / "a.state")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(sm.StateError, match=r"a path must not be empty. Pass '.' for the current folder"):
         sm.Accumulator.load("")
@@ -153,13 +151,19 @@ def test_what_is_no_file_is_refused(source):
 
 
 def test_files_as_spark_writes_them_are_loaded(tmp_path):
-    acc = TASKS["grouped"]().update(DATA)
-    table = plain(acc.to_arrow())
-    header = table.schema.metadata[KEY].decode()
-    fields = [{"name": "g", "type": "string", "nullable": True, "metadata": {"streammetrics": header}}]
-    table = table.replace_schema_metadata({storage.SPARK: json.dumps({"type": "struct", "fields": fields})})
-    pq.write_table(table[:1], tmp_path / "part-00000.parquet")
-    pq.write_table(table[1:], tmp_path / "part-00001.parquet")
+    acc = state("grouped")
+    fields = [
+        {
+            "name": "g",
+            "type": "string",
+            "nullable": True,
+            "metadata": {"streammetrics": json.dumps(header(acc.to_arrow()))},
+        }
+    ]
+    table = pl.DataFrame(acc.to_arrow()).to_arrow(compat_level=pl.CompatLevel.oldest())
+    schema = {b"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields})}
+    for number, part in enumerate((table[:1], table[1:])):
+        pq.write_table(part.replace_schema_metadata(schema), tmp_path / f"part-0000{number}.parquet")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sm.Accumulator.load(tmp_path).to_bytes() == acc.to_bytes()

@@ -10,7 +10,8 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from states import DATA, TASKS
+from states import DATA
+from states import state as state_of
 
 import streammetrics as sm
 
@@ -164,7 +165,7 @@ def test_texts_of_many_groups_are_read(compression, tmp_path):
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", None])
 def test_compressed_ipc_of_other_programs_is_read(compression, tmp_path):
-    acc = TASKS["grouped"]().update(DATA)
+    acc = state_of("grouped")
     path = tmp_path / "state.arrow"
     path.write_bytes(ipc(acc.to_arrow(), pa.ipc.new_file, compression))
     with pytest.warns(sm.StateWarning, match="No checksum"):
@@ -186,9 +187,7 @@ def test_columns_nested_too_deeply_are_refused(tmp_path):
 
 @pytest.mark.parametrize(("version", "compression"), [("1.0", "zstd"), ("2.0", "none"), ("2.0", "zstd")])
 def test_flipped_bits_of_parquet_headers_never_crash(version, compression, tmp_path):
-    content = parquet(
-        TASKS["grouped"]().update(DATA[:40]).to_arrow(), compression=compression, data_page_version=version
-    )
+    content = parquet(state_of("grouped", DATA[:40]).to_arrow(), compression=compression, data_page_version=version)
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     chance, path = random.Random(0), tmp_path / "state"
     for _ in range(150):
