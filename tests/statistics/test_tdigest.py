@@ -132,6 +132,15 @@ def test_quantiles_and_shares_lie_within_their_bounds(cases):
                 assert x < np.inf or lower == 1
 
 
+def test_a_rollup_certifies_the_quantiles_of_all_rows(cases):
+    kinds, digests = cases
+    rows = np.concatenate([*kinds.values()])
+    for acc in digests:
+        report = acc.rollup().finalize([digest_quantile(q=q) for q in SHARES])
+        for q, found in zip(SHARES, report.frame.iter_rows(named=True), strict=True):
+            assert found["lower"] <= quantile(rows, q) <= found["upper"], q
+
+
 def test_few_values_are_read_as_numpy_does_to_the_last_bit():
     names = ["normal", "two scales", "mostly zero", "denormal", "few values", "huge outliers"]
     samples = [adversarial(np.random.default_rng(n))[name][:n] for name in names for n in (1, 2, 3, 4, 11, 400)]
