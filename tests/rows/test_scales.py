@@ -95,20 +95,14 @@ def test_equal_weights_of_any_size(weight):
     )
 
 
-def refused(acc, batch, message):
-    before = acc.to_bytes()
-    with pytest.raises(sm.DataError, match=message):
-        acc.update(batch)
-    assert acc.to_bytes() == before
-
-
 @pytest.mark.parametrize("make", [sm.binary, sm.predictions])
-def test_weights_whose_sum_could_exceed_the_largest_float_are_refused(make):
-    rows = {"y": [0, 1], "p": [0.2, 0.7], "w": [1.0, 6e307]}
-    roles = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})
-    acc = make(**roles)
-    refused(acc, rows, r"'w' contains weights above 1e\+280 in 1 of 2 rows \(first: 6e\+307 at row 1")
-    assert acc.update(rows | {"w": [1e280, 1e280]}).update(rows | {"w": [1e280, 1.0]}).seen == 4
+def test_the_largest_weights_are_counted(make):
+    columns = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})
+    rows = {"y": [0, 1], "p": [0.2, 0.7]}
+    acc = make(**columns).update(rows | {"w": [1e280, 1e280]})
+    with pytest.raises(sm.DataError, match="'w'"):
+        acc.update(rows | {"w": [1.0, 1.1e280]})
+    assert acc.update(rows | {"w": [1e280, 1.0]}).seen == 4
 
 
 TOO_LARGE = "undefined: sums exceed the largest float; rescale the column"

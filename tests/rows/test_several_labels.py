@@ -35,9 +35,8 @@ def rows(count=300):
     return pl.DataFrame(columns | {"w": rng.random(count) + 0.1, "g": rng.integers(0, 2, count)})
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("weight", ["w", None])
-@pytest.mark.parametrize("predicted", ["y_pred", "y_score"])
+@pytest.mark.parametrize("predicted", ["y_score", "y_pred"])
 def test_equals_scikit_learn(predicted, weight):
     roles = {"y_pred": PRED} if predicted == "y_pred" else {"y_score": SCORE, "threshold": 0.4}
     report = sm.multilabel(y_true=TRUE, sample_weight=weight, by="g", **roles).update(rows()).finalize()

@@ -117,8 +117,7 @@ def rows_of(kind, rng, weighted):
     return rows.with_columns(w=rng.random(ROWS) + 0.1) if weighted else rows
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "plain"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_in_any_tree_have_the_moments_of_exact_arithmetic(kind, weighted):
     rng = np.random.default_rng(len(kind))
@@ -170,7 +169,7 @@ def test_families_have_the_losses_of_each_row_and_null_deviances_of_the_common_m
                 assert row[f"{name}_w2"] == pytest.approx(squared[name], rel=1e-12), name
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.lists(st.tuples(st.floats(-1e150, 1e150), st.floats(-1e150, 1e150)), min_size=1, max_size=12), st.integers(0, 12)
 )

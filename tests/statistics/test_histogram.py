@@ -73,7 +73,6 @@ def assert_bounds_hold(acc, label, score):
         assert found.lower <= found.value <= found.upper
 
 
-@pytest.mark.whole
 @adversarial
 def test_the_table_is_the_same_however_rows_are_split(make, domain, monkeypatch):
     rng = np.random.default_rng(8)
@@ -94,7 +93,6 @@ def test_the_table_is_the_same_however_rows_are_split(make, domain, monkeypatch)
         assert bins_of(grouped.filter(pl.col("g") == group)).equals(bins_of(alone))
 
 
-@pytest.mark.whole
 @adversarial
 def test_bounds_hold_with_as_many_bins_as_the_capacity(make, domain):
     frame = rows_of(make)
