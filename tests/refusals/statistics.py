@@ -135,7 +135,6 @@ REFUSALS = {
     **dict(_specifications()),
     "a null input": (lambda: _widths(low=[None, 1.0]), sm.DataError, "'low'", "1 of 2"),
     "an input of text": (lambda: _widths(low=["x", "y"]), sm.DataError, "'low'", "2 of 2"),
-    "a missing column": (lambda: _widths(low=[1.0]), sm.ColumnError, "as a table"),
     "a sum that is not finite": (
         *(lambda: _widths(low=[-1.7e308, 0.0], high=[1.7e308, 1.0]), sm.DataError),
         *("'interval_width_sum'", "1 of 2"),

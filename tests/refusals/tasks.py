@@ -7,6 +7,7 @@ import polars as pl
 from data import CLICKS, clicks
 
 import streammetrics as sm
+from refusals.batches import without_cause
 
 NAN = float("nan")
 MODELS = {"y_score": {"a": "p", "b": "q"}}
@@ -135,10 +136,12 @@ REFUSALS = {
     "a rollup to more folds": (lambda: UNITS().rollup(folds=40), WRONG, "folds=", "20", "40"),
     "a rollup to folds without units": (lambda: CLICKED.rollup(folds=10), WRONG, "folds=", "unit="),
     "a filter without groups": (lambda: CLICKED.rollup().filter(pl.lit(True)), WRONG, "filter"),
-    "a filter by an unknown column": (lambda: CLICKED.filter(pl.col("days") == 1), WRONG, "days", "country, day"),
+    "a filter by an unknown column": without_cause(lambda: CLICKED.filter(pl.col("days") == 1), WRONG, "filter groups"),
     "a rollup to an unknown column": (lambda: CLICKED.rollup(pl.col("z") + 1), WRONG, "'z'"),
     "a rollup to the number of the group": (lambda: CLICKED.rollup(pl.col("group") + 1), WRONG, "'group'"),
-    "a rollup that fails": (lambda: CLICKED.rollup(pl.col("country").dt.year()), WRONG, "roll up groups to country"),
+    "a rollup that fails": without_cause(
+        *(lambda: CLICKED.rollup(pl.col("country").dt.year()), WRONG, "roll up groups to country")
+    ),
     "a rollup to other rows": (lambda: CLICKED.rollup(pl.col("day").head(1)), WRONG, "'day'", "other rows"),
     "a rollup to ranks": (lambda: CLICKED.rollup(pl.col("day").rank().alias("made")), WRONG, "'made'", "other rows"),
     "a rollup to structs": (
