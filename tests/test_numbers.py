@@ -158,19 +158,3 @@ def test_options_of_metrics_of_any_size(task):
     for option in options:
         for text in TEXTS:
             succeeds_or_is_refused(lambda text: acc.finalize([text], confidence=0.9).frame, f"{option}={text})")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: sm.Rule(**RULE, always=10**400), "'always' must be a positive integer"),
-        (lambda: BINARY.finalize(["fbeta(beta=1e308)"]).frame, r"An option of fbeta\(beta=1000.* is too large"),
-        (lambda: sm.binary(y_true="y", y_score="p", capacity=10**5000), "got an integer of more than 4,300 digits"),
-        (lambda: sm.ErrorMoments(power="2"), "power= must be a number of at least 1, got '2'"),
-        (lambda: sm.ScoreHistogram(atoms=[10**400]), "atoms= contains 1000000000000000000000000000000000000000, which"),
-        (lambda: COMPARISON.check(not_worse=[3]), "A margin must name a metric, such as 'roc_auc=0.002', got 3"),
-    ],
-)
-def test_messages_of_numbers(call, message):
-    with pytest.raises(sm.StreamMetricsError, match=message):
-        call()

@@ -141,9 +141,9 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose true label is among the ``k`` labels with the highest probabilities.
 
     The table has the number of rows, ``count``, for each ``rank`` of the true label; the label with the highest
-    probability has rank 1. Equal probabilities count in favor of the true label, where scikit-learn breaks ties by the
-    order of the labels. Otherwise equivalent to scikit-learn's ``top_k_accuracy_score``. By that name, the default is
-    ``k=2``, as in scikit-learn.
+    probability has rank 1. Of equal probabilities, the first label has the lower rank; in scikit-learn, the last.
+    Otherwise equivalent to scikit-learn's ``top_k_accuracy_score``. By that name, the default is ``k=2``, as in
+    scikit-learn.
 
     >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
     0.9

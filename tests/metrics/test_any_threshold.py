@@ -135,19 +135,6 @@ def test_labels_and_averages():
     assert report.get("fpr(average=micro)", threshold=0.35).value == 1 / 8
 
 
-def test_what_has_no_histogram_has_no_other_thresholds():
-    acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p").update({"y": [1, 0], "p": [0.7, 0.2]})
-    with pytest.raises(sm.ReportError, match=r"No value of recall for threshold=0\.61"):
-        acc.finalize().get("recall", threshold=0.61)
-    report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.7, 0.2]}).finalize()
-    assert report.get("recall", threshold=0.61).exact
-    for wrong in (float("nan"), "high", None):
-        with pytest.raises(sm.ReportError):
-            report.get("recall", threshold=wrong)
-    with pytest.raises(sm.ReportError, match="No value of roc_auc"):
-        report.get("roc_auc", threshold=0.61)
-
-
 def test_a_threshold_that_was_not_kept_meets_the_64_bit_values_of_scores():
     rows = {"y": [1, 1, 0], "s": np.array([0.9, 0.95, 0.2], dtype=np.float32)}
     report = sm.binary(y_true="y", y_score="s").update(rows).finalize()

@@ -5,27 +5,28 @@ import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from streammetrics.metrics.agreement import mcc
-from streammetrics.metrics.metric import all_metrics
-from streammetrics.metrics.ranking import (
+import streammetrics as sm
+from streammetrics.metrics import (
     at_thresholds,
     average_precision,
     best_fbeta,
+    cost,
+    fbeta,
     gain,
     lift,
+    mcc,
     partial_auc,
     precision_at_recall,
     recall_at_fpr,
     roc_auc,
 )
-from streammetrics.metrics.ratios import cost, fbeta
 from streammetrics.reading.curves import operating_point, threshold_table
 from streammetrics.statistics.cases import order_cases
 from streammetrics.testing.metrics import promised
 from streammetrics.testing.rankings import all_rankings, random_bins, table_of
 
 RANKING = [
-    *(m for m in all_metrics() if {*m.columns} == {"neg", "pos"}),
+    *(m for m in sm.all_metrics() if {*m.columns} == {"neg", "pos"}),
     partial_auc(max_fpr=0.35, standardized=False),
     recall_at_fpr(fpr=0.5),
     precision_at_recall(recall=0.2),
@@ -34,7 +35,7 @@ RANKING = [
     *(best_fbeta(beta=x) for x in (0.5, 2)),
 ]
 OBJECTIVES = [
-    *(m for m in all_metrics() if set(m.columns) <= {"tp", "fp", "fn", "tn"} and m.better),
+    *(m for m in sm.all_metrics() if set(m.columns) <= {"tp", "fp", "fn", "tn"} and m.better),
     *(fbeta(beta=x) for x in (0.5, 2)),
     cost(fp=1, fn=10),
     cost(tp=-2, fp=3, fn=1),

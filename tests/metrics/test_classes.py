@@ -13,7 +13,6 @@ from polars.testing import assert_frame_equal
 from strategies import shards, use_small_chunks
 
 import streammetrics as sm
-from streammetrics.text.values import dates
 
 KINDS = {
     "text": pl.Series(["b", "a", "é"]),
@@ -32,24 +31,6 @@ KINDS = {
 }
 
 
-OVERALL = {
-    "accuracy": sk.accuracy_score,
-    "balanced_accuracy": sk.balanced_accuracy_score,
-    "mcc": sk.matthews_corrcoef,
-    "kappa": sk.cohen_kappa_score,
-    "kappa(weights=linear)": lambda *a, **kw: sk.cohen_kappa_score(*a, weights="linear", **kw),
-}
-
-
-OF_A_LABEL = {
-    "precision": sk.precision_score,
-    "recall": sk.recall_score,
-    "f1": sk.f1_score,
-    "jaccard": lambda *a, **kw: sk.jaccard_score(*a, **kw | {"zero_division": 0}),
-    "fbeta(beta=2)": lambda *a, **kw: sk.fbeta_score(*a, beta=2, **kw),
-}
-
-
 BINARY = (
     "roc_auc",
     "average_precision",
@@ -64,10 +45,6 @@ BINARY = (
 
 def averaged(name, average):
     return f"{name[:-1]}, average={average})" if name.endswith(")") else f"{name}(average={average})"
-
-
-def matrix(frame):
-    return frame.select(SCORES.values()).to_numpy()
 
 
 def assert_as_binary(report, frame, positive, score, weight, capacity=4096, **keys):
@@ -105,54 +82,6 @@ def test_labels_of_any_type(kind, tmp_path, monkeypatch):
     assert total.to_bytes() == sm.multiclass(y_true="y", y_pred="z", metrics=["recall"]).update(frame).to_bytes()
     report = total.finalize()
     assert report.frame.schema["label"] == kept
-    assert f"\n{dates(labels.cast(kept))[0]}  " in str(report)
-
-
-@pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("predicted", ["y_pred", "y_score"])
-@pytest.mark.filterwarnings("ignore:y_pred contains classes")
-def test_predictions_equal_scikit_learn(predicted, weight):
-    frame = predictions()
-    roles = {"y_pred": "z"} if predicted == "y_pred" else {"y_score": SCORES}
-    averages = [averaged(name, average) for name in OF_A_LABEL for average in ("macro", "micro", "weighted")]
-    metrics = [*OVERALL, *OF_A_LABEL, *averages]
-    report = evaluated(frame, by="g", sample_weight=weight, metrics=metrics, **roles)
-    for (group,), rows in frame.group_by("g"):
-        z = rows["z"] if predicted == "y_pred" else pl.Series(LABELS).gather(matrix(rows).argmax(axis=1))
-        options = {"sample_weight": None if weight is None else rows["w"].to_numpy()}
-        for name, reference in OVERALL.items():
-            assert report.get(name, g=group).value == exactly(reference(rows["y"], z, **options)), name
-        for name, reference in OF_A_LABEL.items():
-            options["zero_division"] = np.nan
-            for average in ("macro", "micro", "weighted"):
-                expected = reference(rows["y"], z, average=average, **options)
-                assert report.get(averaged(name, average), g=group).value == exactly(expected), (name, average)
-            labels = sorted({*rows["y"], *z})
-            for label, value in zip(labels, reference(rows["y"], z, average=None, **options), strict=True):
-                found = report.get(name, g=group, label=label).value
-                assert found == (None if np.isnan(value) else exactly(value)), (name, label)
-
-
-@pytest.mark.parametrize("digits", [1, 16])
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_probabilities_equal_scikit_learn(weight, digits):
-    frame = predictions(1, digits=digits)
-    order = np.argsort(LABELS)
-    y, p, w = frame["y"].to_list(), matrix(frame)[:, order], {"sample_weight": frame[weight] if weight else None}
-    report = evaluated(frame, y_score=SCORES, sample_weight=weight)
-    for average in ("macro", "micro", "weighted"):
-        auc = report[f"roc_auc(average={average})"]
-        assert auc.value == exactly(sk.roc_auc_score(y, p, multi_class="ovr", average=average, **w))
-        assert auc.exact
-        precision = report[f"average_precision(average={average})"].value
-        assert precision == exactly(sk.average_precision_score(y, p, average=average, **w))
-    clipped = p.clip(1e-15)
-    assert report["log_loss"].value == pytest.approx(sk.log_loss(y, clipped, **w), rel=1e-10)
-    assert report["brier_score"].value == exactly(sk.brier_score_loss(y, p, scale_by_half=False, **w))
-    if digits == 16:
-        for k in (1, 2, 3):
-            expected = sk.top_k_accuracy_score(y, p, k=k, **w)
-            assert report[f"top_k_accuracy(k={k})"].value == exactly(expected)
 
 
 @pytest.mark.parametrize("capacity", [16, 4096])
@@ -170,19 +99,6 @@ def test_one_label_is_a_binary_task_and_micro_pools_them(weight, capacity):
         expected = sm.binary(y_true="t", y_score="s", sample_weight=weight).update(pooled).finalize()
         for name, of_all in micro.items():
             assert report[of_all].value == exactly(expected[name].value), name
-
-
-@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
-@pytest.mark.parametrize("capacity", [8, 32])
-@pytest.mark.parametrize("seed", range(3))
-def test_bounds_of_averages_hold_the_truth(seed, capacity, average):
-    frame = predictions(seed, rows=1500)
-    p = matrix(frame)[:, np.argsort(LABELS)]
-    report = evaluated(frame, y_score=SCORES, capacity=capacity)
-    auc, precision = (report[f"{name}(average={average})"] for name in ("roc_auc", "average_precision"))
-    assert auc.lower < sk.roc_auc_score(frame["y"], p, multi_class="ovr", average=average) < auc.upper
-    assert precision.lower < sk.average_precision_score(frame["y"], p, average=average) < precision.upper
-    assert auc.lower <= auc.value <= auc.upper
 
 
 def test_of_equal_probabilities_the_first_label_wins():
@@ -229,20 +145,6 @@ def test_reports_of_ordered_labels_show_weighted_kappa_first():
         assert ("kappa(weights=quadratic)" in str(acc.finalize())) == bool(order)
 
 
-@pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
-@pytest.mark.parametrize("roles", [{"y_pred": "z"}, {"y_score": SCORES, "one_vs_one": True}], ids=["labels", "scores"])
-def test_without_rows_everything_is_null(roles, by):
-    frame = predictions(0)[:3].with_columns(y=None)
-    acc = sm.multiclass(y_true="y", nulls="drop", by=by, **roles)
-    names = [averaged("f1", average) for average in ("macro", "micro", "weighted")] + ["accuracy", "mcc"]
-    names += ["roc_auc_ovo", "roc_auc(average=macro)"] * ("y_score" in roles)
-    for filled in [acc.update(frame)] + ([] if by else [acc.empty()]):
-        found = filled.finalize(names).frame
-        assert found.height == len(set(names)) * max(1, filled.state.groups.height)
-        assert found["value"].null_count() == found["note"].is_not_null().sum() == found.height
-        assert set(filled.finalize(["true_positives(average=micro)"]).frame["value"]) == {0.0}
-
-
 def test_an_average_says_for_how_many_labels_it_is_undefined():
     rows = {"y": ["a", "a", "b"], "a": [0.8, 0.1, 0.2], "b": [0.1, 0.8, 0.2], "c": [0.1, 0.1, 0.6]}
     report = evaluated(rows, y_score={label: label for label in "abc"})
@@ -253,8 +155,6 @@ def test_an_average_says_for_how_many_labels_it_is_undefined():
     assert report["precision(average=macro)"].note is None
     infinite = report["class_imbalance(average=weighted)"]  # of "c", which has no rows and no weight
     assert infinite.value == pytest.approx((2 / 1 * 2 + 2 / 1 * 1) / 3)
-    with pytest.raises(sm.MetricError, match=r"the statistic ProbabilityLoss\. In Python, pass it to Accumulator\.$"):
-        report["log_loss(average=macro)"]
 
 
 def test_curves_and_operating_points_keep_labels_apart():
@@ -287,12 +187,6 @@ def test_keys_select_curves_and_operating_points():
     of_models = models.update(frame).finalize()
     assert set(of_models.curve("roc", model="old")["model"]) == {"old"}
     assert of_models.operating_point(maximize="f1", model="new")["model"].to_list() == ["new"]
-    for read in (
-        lambda **keys: report.curve("roc", **keys),
-        lambda **keys: report.operating_point(maximize="f1", **keys),
-    ):
-        with pytest.raises(sm.ReportError, match=r"Unknown key 'fpr'\. Keys: g, label\."):
-            read(fpr=0.1)
 
 
 def test_printed_reports_have_a_line_or_column_for_each_label():
@@ -315,18 +209,6 @@ def test_printed_reports_have_a_line_or_column_for_each_label():
     *_, last, more = str(many).splitlines()
     assert last.split() == ["39", "1", "1"]
     assert more == "… and 60 more rows"
-
-
-def test_metrics_of_all_labels_can_be_read_for_one():
-    frame = predictions(7)
-    report = evaluated(frame, y_pred="z")
-    y, z = frame["y"] == "cat", frame["z"] == "cat"
-    assert report["kappa"].value == exactly(sk.cohen_kappa_score(frame["y"], frame["z"]))
-    assert report.get("kappa", label="cat").value == exactly(sk.cohen_kappa_score(y, z))
-    assert report.get("accuracy", label="cat").value == exactly((y == z).mean())
-    assert report["accuracy(average=macro)"].value == np.mean(
-        [report.get("accuracy", label=label).value for label in report.rows("recall")["label"]]
-    )
 
 
 def test_a_thousand_columns_are_not_all_printed():

@@ -40,18 +40,6 @@ def rows(seed, number=400, distinct=10**6):
     return random.random(number) < score**1.5, score
 
 
-@pytest.mark.parametrize("distinct", [2, 7, 10**6])
-def test_value_follows_from_the_definition(distinct):
-    label, score = rows(0, distinct=distinct)
-    report = evaluated(label, score)
-    assert report["ecce"].value == pytest.approx(by_rows(label, score), rel=1e-12)
-    error = np.sqrt((score * (1 - score)).sum()) / len(score)
-    assert report["expected_ecce"].value == pytest.approx(np.sqrt(8 / np.pi) * error, rel=1e-12)
-    size = report["ecce"].value / error
-    p = 8 * sum((-1) ** (k - 1) * k * norm.sf(k * size) for k in range(1, 200))
-    assert report["ecce_p_value"].value == pytest.approx(p, rel=1e-9, abs=1e-15)
-
-
 def test_distribution_of_the_range():
     sizes = np.array([0.3, 1, 2, 2.999999999, 3, 5, 8])
     found = pl.DataFrame({"x": sizes}).select(exceeding(pl.col("x"))).to_series().to_numpy()
@@ -180,12 +168,6 @@ def test_groups_labels_and_merged_states():
     columns = {"y": np.where(label, "x", "z"), "p": score, "q": 1 - score}
     found = several.update(columns).finalize(ALL)
     assert found.get("ecce", label="x").value == pytest.approx(by_rows(label, score))
-
-
-def test_scores_that_are_no_probabilities_have_no_ecce():
-    acc = sm.binary(y_true="y", y_score="p", domain="real").update({"y": [0, 1], "p": [-3.0, 7.0]})
-    with pytest.raises(sm.MetricError, match="domain='probability'"):
-        acc.finalize(["ecce"])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

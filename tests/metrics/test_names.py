@@ -4,9 +4,10 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-import numpy as np
 import pytest
 import sklearn.metrics
+from data import clicks, deliveries, digits
+from references import TASKS
 
 import streammetrics as sm
 from streammetrics import metrics
@@ -48,10 +49,6 @@ REGRESSION = (
     *("root_mean_squared_error", "root_mean_squared_log_error"),
 )
 OPTIONS = {"fbeta_score", "hamming_loss", "top_k_accuracy_score", "auc"}  # those with options, or of other arguments
-
-rng = np.random.default_rng(0)
-Y = rng.random(500) < 0.4
-P = np.clip(rng.random(500) * 0.6 + 0.3 * Y, 0, 1)
 
 
 def known(name):
@@ -112,29 +109,21 @@ def test_every_scorer_of_scikit_learn_is_known_or_told_how_to_write():
             assert advice.endswith(("(average=macro).", "(average=micro).", "(average=weighted)."))
 
 
-@pytest.mark.parametrize("name", [*BINARY, *SCORES])
-def test_two_classes(name):
-    report = sm.binary(y_true="y", y_score="p").update({"y": Y, "p": P}).finalize()
-    expected = getattr(sklearn.metrics, name)(Y, P >= 0.5 if name in BINARY else P)
-    assert report[name].value == pytest.approx(expected, rel=1e-12)
+def as_of_scikit_learn(task, names, *arguments, **options):
+    """Whether the metrics of these names are the functions of scikit-learn."""
+    report = TASKS[task].make().update(TASKS[task].data).finalize()
+    for name in names:
+        given = {"power": 1.5} if "tweedie" in name else options
+        expected = getattr(sklearn.metrics, name)(*arguments, **given)
+        assert report[name].value == pytest.approx(expected, rel=1e-9), name
 
 
-@pytest.mark.parametrize(
-    "name", ["log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"]
-)
-def test_probabilities_of_several_classes(name):
-    truth, shares = rng.integers(0, 4, 300), rng.dirichlet(np.ones(4), 300)
-    acc = sm.multiclass(y_true="y", y_score={label: f"p{label}" for label in range(4)})
-    report = acc.update({"y": truth, **{f"p{label}": shares[:, label] for label in range(4)}}).finalize()
-    assert report[name].value == pytest.approx(getattr(sklearn.metrics, name)(truth, shares), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", REGRESSION)
-def test_errors(name):
-    truth = rng.gamma(2, 3, 301)
-    guess = truth * rng.gamma(20, 0.05, 301)
-    families = ["log", "poisson", "gamma", "tweedie"]
-    acc = sm.regression(y_true="y", y_pred="z", families=families, power=1.5).update({"y": truth, "z": guess})
-    power = {"power": 1.5} if "tweedie" in name else {}
-    expected = getattr(sklearn.metrics, name)(truth, guess, **power)
-    assert acc.finalize()[name].value == pytest.approx(expected, rel=1e-9)
+def test_metrics_by_names_of_scikit_learn_are_its_functions():
+    y, p = clicks()["clicked"].to_numpy(), clicks()["score"].to_numpy()
+    as_of_scikit_learn("labels and scores", BINARY, y, p >= 0.5)
+    as_of_scikit_learn("labels and scores", SCORES, y, p)
+    as_of_scikit_learn("classes", CLASSES, *digits().select("digit", "predicted").to_numpy().T)
+    as_of_scikit_learn("regression", REGRESSION, *deliveries().select("minutes", "forecast").to_numpy().T)
+    data = TASKS["probabilities of classes"].data
+    names = ["log_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"]
+    as_of_scikit_learn("probabilities of classes", names, data["y"].to_list(), data.select(*"abc").to_numpy())

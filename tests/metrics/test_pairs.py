@@ -1,7 +1,5 @@
 """Pairs of classes, each compared on the scores of both: Hand and Till's measure and its bounds."""
 
-import itertools
-
 import numpy as np
 import polars as pl
 import pytest
@@ -45,42 +43,6 @@ def truth(frame, average="macro"):
         if len(labels) > 1
         else None
     )
-
-
-def by_brute_force(frame, average="macro"):
-    """Over all pairs of rows of different classes, one by one."""
-    y, w = frame["y"].to_list(), frame["w"].to_list()
-    aucs, weights = [], []
-    for one, other in itertools.permutations(sorted(set(y)), 2):
-        score = frame[one].to_list()
-        ones, others = ([(s, v) for s, v, label in zip(score, w, y, strict=True) if label == x] for x in (one, other))
-        wins = sum(v * u * ((s > t) + (s == t) / 2) for s, v in ones for t, u in others)
-        rows = [sum(v for _, v in side) for side in (ones, others)]
-        aucs.append(wins / (rows[0] * rows[1]))
-        weights.append(sum(rows) if average == "weighted" else 1)
-    return np.average(aucs, weights=weights)
-
-
-@pytest.mark.parametrize("digits", [None, 1, 2])
-@pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("average", MEASURES)
-def test_equals_scikit_learn(average, classes, digits):
-    frame = rows(classes, classes=classes, digits=digits)
-    found = pairs(classes).update(frame).finalize()[MEASURES[average]]
-    if classes == 2:  # scikit-learn takes no two classes as several
-        assert found.value == pytest.approx(sk.roc_auc_score(frame["y"] == "a", frame["a"]), rel=1e-12)
-    else:
-        assert found.value == pytest.approx(truth(frame, average), rel=1e-12)
-    assert found.exact
-
-
-@pytest.mark.parametrize("average", MEASURES)
-def test_weights_and_groups_by_brute_force(average):
-    frame = rows(1, digits=2)
-    report = pairs(sample_weight="w", by="g").update(frame).finalize()
-    for group in (0, 1):
-        expected = by_brute_force(frame.filter(g=group), average)
-        assert report.get(MEASURES[average], g=group).value == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("average", MEASURES)
@@ -143,18 +105,6 @@ def test_classes_share_the_bins_of_a_score():
     of_rare = table.filter(actual=3).group_by("scored").agg(pl.max("shift"))
     of_all = table.group_by("scored").agg(pl.max("shift"))
     assert of_rare.sort("scored").equals(of_all.sort("scored"))
-
-
-def test_labels_without_rows_are_left_out_and_said():
-    frame = rows(7).filter(pl.col("y") != "d")
-    found = pairs().update(frame).finalize()["roc_auc_ovo"]
-    assert found.value == pytest.approx(by_brute_force(frame.with_columns(w=1)), rel=1e-12)
-    assert found.note == "undefined for 3 of 6 pairs of labels"
-    alone = pairs().update(frame.filter(y="a")).finalize()["roc_auc_ovo"]
-    assert (alone.value, alone.note) == (None, "undefined for 6 of 6 pairs of labels")
-    assert pairs().finalize()["hand_till_auc"] == sm.Estimate(None, None, None, "undefined: 0/0")
-    with pytest.raises(sm.MetricError, match="average= of roc_auc_ovo must be macro or weighted, got 'micro'"):
-        pairs().finalize()["roc_auc_ovo(average=micro)"]
 
 
 def test_margins_and_atoms():

@@ -9,13 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from scipy import stats
-from sklearn.metrics import median_absolute_error as sk_median_absolute_error
-from value_bins import HUGE, TINY, bins, histogram, ordinary, read, read_one, samples
+from value_bins import HUGE, TINY, bins, histogram, read, read_one, samples
 
-from streammetrics.errors import MetricError
-from streammetrics.metrics.metric import Metric
-from streammetrics.metrics.quantiles import (
+from streammetrics.metrics import (
     absolute_error_quantile,
     cdf,
     error_cdf,
@@ -125,37 +121,6 @@ def test_areas_of_bins_of_one_value(metric):
     assert found["value"].equals(found["upper"])
 
 
-@pytest.mark.parametrize(
-    ("metric", "reference"),
-    [
-        (median_error, np.median),
-        (median, np.median),
-        (median_absolute_error, lambda v: sk_median_absolute_error([0] * len(v), v)),
-        (mad, stats.median_abs_deviation),
-        (minimum, np.min),
-        (maximum, np.max),
-        *((m, lambda v: np.quantile(v, 0.75) - np.quantile(v, 0.25)) for m in (iqr, error_iqr)),
-        *((quantile(q=q), lambda v, q=q: np.quantile(v, q)) for q in LEVELS),
-        (error_quantile(q=0.9), lambda v: np.quantile(v, 0.9)),
-        *((absolute_error_quantile(q=q), lambda v, q=q: np.quantile(np.abs(v), q)) for q in (0.5, 0.9)),
-        *((cdf(x=x), lambda v, x=x: stats.ecdf(v).cdf.evaluate(x)) for x in (-1, 0, 0.5)),
-        *((within(x=x), lambda v, x=x: np.mean(np.abs(v) <= x)) for x in (0, 0.5)),
-    ],
-    ids=lambda value: str(value) if isinstance(value, Metric) else "",
-)
-def test_numpy_scipy_and_scikit_learn_agree_to_the_last_bit(metric, reference):
-    data = [sample for sample in samples(seed=1) if ordinary(sample)]
-    assert len(data) > 90
-    assert read(metric, histogram(data))["value"].to_list() == [float(reference(np.array(v))) for v in data]
-
-
-def test_scaled_mad_estimates_the_standard_deviation():
-    errors = stats.norm.ppf((np.arange(999) + 0.5) / 999) * 3
-    scaled, *_ = read(mad(scaled=True), histogram([errors])).drop("group").row(0)
-    assert scaled == pytest.approx(stats.median_abs_deviation(errors, scale="normal"), rel=1e-15)
-    assert scaled == pytest.approx(3, rel=0.01)
-
-
 def test_ranks_are_never_one_off():
     sizes, levels = range(1, 61), {f"{percent} %": percent for percent in range(101)}
     table = histogram([np.arange(n) for n in sizes]).select(
@@ -240,16 +205,6 @@ def test_every_placement_of_the_rows_lies_within_the_bounds(metric):
             assert (min(truth), max(truth)) == pytest.approx((lower, upper), abs=1e-14)
 
 
-def test_bounds_of_the_spread_are_not_much_wider_than_the_bins():
-    random = np.random.default_rng(7)
-    values = random.normal(size=2000)
-    low = np.floor(values * 100) / 100
-    table = bins(low, low + 0.01, np.ones(2000)).group_by("group", "low", "high").agg(pl.sum("count")).sort("low")
-    value, lower, upper = read(mad, table.with_columns(weighted=0.0)).drop("group").row(0)
-    assert upper - lower <= 4 * 0.01
-    assert value == pytest.approx(stats.median_abs_deviation(values), abs=0.01)
-
-
 def test_a_tie_of_two_infinities_is_undefined_and_overflow_is_not():
     ends = [-inf, inf]
     assert read_one(median, ends, ends, [3, 3]) == (None, None, None)
@@ -330,32 +285,3 @@ def test_the_value_takes_rows_at_the_middle_of_their_bins():
     assert read_one(maximum, low, high, [1, 1, 1]) == (6, 4, 8)
     assert read_one(mean, low, high, [1, 2, 1]) == (2, 0.75, 3.25)
     assert read_one(rec_auc(limit=4), low, high, [1, 1, 0]) == (0.5, 0.25, 0.75)
-
-
-def test_equality_counts():
-    assert cdf([1, 2], [1, 2], [1, 3], x=1) == 0.25
-    assert within([-1, 2], [-1, 2], [1, 3], x=1) == 0.25
-    assert within([-1, 2], [-1, 2], [1, 3], x=math.nextafter(1, 0)) == 0
-    assert read_one(within(x=1), [-2, 0.5, 1], [-1, 0.5, 3], [1, 1, 2]) == (0.625, 0.25, 1)
-
-
-def test_bins_may_come_in_any_order():
-    table = histogram(samples(seed=16, number=40), coarsen=np.random.default_rng(17))
-    for metric in set(ONE_OF_EACH) - set(AREAS):
-        assert read(metric, table.sample(fraction=1, shuffle=True, seed=1)).sort("group").equals(read(metric, table))
-
-
-def test_options_out_of_range():
-    for metric, message in [
-        (quantile(q=1.1), r"q= must be between 0 and 1"),
-        (error_quantile(q=-0.1), r"q= must be between 0 and 1"),
-        (absolute_error_quantile(q=math.nan), r"q= must be between 0 and 1"),
-        (rec_auc(limit=0), "limit= must be a positive number"),
-        (rec_auc(limit=inf), "limit= must be a positive number"),
-        (within(x=math.nan), "x= must be a number"),
-        (cdf(x=math.nan), "x= must be a number"),
-    ]:
-        with pytest.raises(MetricError, match=message):
-            metric([1], [2], [3])
-        with pytest.raises(MetricError, match=message):
-            metric.bounds_expressions()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.metrics.ranking import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
+from streammetrics.metrics import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.curves import operating_point
 from streammetrics.rounding import ROUNDING, above, at_least, at_most, below

@@ -4,34 +4,16 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import median_absolute_error as sk_median_absolute_error
-from value_bins import TINY, histogram, ordinary, read, read_one, samples
+from value_bins import histogram, ordinary, read, read_one, samples
 
 import streammetrics as sm
-from streammetrics.metrics.quantiles import mad, median, median_absolute_error, quantile, rec_auc, within
+from streammetrics.metrics import median, median_absolute_error, quantile
 
 
 def weighted_samples(seed, weight, number=150):
     random = np.random.default_rng(seed)
     data = [sample for sample in samples(seed, number) if ordinary(sample)]
     return data, [random.choice(weight, len(sample)).tolist() for sample in data]
-
-
-def averaged_quantile(sample, weight, q):
-    """Weights that are multiples of one eighth as so many rows: this definition is blind to the scale of weights."""
-    rows = np.repeat(sample, (np.array(weight) * 8).astype(int))
-    return float(np.quantile(rows, q, method="averaged_inverted_cdf"))
-
-
-@pytest.mark.parametrize("q", [0, 0.25, 0.31, 0.5, 0.75, 1])
-def test_weighted_quantiles(q):
-    data, weights = weighted_samples(9, [0.125, 0.5, 1.75])
-    found = read(quantile(q=q), histogram(data, weights))
-    truth = [averaged_quantile(*pair, q) for pair in zip(data, weights, strict=True)]
-    assert found["value"].to_list() == truth
-    coarse = read(quantile(q=q), histogram(data, weights, coarsen=np.random.default_rng(10)))
-    for table in (found, coarse):
-        assert (table["lower"] <= pl.Series(truth)).all()
-        assert (pl.Series(truth) <= table["upper"]).all()
 
 
 @pytest.mark.parametrize("weight", [[0.125, 0.5, 1.75], [0.1, 0.3, 7e5], [1, 2, 3]], ids=str)
@@ -50,22 +32,6 @@ def test_weighted_median_absolute_error(weight):
     assert found.filter(certain)["value"].equals(truth.filter(certain).alias("value"))
     if weight[0] == 0.125:
         assert found["value"].equals(truth.alias("value"))  # sums of eighths are exact, so that ties are seen
-
-
-def test_weighted_mad_and_shares():
-    data, weights = weighted_samples(13, [0.125, 0.5, 1.75])
-    exact, coarse = (histogram(data, weights, coarsen) for coarsen in (None, np.random.default_rng(14)))
-    pairs = list(zip(map(np.array, data), map(np.array, weights), strict=True))
-    spreads = [averaged_quantile(abs(v - averaged_quantile(v, w, 0.5)), w, 0.5) for v, w in pairs]
-    assert read(mad, exact)["value"].to_list() == pytest.approx(spreads, rel=1e-15, abs=2 * TINY)
-    shares = [w[abs(v) <= 1].sum() / w.sum() for v, w in pairs]
-    assert read(within(x=1), exact)["value"].to_list() == pytest.approx(shares, rel=1e-12)
-    areas = [(w * (1 - abs(v) / 2).clip(0)).sum() / w.sum() for v, w in pairs]
-    assert read(rec_auc(limit=2), exact)["value"].to_list() == pytest.approx(areas, rel=1e-12)
-    for metric, truth in [(mad, spreads), (within(x=1), shares), (rec_auc(limit=2), areas)]:
-        found = read(metric, coarse)
-        assert (found["lower"] - 1e-12 <= pl.Series(truth)).all()
-        assert (pl.Series(truth) <= found["upper"] + 1e-12).all()
 
 
 def test_rounded_sums_of_weights_do_not_decide_the_median():

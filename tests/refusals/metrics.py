@@ -1,0 +1,238 @@
+"""Metrics that are unknown or not computed, options out of range, declarations, and labels that a task does not fit."""
+
+from math import inf, nan
+
+import numpy as np
+from data import CLICKS, DELIVERIES, DIGITS, clicks, deliveries, digits
+
+import streammetrics as sm
+from streammetrics import metrics as m
+
+BINARY = sm.binary(**CLICKS).update(clicks()[:50])
+COUNTS = sm.Accumulator(sm.ConfusionCounts(), **CLICKS).update(clicks()[:50])
+CLASSES = sm.multiclass(**DIGITS, one_vs_one=True).update(digits()[:50])
+ERRORS = sm.regression(**DELIVERIES).update(deliveries()[:50])
+MARGINS = sm.binary(y_true="y", y_score="t", domain="real").update({"y": [0, 1], "t": [-3.0, 7.0]})
+KAPPA = sm.multiclass(y_true="digit", y_pred="predicted").update(digits()[:50]).finalize()
+ROWS = {"y": [1.0, 2.0, 3.0], "p": [1.5, 2.0, 2.0], "w": [1.0, 2.0, 1.0], "u": [1, 2, 3]}
+
+NAMES = {
+    "presicion": ["precision"],
+    "AUROC": ["auroc"],
+    "acc": ["accuracy"],
+    "xyz": ["streammetrics metrics"],
+    "neg_xyz": [],
+    "xyz_ovr": [],
+    "neg_presicion": ["precision"],
+    "neg_log_loss": ["log_loss"],
+    "f1_macro": ["f1(average=macro)"],
+    "psi(of='y_score')": ["drift"],
+    "fbeta(gamma=2)": ["gamma", "beta"],
+    "fbeta(2)": [],
+    "recall @ 0.5": ["recall"],
+    "fbeta(**1)": [],
+    "fbeta(beta=1, beta=2)": [],
+    "fbeta(beta=abc)": ["beta=", "abc"],
+    "cost(fp=tn)": ["fp="],
+    "log_loss(label=both)": ["label"],
+    "__import__('os')": [],
+    "partial_auc(max_fpr=-1)": ["max_fpr"],
+    "kappa(weights=linear)": ["kappa"],
+}
+OPTIONS = {
+    BINARY: [m.partial_auc(max_fpr=0), m.recall_at_fpr(fpr=1.5), m.gain(top=-1), m.precision_at_recall(recall=0)],
+    CLASSES: [*(m.top_k_accuracy(k=k) for k in (0, 1.5, nan)), m.roc_auc_ovo(average="micro")],
+    ERRORS: [
+        *(m.pinball_loss(q=1.5), m.pinball_loss(q=-0.1), m.adjusted_r2(features=-1), m.error_quantile(q=-0.1)),
+        *(
+            m.absolute_error_quantile(q=nan),
+            m.rec_auc(limit=0),
+            m.rec_auc(limit=inf),
+            m.within(x=nan),
+            m.error_cdf(x=nan),
+        ),
+    ],
+    sm.Accumulator(sm.TDigest(), **DELIVERIES): [
+        m.digest_quantile(q=-0.1),
+        m.digest_quantile(q=nan),
+        m.digest_cdf(x=nan),
+    ],
+    sm.predictions(y_score="score"): [m.quantile(q=1.1), m.cdf(x=nan)],
+}
+COLUMNS = {
+    "an infinite prediction": ("p", [1.0, inf, 2.0], sm.DataError, "'p'", "1 of 3", "inf at row 1"),
+    "infinite true values": ("y", [-inf, inf, 2.0], sm.DataError, "'y'", "2 of 3"),
+    "true values of text": ("y", ["1", "2", "3"], sm.ColumnError, "'y'", "String"),
+    "lists of predictions": ("p", [[1.0], [2.0], [3.0]], sm.ColumnError, "'p'", "List"),
+    "a prediction that is null": ("p", [1.0, None, 2.0], sm.DataError, "'p'", "1 of 3", "nulls='drop'"),
+    "a prediction that is NaN": ("p", [1.0, nan, 2.0], sm.DataError, "'p'", "1 of 3"),
+    "a negative weight": ("w", [1.0, -1.0, 1.0], sm.DataError, "'w'", "1 of 3"),
+    "an infinite weight": ("w", [1.0, inf, 1.0], sm.DataError, "'w'", "1 of 3"),
+    "lists as units": ("u", [[1], [2], [3]], sm.ColumnError, "'u'", "List"),
+}
+
+
+def _call(function, *arguments, **options):
+    """A call without parameters, since a refusal's parameter is a folder."""
+    return lambda: function(*arguments, **options)
+
+
+def _frame(acc, metric):
+    return acc.finalize([metric]).frame
+
+
+def _declared(**options):
+    return lambda: sm.metric(**options)(lambda tp, fp: tp / (tp + fp))
+
+
+def _update(column, values):
+    sm.regression(y_true="y", y_pred="p", sample_weight="w", unit="u").update(ROWS | {column: values})
+
+
+def _second():
+    @sm.metric(range=(0, 1), aliases=("ppv",))
+    def another_precision(tp, fp):
+        """Doc."""
+        return tp / (tp + fp)
+
+
+REFUSALS = {
+    **{f"metric {name}": (_call(_frame, BINARY, name), sm.MetricError, *names) for name, names in NAMES.items()},
+    **{
+        f"option {metric}": (
+            _call(_frame, acc, metric),
+            sm.MetricError,
+            *(f"{option}=" for option in metric.options if option != "standardized"),
+        )
+        for acc, metrics in OPTIONS.items()
+        for metric in metrics
+    },
+    **{
+        wrong: (_call(_update, column, values), error, *names)
+        for wrong, (column, values, error, *names) in COLUMNS.items()
+    },
+    "no column of true values": (
+        lambda: sm.regression(y_true="y", y_pred="p").update({"p": [1.0]}),
+        sm.ColumnError,
+        "'y'",
+    ),
+    "an option nested too deeply": (
+        lambda: BINARY.finalize([f"fbeta(beta={'(' * 3_000}1{')' * 3_000})"]),
+        sm.MetricError,
+        "fbeta",
+    ),
+    "too few columns": (lambda: m.precision(3), sm.MetricError, "precision", "tp", "fp"),
+    "too many columns": (lambda: m.precision(3, 1, 2), sm.MetricError, "precision", "tp", "fp"),
+    "an unknown keyword": (lambda: m.fbeta(gamma=2), sm.MetricError, "gamma", "fbeta", "beta"),
+    "an unknown keyword beside columns": (lambda: m.fbeta(gamma=2, tp=1, fp=1, fn=0), sm.MetricError, "gamma", "beta"),
+    "better= lower": (_declared(range=(0, 1), better="lower"), sm.MetricError, "better=", "lower"),
+    "range= with None": (_declared(range=(0, None)), sm.MetricError, "range=", "None"),
+    "range= that descends": (_declared(range=(1, 0)), sm.MetricError, "range=", "(1, 0)"),
+    "a second metric of one name": (_second, sm.MetricError, "ppv"),
+    "a metric without its statistic": (
+        lambda: COUNTS.finalize(["roc_auc"]),
+        sm.MetricError,
+        "roc_auc",
+        "ScoreHistogram",
+    ),
+    "an average of what labels do not have": (
+        lambda: CLASSES.finalize()["log_loss(average=macro)"],
+        sm.MetricError,
+        "log_loss",
+        "ProbabilityLoss",
+    ),
+    "weights of kappa": (lambda: KAPPA["kappa(weights=cubic)"], sm.MetricError, "weights=", "cubic"),
+    "ECCE of margins": (lambda: MARGINS.finalize(["ecce"]), sm.MetricError, "domain='probability'"),
+    "a family that was not evaluated": (lambda: ERRORS.finalize(["msle"]), sm.MetricError, "msle"),
+    "an unknown family": (lambda: sm.regression(families=["logs"], **DELIVERIES), sm.SpecificationError, "'logs'"),
+    "a requirement without a sign": (lambda: BINARY.finalize().check("roc_auc"), sm.MetricError, "roc_auc"),
+    "a requirement of equality": (lambda: BINARY.finalize().check("roc_auc == 1"), sm.MetricError, "roc_auc"),
+    "a requirement without a metric": (lambda: BINARY.finalize().check(">= 1"), sm.MetricError, ">= 1"),
+    "a threshold without a histogram": (
+        lambda: COUNTS.finalize().get("recall", threshold=0.61),
+        sm.ReportError,
+        "recall",
+        "threshold=0.61",
+    ),
+    "a threshold of a metric of all": (
+        lambda: BINARY.finalize().get("roc_auc", threshold=0.61),
+        sm.ReportError,
+        "roc_auc",
+        "threshold=0.61",
+    ),
+    **{
+        f"threshold {value}": (
+            _call(BINARY.finalize().get, "recall", threshold=value),
+            sm.ReportError,
+            str(value),
+        )
+        for value in (nan, "high", None)
+    },
+    "an unknown key of a curve": (lambda: CLASSES.finalize().curve("roc", fpr=0.1), sm.ReportError, "fpr", "label"),
+    "an unknown key of an operating point": (
+        lambda: CLASSES.finalize().operating_point(maximize="f1", fpr=0.1),
+        sm.ReportError,
+        "fpr",
+        "label",
+    ),
+    "an unknown curve": (lambda: ERRORS.finalize().curve("rok"), sm.ReportError, "roc", "error_cdf", "rec"),
+    "a group with the name of a column of a curve": (
+        lambda: (
+            sm.regression(by="share", **DELIVERIES)
+            .update(deliveries()[:9].with_columns(share=1))
+            .finalize()
+            .curve("rec")
+        ),
+        sm.ReportError,
+        "'share'",
+    ),
+    "a label that is neither positive nor negative": (
+        lambda: sm.binary(y_true="y", y_score="p", positive="yes", negative="no").update(
+            {"y": ["yes", "no", "maybe", "yes"], "p": [0.9, 0.2, 0.6, 0.7]}
+        ),
+        sm.DataError,
+        *("1 of 4", "'maybe'"),
+    ),
+    "an order without labels that occur": (
+        lambda: (
+            sm.multiclass(y_true="y", y_pred="z", order=["a", "b"]).update({"y": [*"abcd"], "z": [*"abcd"]}).finalize()
+        ),
+        sm.DataError,
+        "order=",
+    ),
+    "an order that lists a label twice": (
+        lambda: sm.multiclass(y_true="y", y_pred="z", order=["a", "b", "a"]),
+        sm.SpecificationError,
+        "'a'",
+    ),
+    "shares of another side": (
+        lambda: KAPPA.confusion_matrix(normalize="true"),
+        sm.SpecificationError,
+        "normalize=",
+        "'true'",
+    ),
+    "no confused labels": (lambda: KAPPA.most_confused(0), sm.SpecificationError, "n=", "0"),
+    **{
+        f"weights of kappa that are {wrong}": (
+            _call(KAPPA.weighted_kappa, matrix),
+            sm.SpecificationError,
+            "weights=",
+        )
+        for wrong, matrix in {
+            "too few": [[0, 1], [1, 0]],
+            "a list": [0, 1, 2],
+            "ragged": [[0, 1], [1]],
+            "text": [["a"] * 10] * 10,
+            "NaN": np.full((10, 10), nan),
+        }.items()
+    },
+    "an option too large": (lambda: BINARY.finalize(["fbeta(beta=1e308)"]).frame, sm.MetricError, "fbeta", "too large"),
+    "a capacity of thousands of digits": (
+        lambda: sm.binary(capacity=10**5000, **CLICKS),
+        sm.SpecificationError,
+        "4,300",
+    ),
+    "a power that is text": (lambda: sm.ErrorMoments(power="2"), sm.SpecificationError, "power=", "'2'"),
+    "an atom out of range": (lambda: sm.ScoreHistogram(atoms=[10**400]), sm.SpecificationError, "atoms="),
+    "a rule at 10**400 always": (lambda: sm.Rule("roc_auc >= 0.1", always=10**400), sm.SpecificationError, "always"),
+}
