@@ -265,13 +265,17 @@ def of_chance(p, w):
     return np.sqrt(np.sum(p * (1 - p) * (1 if w is None else w**2)))
 
 
+def range_exceeds(size):
+    """The probability that the range of a Brownian motion is larger (Feller 1951)."""
+    k = np.arange(1, 1_000)
+    return 8 * np.sum((-1.0) ** (k - 1) * k * stats.norm.sf(k * size))
+
+
 def not_by_chance(y, p, w):
-    """The range of a Brownian motion exceeds the value (Feller 1951)."""
     usual = len(p) if w is None else np.sum(w**2) / np.sum(w)
     if np.sum(p * (1 - p)) < 10 if w is None else of_chance(p, w) ** 2 / usual**2 < 10:
         return nan
-    size, k = rise(y, p, w) / of_chance(p, w), np.arange(1, 1_000)
-    return 8 * np.sum((-1.0) ** (k - 1) * k * stats.norm.sf(k * size))
+    return range_exceeds(rise(y, p, w) / of_chance(p, w))
 
 
 CUMULATIVE = {

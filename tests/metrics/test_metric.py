@@ -65,3 +65,8 @@ def test_options_are_part_of_the_name(report):
     assert str(fbeta(beta=2.0)) == "fbeta(beta=2)"
     assert parse_metric("log_loss(label=positive)") == ("log_loss", {"label": "positive"})
     assert report["fbeta(beta=2)"] == report[fbeta(beta=2)]
+
+
+def test_requirements_are_read_with_any_spaces(report):
+    verdicts = report.check(["roc_auc>=.8", " cost(fp=1, fn=10) < 1e-3 "], confidence=None).frame
+    assert verdicts["rule"].to_list() == ["roc_auc >= 0.8", "cost(fp=1, fn=10) < 0.001"]

@@ -14,7 +14,7 @@ from streammetrics.reading.curves import operating_point
 from streammetrics.rounding import ROUNDING, above, at_least, at_most, below
 
 PERCENTS = range(1, 100)
-SIZES = range(2, 60)
+SIZES = range(2, 60, 2)
 
 
 RANKED = {n: np.random.default_rng(n).permutation(np.repeat([0, 1], [n, 2 + n // 5])) for n in SIZES}

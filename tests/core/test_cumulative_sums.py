@@ -1,0 +1,76 @@
+"""What p-values of ECCE are computed from: the range of a Brownian motion, and signs of folds."""
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import streammetrics as sm
+from streammetrics.intervals.brownian import exceeding, range_not_exceeded
+from streammetrics.intervals.sign_flips import FoldSums
+from streammetrics.rows.folds import fold
+
+
+def exceeded(sizes):
+    return pl.DataFrame({"x": sizes}).select(exceeding(pl.col("x"))).to_series().to_numpy()
+
+
+def test_distribution_of_the_range():
+    sizes = np.array([0.3, 1, 2, 2.999999999, 3, 5, 8])
+    series = [8 * sum((-1) ** (k - 1) * k * norm.sf(k * x) for k in range(1, 2000)) for x in sizes]
+    assert exceeded(sizes) == pytest.approx(series, rel=1e-9)
+    assert exceeded([range_not_exceeded(0.9)]) == pytest.approx([0.1])
+    x = np.linspace(1e-3, 12, 301)
+    assert (np.diff(exceeded(x)) <= 1e-12).all()
+    assert np.trapezoid(exceeded(x), x) == pytest.approx(np.sqrt(8 / np.pi), abs=2e-3)  # its mean
+
+
+def correlated(seed, number=2_000, size=10, shape=(2, 2), effect=0.5):
+    """Calibrated scores, and labels with an effect of the unit. Rows of a unit have the same score."""
+    random, u = np.random.default_rng(seed), np.arange(number) // size
+    score, of_unit = random.beta(*shape, len(u))[u], random.normal(size=len(u))[u]
+    label = norm.cdf(effect**0.5 * of_unit + (1 - effect) ** 0.5 * random.normal(size=number)) < score
+    return {"y": label.astype(int), "p": score, "u": u}
+
+
+def test_p_value_is_the_share_of_signs():
+    data = correlated(0, 300)
+    acc = sm.binary(y_true="y", y_score="p", unit="u").update(data)
+    report = acc.finalize(["ecce", "expected_ecce", "ecce_p_value"])
+    folds, order = fold(pl.Series(data["u"])).to_numpy(), np.argsort(data["p"], kind="stable")
+    last = np.append(np.diff(data["p"][order]) > 0, True)
+    steps = np.where(folds[order] == np.arange(20)[:, None], (data["y"] - data["p"])[order], 0).cumsum(axis=1)[:, last]
+    signs = np.random.default_rng(1).choice([-1, 1], (20_000, 20))
+    sums = np.insert(signs @ steps, 0, 0, axis=1)
+    ranges = sums.max(axis=1) - sums.min(axis=1)
+    size = report["ecce"].value * len(order)
+    assert report["ecce_p_value"].value == pytest.approx((ranges >= size).mean(), abs=0.05)
+    assert report["expected_ecce"].value == pytest.approx(ranges.mean() / len(order), rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_hold_for_all_orders_and_scores_in_a_bin(seed):
+    """Ranges with each sign of three folds differ from those of the bins by at most what is hidden."""
+    random = np.random.default_rng(seed)
+    ends = np.array([(0.0, 0.125), (0.25, 0.4375), (0.5625, 1.0)])
+    rows = [(b, f, y) for b in range(3) for f in range(3) for y in random.integers(0, 2, random.integers(0, 3))]
+    neg, pos = (np.zeros((3, 3)), np.zeros((3, 3)))
+    for b, f, y in rows:
+        (neg, pos)[y][f, b] += 1
+    sums = FoldSums.of(neg, pos, *ends.T)
+    for _ in range(30):
+        score = np.array(
+            [random.uniform(*ends[b]) if random.random() < 0.5 else random.choice(ends[b]) for b, _, _ in rows]
+        )
+        order = np.lexsort((random.random(len(rows)), score))
+        found = {}
+        for signs in product([-1, 1], repeat=3):
+            error = np.array([signs[f] * (y - s) for (_, f, y), s in zip(rows, score, strict=True)])[order]
+            exact = np.insert(error.cumsum(), 0, 0)
+            binned = np.insert(np.array(signs) @ sums.sums, 0, 0)
+            found[signs] = np.ptp(exact), np.ptp(binned)
+        size, of_bins = found[1, 1, 1]
+        for one, other in found.values():
+            assert abs((one - size) - (other - of_bins)) <= sums.hidden + 1e-12
