@@ -63,7 +63,7 @@ def test_pearson_is_exact_on_a_line():
 
 
 def test_constant_true_values_are_explained_by_perfect_predictions_alone():
-    for size in (1, 2, 10_000):
+    for size in (1, 1_000):
         perfect, other = (report_of([0.1] * size, [p] * size) for p in (0.1, 0.3))
         for metric in ("r2", "d2_poisson", "d2_gamma", "d2_tweedie"):
             assert (perfect[metric].value, other[metric].value) == (1, None)
@@ -95,10 +95,10 @@ def test_values_outside_of_the_domain_of_a_metric(y, p, values):
 
 
 def test_notes_say_what_does_not_vary():
+    constant, varied = report_of([2, 2], [1, 3]), report_of([2, 3, 4, 5], [1, 3, 3, 3.5])
     for metric in OF_TRUE_VALUES:
-        assert report_of([2, 2], [1, 3])[metric].note == "true values do not vary"
-        assert report_of([2, 3, 4, 5], [1, 3, 3, 3.5])[metric].note is None
-    assert [report_of([2, 3], [1, 3])[metric].note for metric in DEVIANCES] == [None] * len(DEVIANCES)
+        assert (constant[metric].note, varied[metric].note) == ("true values do not vary", None)
+    assert [varied[metric].note for metric in DEVIANCES] == [None] * len(DEVIANCES)
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2), pl.Boolean])
