@@ -1,12 +1,13 @@
-"""Limits from the influence of each row by root finding, for comparison: random weights of the gamma distribution."""
+"""Limits by brute force: from the influence of each row by root finding, and from metrics of the rows without each."""
 
 import numpy as np
+import polars as pl
 from scipy import stats
 from scipy.optimize import brentq
 
 
 def reach(influences, quantile):
-    """How far the upper limit is above the value, from centred influences of all rows and a quantile."""
+    """How far the upper limit is above the value: random weights of the gamma distribution, and two half rows."""
     x = np.asarray(influences, dtype=float)
     second, third, fourth = ((x**power).sum() for power in (2, 3, 4))
     sizes = np.r_[x, max(third / second, 0), np.sqrt(fourth / second)]
@@ -24,7 +25,21 @@ def reach(influences, quantile):
 
 
 def limits_of_rows(value, influences, degrees, confidence=0.95, low=-np.inf, high=np.inf):
-    """Both limits. Degrees of freedom below 30 are rounded down."""
+    """Both limits, from centred influences of all rows. Degrees of freedom below 30 are rounded down."""
     quantile = stats.t.ppf((1 + confidence) / 2, np.floor(degrees) if degrees < 30 else degrees)
     x = np.asarray(influences, dtype=float)
     return max(value - reach(-x, quantile), low), min(value + reach(x, quantile), high)
+
+
+def limits_left_out(value, without, folds=False, confidence=0.95, low=-np.inf, high=np.inf):
+    """Both limits, from the values without each row or fold. Folds have the degrees of Johnson & Rust (1992)."""
+    apart, k = without.mean() - without, len(without)
+    degrees = (3.16 - 2.77 / np.sqrt(k)) * (apart**2).sum() ** 2 / (apart**4).sum()
+    degrees = np.floor(min(k - 1, degrees)) if folds else k - 1
+    return limits_of_rows(value, apart * np.sqrt((k - 1) / k), degrees, confidence, low, high)
+
+
+def without_each(task, rows, part):
+    """Evaluate the rows without each value of a column, in that order."""
+    parts = [rows.filter(pl.col(part) != n).with_columns(without=pl.lit(n)) for n in rows[part].unique().sort()]
+    return task(by="without").update(pl.concat(parts)).finalize()

@@ -1,83 +1,84 @@
 """Intervals that hold at every look at a growing set of rows: ``finalize(confidence=, always=)``."""
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
+from data import CLICKS, VISITS, clicks, visits
 from polars.testing import assert_frame_equal
+from scipy.optimize import brentq
+from scipy.special import betaln, xlog1py, xlogy
 
 import streammetrics as sm
-from streammetrics.intervals.sequences import errors_wide, share_limits
 
 LIMITS = ["ci_lower", "ci_upper"]
 METRICS = ["accuracy", "recall", "f1", "log_loss"]
 
 
-def rows(random, streams=1, count=1_000):
-    y = random.random((streams, count)) < 0.4
-    p = 1 / (1 + np.exp(0.5 - random.normal(1.2 * y, 1)))
-    stream = np.repeat(np.arange(streams), count)
-    return pl.DataFrame({"y": y.ravel(), "p": p.ravel(), "stream": stream, "w": 1 + stream % 2, "u": stream})
+def density(always, alpha):
+    return (-2 * np.log(alpha) + np.log(1 - 2 * np.log(alpha))) / always
 
 
-def binary(**options):
-    return sm.binary(y_true="y", y_score="p", **options)
+def times_as_wide(rows, always, confidence):
+    """The width of Waudby-Smith et al. (2021), relative to that of one look."""
+    spread, z = rows * density(always, 1 - confidence), {0.9: 1.6448536269514722, 0.95: 1.959963984540054}[confidence]
+    return np.sqrt((spread + 1) / spread * 2 * np.log(np.sqrt(spread + 1) / (1 - confidence))) / z
+
+
+def share_limits(successes, rows, always, confidence):
+    """The shares to which the beta mixture around them is at most 1 / alpha times as likely."""
+    weight = 1 / density(always, 1 - confidence)
+
+    def beyond(p):
+        a, b, failures = weight * p, weight * (1 - p), rows - successes
+        mixture = betaln(a + successes, b + failures) - betaln(a, b)
+        return mixture - xlogy(successes, p) - xlog1py(failures, -p) + np.log(1 - confidence)
+
+    share = successes / rows
+    return brentq(beyond, 1e-9, share), brentq(beyond, share, 1 - 1e-9)
 
 
 def test_shares_are_exact_and_others_so_many_standard_errors_wide():
-    acc = binary().update(rows(np.random.default_rng(0)))
+    acc = sm.binary(**CLICKS).update(clicks()[:1_000])
     metrics = [*METRICS, "jaccard"]
     once, found = acc.finalize(metrics, confidence=0.9), acc.finalize(metrics, confidence=0.9, always=5_000)
     counts = acc.finalize().confusion_counts().row(0, named=True)
     for metric, cells in (("accuracy", "tp fp fn tn"), ("recall", "tp fn"), ("jaccard", "tp fp fn")):
         n = sum(counts[cell] for cell in cells.split())
-        expected = share_limits(round(found[metric].value * n), n, 5_000, 0.1)
-        assert (found[metric].ci_lower, found[metric].ci_upper) == pytest.approx([float(x) for x in expected])
-    wider = float(errors_wide(1_000, 5_000, 0.1)) / 1.6448536269514722
+        expected = share_limits(round(found[metric].value * n), n, 5_000, 0.9)
+        assert (found[metric].ci_lower, found[metric].ci_upper) == pytest.approx(expected, abs=1e-7)
+    wider = times_as_wide(1_000, 5_000, 0.9)
     for metric in ("f1", "log_loss"):
         value = found[metric].value
         assert value - found[metric].ci_lower == pytest.approx(wider * (value - once[metric].ci_lower))
         assert found[metric].ci_upper - value == pytest.approx(wider * (once[metric].ci_upper - value))
-    for metric in METRICS:
-        assert found[metric].note == "valid at every look at one growing set of rows"
+    assert found.frame["note"].n_unique() == 1
 
 
 def test_each_group_and_each_rollup_is_a_stream():
-    acc = binary(by="stream").update(rows(np.random.default_rng(1), streams=3))
-    found = acc.finalize(METRICS, confidence=0.95, always=1_000)
-    for stream in range(3):
-        alone = binary().update(rows(np.random.default_rng(1), streams=3).filter(stream=stream))
-        own = found.frame.filter(stream=stream).drop("stream")
-        assert_frame_equal(own, alone.finalize(METRICS, confidence=0.95, always=1_000).frame)
-    total = acc.rollup().finalize(METRICS, confidence=0.95, always=1_000).frame
-    assert_frame_equal(found.rollup().frame, total)
-    assert found.showing("f1").frame["note"].n_unique() == 1
-    assert found.with_confidence(0.95).frame.equals(acc.finalize(METRICS, confidence=0.95).frame)
+    rows = clicks()[:1_500]
+    acc = sm.binary(by="country", metrics=METRICS, **CLICKS).update(rows)
+    found = acc.finalize(confidence=0.95, always=1_000)
+    for country, own in rows.group_by("country"):
+        alone = sm.binary(metrics=METRICS, **CLICKS).update(own).finalize(confidence=0.95, always=1_000)
+        assert_frame_equal(found.frame.filter(country=country[0]).drop("country"), alone.frame)
+    assert_frame_equal(found.rollup().frame, acc.rollup().finalize(confidence=0.95, always=1_000).frame)
+    assert found.with_confidence(0.95).frame.equals(acc.finalize(confidence=0.95).frame)
+    at = partial(acc.finalize(confidence=0.95, always=1_000).get, country="DE", threshold=0.37)
+    kept = sm.binary(by="country", metrics=METRICS, thresholds=0.37, **CLICKS).update(rows)
+    for metric in ("accuracy", "recall", "f1"):  # of a threshold that is not kept, too
+        assert at(metric) == kept.finalize(confidence=0.95, always=1_000).get(metric, country="DE")
 
 
-def test_a_threshold_that_is_not_kept_has_the_intervals_of_one_that_is():
-    frame = rows(np.random.default_rng(5), streams=2)
-    kept, other = (
-        binary(by="stream", thresholds=(t,)).update(frame).finalize(METRICS, confidence=0.95, always=1_000)
-        for t in (0.37, 0.5)
-    )
-    for metric, stream in product(("accuracy", "recall", "f1"), (0, 1)):
-        assert other.get(metric, stream=stream, threshold=0.37) == kept.get(metric, stream=stream)
-
-
-def test_weights_are_no_rows():
-    """Whole weights must not pass for rows, of which a share would be exact."""
-    acc = binary(sample_weight="w").update(rows(np.random.default_rng(2), streams=2, count=500))
-    once, found = (acc.finalize("accuracy", confidence=0.95, always=always)["accuracy"] for always in (None, 1_000))
-    wider = float(errors_wide(1_000, 1_000, 0.05)) / 1.959963984540054
+def test_weights_are_no_rows_and_half_a_row_of_a_bin_is_no_share():
+    """Such shares are not exact: whole weights must not pass for rows, and a threshold can cut a bin."""
+    rows = visits()[:1_000].with_columns(w=1 + pl.col("visitor") % 2)
+    acc = sm.binary(**VISITS | {"sample_weight": "w", "unit": None}).update(rows)
+    once, found = (acc.finalize("accuracy", confidence=0.95, always=n)["accuracy"] for n in (None, 1_000))
+    wider = times_as_wide(1_000, 1_000, 0.95)
     assert found.value - found.ci_lower == pytest.approx(wider * (found.value - once.ci_lower))
-
-
-def test_a_threshold_inside_a_bin():
-    """Half of the bin counts as reaching it, so a share can lack half a row and is not exact."""
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(2)  # 61 scores in 8 bins
     p = random.random(61)
     acc = sm.Accumulator(sm.ScoreHistogram(capacity=8), y_true="y", y_score="p")
     acc.update({"y": random.random(61) < p, "p": p})
@@ -85,51 +86,35 @@ def test_a_threshold_inside_a_bin():
     once = acc.finalize(["rows"], confidence=0.9).get("recall", threshold=0.6)
     recall, specificity = at("recall"), at("specificity")
     assert (recall.value * at("positives").value, at("negatives").value) == (15.5, 29)
-    wider = float(errors_wide(61, 1_000, 0.1)) / 1.6448536269514722
+    wider = times_as_wide(61, 1_000, 0.9)
     assert recall.value - recall.ci_lower == pytest.approx(wider * (recall.value - once.ci_lower))
-    expected = share_limits(round(specificity.value * 29), 29, 1_000, 0.1)
-    assert (specificity.ci_lower, specificity.ci_upper) == pytest.approx([float(x) for x in expected])
+    expected = share_limits(round(specificity.value * 29), 29, 1_000, 0.9)
+    assert (specificity.ci_lower, specificity.ci_upper) == pytest.approx(expected, abs=1e-7)
+    without = sm.binary(**CLICKS).update(clicks()).finalize("ece", confidence=0.95, always=1_000)["ece"]
+    assert without.ci_lower is None
+    assert "no interval" in without.note
 
 
-def test_metrics_without_an_interval_say_why():
-    found = binary().update(rows(np.random.default_rng(3))).finalize("ece", confidence=0.95, always=1_000)["ece"]
-    assert found.ci_lower is None
-    assert found.note.startswith("no interval: it is biased upwards")
+def rows_of(random, streams, count):
+    y = random.random((streams, count)) < 0.4
+    p = 1 / (1 + np.exp(0.5 - random.normal(1.2 * y, 1)))
+    return pl.DataFrame({"y": y.ravel(), "p": p.ravel(), "stream": np.repeat(np.arange(streams), count)})
 
 
-def test_what_is_refused():
-    acc = binary()
-    with pytest.raises(sm.SpecificationError, match=r"'always' must be a positive integer, such as 100_000, got "):
-        acc.finalize(confidence=0.95, always=True)
-    with pytest.raises(sm.SpecificationError, match=r"always= requires confidence=, such as 0\.95"):
-        acc.finalize(always=1_000)
-    with pytest.raises(sm.SpecificationError, match="always= cannot be combined with unit="):
-        binary(unit="u").finalize(confidence=0.95, always=1_000)
-
-
-def ever_missed(looks, streams, step):
-    """The share of streams in which the interval of each metric misses the truth at some look, and for one look."""
+@pytest.mark.long
+@pytest.mark.parametrize(("looks", "streams", "most"), [(300, 100, 0.115), (3_000, 200, 0.096)])
+def test_how_often_the_truth_is_ever_missed(looks, streams, most):
+    """At most 5%, and three standard errors; intervals of one look miss it far more often."""
     random, metrics = np.random.default_rng(0), ["accuracy", "f1", "log_loss"]
     few = partial(sm.Accumulator, sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="y", y_score="p", metrics=metrics)
-    truth = few().update(rows(random, count=2_000_000)).finalize().frame["value"].to_numpy()[:, None]
+    truth = few().update(rows_of(random, 1, 2_000_000)).finalize().frame["value"].to_numpy()[:, None]
     acc, missed = few(by="stream"), np.zeros((2, len(metrics), streams), dtype=bool)
     for look in range(looks):
-        acc.update(rows(random, streams, 500 if look == 0 else step))
+        acc.update(rows_of(random, streams, 500 if look == 0 else 20))
         for missed_so_far, always in zip(missed, (1_000, None), strict=True):
             limits = acc.finalize(confidence=0.95, always=always).frame.select(LIMITS).to_numpy()
             lower, upper = limits.reshape(streams, len(metrics), 2).T
             missed_so_far |= (lower > truth) | (upper < truth)
-    return missed.mean(axis=2)
-
-
-@pytest.mark.parametrize(
-    ("looks", "streams", "most"),
-    [
-        pytest.param(300, 100, 0.115, marks=pytest.mark.long),  # 0.05 and three standard errors
-        pytest.param(3_000, 200, 0.096, marks=pytest.mark.long),
-    ],
-)
-def test_how_often_the_truth_is_ever_missed(looks, streams, most):
-    always, once = ever_missed(looks, streams, 20)
+    always, once = missed.mean(axis=2)
     assert (always <= most).all()
     assert (once > 0.2).all()
