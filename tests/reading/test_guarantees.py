@@ -43,15 +43,7 @@ def test_each_constraint_begins_at_its_safe_end(text, hits, total, limit, highes
     assert (found.limit, found.highest_first) == (limit, highest_first)
 
 
-@pytest.mark.parametrize(
-    "text", ["f1 >= 0.5", "accuracy >= 0.9", "jaccard >= 0.5", "precision <= 0.9", "prevalence >= 0.1"]
-)
-def test_other_constraints_are_refused_with_those_that_are_allowed(text):
-    with pytest.raises(sm.MetricError, match=rf"^'{text}' cannot be guaranteed\. Constraints with .* precision, npv, "):
-        constraint_of(Requirement.parse(text))
-
-
-def tables(runs=200, rows=12):
+def tables(runs=60, rows=12):
     """Confusion counts of all thresholds of a few rows, from the highest down."""
     for _ in range(runs):
         label = rng.random(rows) < rng.random()
@@ -149,23 +141,6 @@ def test_groups_without_rows_or_classes():
     assert every.select("threshold", "value").row(0) == (0.0, 1.0)  # the last test is that of all rows
     none = one.operating_point(maximize="youden_j", where="precision >= 0.5", confidence=0.95)
     assert none.select("threshold", "value", "note").row(0) == (None, None, "undefined: 0/0")
-
-
-@pytest.mark.parametrize(
-    ("options", "call", "message"),
-    [
-        ({}, {"where": None}, "requires where=, the constraints"),
-        ({}, {"confidence": 95}, r"confidence= must be between 0 and 1, got 95\. For 95%, pass 0\.95"),
-        ({}, {"where": "precision >= 1"}, r"limit of 'precision >= 1' must be between 0 and 1, both exclusive"),
-        ({"sample_weight": "w"}, {}, "each counted once. These rows are weighted. Evaluate without sample_weight="),
-        ({"by": pl.col("g").alias("tp")}, {}, "Group column 'tp' has the name of a column of this table"),
-        ({"unit": "g"}, {}, "These rows are correlated. Evaluate one row of each unit, without unit="),
-    ],
-)
-def test_guarantees_that_cannot_be_given(options, call, message):
-    asked = {"maximize": "recall", "where": "precision >= 0.9", "confidence": 0.95} | call
-    with pytest.raises(sm.StreamMetricsError, match=message):
-        report(**options).operating_point(**asked)
 
 
 def calibrated(score):

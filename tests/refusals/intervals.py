@@ -1,0 +1,101 @@
+"""Intervals: looks, units that differ, and group columns with the names of limits; and thresholds with guarantees."""
+
+from data import CLICKS, DELIVERIES, VISITS, clicks, visits
+
+import streammetrics as sm
+
+ACC = sm.binary(**CLICKS).update(clicks()[:500])
+REPORT = ACC.finalize()
+BY_UNIT = sm.binary(**VISITS | {"sample_weight": None}).update(visits()[:500])
+WEIGHTED = sm.binary(**VISITS | {"unit": None}).update(visits()[:500])
+
+
+def _regression(**options):
+    return sm.regression(**DELIVERIES, **options)
+
+
+def _point(acc=ACC, **options):
+    return acc.finalize().operating_point(**{"maximize": "recall", "where": "precision >= 0.9"} | options)
+
+
+def _guarantee(where):
+    return lambda: _point(where=where, confidence=0.95)
+
+
+REFUSALS = {
+    "always= that is no number": (
+        lambda: ACC.finalize(confidence=0.95, always=True),
+        sm.SpecificationError,
+        *("always", "True"),
+    ),
+    "always= without a confidence": (
+        lambda: ACC.finalize(always=1_000),
+        sm.SpecificationError,
+        "always=",
+        "confidence=",
+    ),
+    "always= for units": (
+        lambda: BY_UNIT.finalize(confidence=0.95, always=1_000),
+        sm.SpecificationError,
+        *("always=", "unit="),
+    ),
+    "merging other units": (lambda: _regression(unit="u") + _regression(unit="w"), sm.MergeError, "unit"),
+    "merging units and none": (lambda: _regression(unit="u") + _regression(), sm.MergeError, "unit"),
+    "a group column named fold": (lambda: _regression(by="fold"), sm.SpecificationError, "'fold'"),
+    "a group column named ci_lower": (lambda: _regression(by="ci_lower"), sm.SpecificationError, "'ci_lower'"),
+    "a guarantee without constraints": (
+        lambda: _point(where=None, confidence=0.95),
+        sm.MetricError,
+        *("where=", "confidence="),
+    ),
+    "a guarantee in percent": (lambda: _point(confidence=95), sm.SpecificationError, "confidence=", "95"),
+    "a guarantee at a limit of 1": (
+        lambda: _point(where="precision >= 1", confidence=0.95),
+        sm.MetricError,
+        "'precision >= 1'",
+    ),
+    "a guarantee of weighted rows": (lambda: _point(WEIGHTED, confidence=0.95), sm.MetricError, "sample_weight="),
+    "a guarantee of units": (lambda: _point(BY_UNIT, confidence=0.95), sm.MetricError, "unit="),
+    **{
+        f"a guarantee of {text}": (
+            _guarantee(text),
+            sm.MetricError,
+            f"'{text}'",
+            "precision",
+            "predicted_positive_rate",
+        )
+        for text in ("f1 >= 0.5", "accuracy >= 0.9", "jaccard >= 0.5", "precision <= 0.9", "prevalence >= 0.1")
+    },
+    "no objective": (lambda: REPORT.operating_point(), sm.MetricError, "maximize=", "minimize="),
+    "two objectives": (
+        lambda: REPORT.operating_point(maximize="f1", minimize="cost"),
+        sm.MetricError,
+        *("maximize=", "minimize="),
+    ),
+    "an objective without a direction": (
+        lambda: REPORT.operating_point(maximize="predicted_positive_rate"),
+        sm.MetricError,
+        "'predicted_positive_rate'",
+    ),
+    "an objective in the other direction": (
+        lambda: REPORT.operating_point(minimize="recall"),
+        sm.MetricError,
+        *("'recall'", "maximize="),
+    ),
+    "an objective of scores": (lambda: REPORT.operating_point(maximize="roc_auc"), sm.MetricError, "'roc_auc'"),
+    "a constraint with one equals sign": (
+        lambda: REPORT.operating_point(maximize="f1", where="fpr = 0.1"),
+        sm.MetricError,
+        "fpr = 0.1",
+    ),
+    "a constraint without a number": (
+        lambda: REPORT.operating_point(maximize="f1", where="fpr <= low"),
+        sm.MetricError,
+        "fpr <= low",
+    ),
+    "a constraint on an unknown metric": (
+        lambda: REPORT.operating_point(maximize="f1", where="fprr <= 0.1"),
+        sm.MetricError,
+        *("fprr", "'fpr"),
+    ),
+}
