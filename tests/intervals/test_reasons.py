@@ -45,7 +45,6 @@ def note(acc, metric):
     return acc.finalize([metric], confidence=0.95).rows(metric)["note"][0]
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("kind", TASKS)
 def test_intervals_are_added_and_nothing_else_changes(kind):
     """They hold the value and lie in the range; without one, the note has the reason after what it had."""
