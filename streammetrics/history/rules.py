@@ -111,12 +111,8 @@ class Rule:
         object.__setattr__(self, "min_rows", whole("Rule field 'min_rows'", self.min_rows, least=1))
 
     def _wrong_texts(self) -> Iterator[str]:
-        texts = {
-            "require": (self.require,),
-            "over": (self.over, "" if self.against is None else self.against),
-            "by": self.by,
-        }
-        others = {name: getattr(self, name) for name in ("model", "name", "description", "alarm")}
+        texts = {"require": (self.require,), "over": (self.over,), "by": self.by}
+        others = {name: getattr(self, name) for name in ("against", "model", "name", "description", "alarm")}
         texts |= {name: () if value is None else (value,) for name, value in others.items()}
         for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):

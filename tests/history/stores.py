@@ -74,6 +74,11 @@ def answers(store):
     return [store.query(**query).to_bytes() for query in ({"by": "day"}, {"since": "2026-01-02", "every": "3d"})]
 
 
+def history(folder, acc, *frames):
+    """A history of some batches."""
+    return appended(sm.MetricStore(str(folder)), acc.empty, frames)
+
+
 def appended(store, make, frames):
     for number, frame in enumerate(frames):
         assert store.append(make().update(frame), batch_id=f"batch {number}")

@@ -69,9 +69,3 @@ def test_directories_of_other_names_are_opened(name, tmp_path):
     store.compact()
     assert store.query().seen == 4
     assert sm.MetricStore((tmp_path / name).as_uri()).query("2026-01-01").seen == 4
-
-
-@pytest.mark.parametrize("uri", [None, 5, "", b"store"])
-def test_what_is_no_place_is_refused(uri):
-    with pytest.raises(sm.SpecificationError, match="uri= must be a directory"):
-        sm.MetricStore(uri)

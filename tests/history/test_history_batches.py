@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.history import batches
 
 DAYS = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]
 
@@ -45,16 +44,6 @@ def test_a_source_goes_on_where_it_was_left(store):
     assert store.offset("topic/3") == 12
 
 
-@pytest.mark.parametrize(("start", "upto"), [(0, 15), (8, 15), (12, 15)])
-def test_a_stretch_that_overlaps_or_leaves_a_gap_is_refused(start, upto, store):
-    store.append(rows(10), source="s", upto=10)
-    with pytest.raises(
-        sm.DataError, match=f"offsets {start} to {upto} of source 's', but the history ends at offset 10"
-    ):
-        store.append(rows(upto - start), source="s", start=start, upto=upto)
-    assert store.query().seen == store.offset("s") == 10
-
-
 def test_a_stretch_without_rows_moves_the_offset(store):
     empty = rows(1).empty()
     assert not store.append(empty, source="s", upto=5)
@@ -63,26 +52,6 @@ def test_a_stretch_without_rows_moves_the_offset(store):
     assert store.append(empty, source="s", start=6, upto=9)
     assert store.offset("s") == 9
     assert store.query().seen == 1
-
-
-@pytest.mark.parametrize(
-    ("origin", "word"),
-    [
-        ({}, "either batch_id= or source="),
-        ({"batch_id": "1", "source": "s"}, "either batch_id= or source="),
-        ({"batch_id": "1", "upto": 3}, "require a source"),
-        ({"batch_id": batches.SOURCE + "s"}, "batch_id="),
-        ({"source": ""}, "source="),
-        ({"source": "s"}, "upto="),
-        ({"source": "s", "upto": True}, "upto="),
-        ({"source": "s", "upto": 1 << 63}, "upto="),
-        ({"source": "s", "upto": 5, "start": -1}, "start="),
-        ({"source": "s", "upto": 5, "start": 2.0}, "start="),
-    ],
-)
-def test_origins_that_cannot_be(origin, word, store):
-    with pytest.raises(sm.SpecificationError, match=word):
-        store.append(rows(1), **origin)
 
 
 def test_a_replaced_window_holds_what_came_last_and_the_others_stay(store):
@@ -126,35 +95,6 @@ def test_windows_of_hours_are_replaced_by_the_hour_or_from_hour_to_hour(store):
     with pytest.raises(sm.DataError, match=r"windows are .*00:00 to .*, end exclusive. Filter the state, or"):
         store.replace(of(*hours[:2]), window=(hours[0], hours[1]), batch_id="4")
     assert store.windows()["rows"].to_list() == [2, 1, 1, 2]
-
-
-def test_replacements_that_cannot_be(store):
-    with pytest.raises(sm.StateError, match="No history at"):
-        store.replace(rows(1), window=DAYS[0], batch_id="1")
-    store.append(rows(1), batch_id="1")
-    for window, word in (
-        ((DAYS[0],), "pair"),
-        ("soon", "'soon'"),
-        (7, "Cannot read 7 as a time"),
-        ((DAYS[0], "x"), "'x'"),
-    ):
-        with pytest.raises(sm.SpecificationError, match=word):
-            store.replace(rows(1), window=window, batch_id="2")
-    with pytest.raises(sm.DataError, match=r"Pass window='2026-01-01'\.$"):
-        store.replace(rows(1), window=DAYS[1], batch_id="2")
-    with pytest.raises(sm.SpecificationError, match="batch_id="):
-        store.replace(rows(1), window=DAYS[0], batch_id="")
-    other = sm.Accumulator(y_true="y", by="day").update({"y": [1], "day": [DAYS[0]]})
-    with pytest.raises(sm.MergeError):
-        store.replace(other, window=DAYS[0], batch_id="2")
-    assert by_day(store) == {DAYS[0]: 1}
-
-
-def test_a_date_window_is_no_time_of_a_day(store):
-    store.append(rows(1), batch_id="1")
-    with pytest.raises(sm.SpecificationError, match="window"):
-        store.replace(rows(1).empty(), window=datetime(2026, 1, 1, 12), batch_id="2")
-    assert by_day(store) == {DAYS[0]: 1}
 
 
 CHANGES = {"spring": (date(2026, 3, 29), 23), "autumn": (date(2026, 10, 25), 25)}

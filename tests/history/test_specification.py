@@ -211,14 +211,6 @@ def test_what_old_windows_do_not_have_is_not_copied(old, new, word, tmp_path):
     assert target.query().seen == 60
 
 
-def test_a_copy_requires_two_histories(tmp_path):
-    store = history(tmp_path / "old", acc())
-    with pytest.raises(sm.StateError, match="No history at"):
-        store.copy_to(sm.MetricStore(tmp_path / "new"))
-    with pytest.raises(sm.SpecificationError, match="store= must be a MetricStore, got str"):
-        store.copy_to("new")
-
-
 def test_columns_of_a_copy_have_the_types_of_the_new_history(tmp_path):
     source = history(tmp_path / "old", acc())
     target = sm.MetricStore(tmp_path / "new")

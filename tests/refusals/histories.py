@@ -1,0 +1,211 @@
+"""Histories: what is appended and asked, what rules cannot find in them, and pages of them."""
+
+from datetime import date, datetime
+
+import polars as pl
+import pytest
+from data import CLICKS, FIRST_DAY, clicks
+
+import streammetrics as sm
+from streammetrics.errors import (
+    ColumnError,
+    DataError,
+    MergeError,
+    MetricError,
+    ReportError,
+    SpecificationError,
+    StateError,
+)
+
+DAY, OTHER = [date(2026, 1, 1)], [datetime(2026, 1, 1)]
+CLICKED = sm.binary(by="day", **CLICKS)
+ONE = sm.Rule("rows >= 1")
+EARLY = sm.Rule("roc_auc >= 0.8", before_labels=True)
+
+
+def _store(folder):
+    """A history of clicks by day, and of a source until offset 10."""
+    pytest.importorskip("deltalake")
+    store = sm.MetricStore(folder / "clicks")
+    store.append(CLICKED.empty().update(clicks()[:500]), source="s", upto=10)
+    return store
+
+
+def _rows(by="day", **columns):
+    """An accumulator of one row by some columns."""
+    return sm.Accumulator(y_true="y", by=by).update({"y": [1]} | (columns or {"day": DAY}))
+
+
+def _on(method):
+    """A call with a history of clicks."""
+    return lambda folder: method(_store(folder))
+
+
+def _first(acc, **options):
+    """A call that appends the first batch."""
+    batch = {"batch_id": options.pop("batch_id", "1")}
+    return lambda folder: sm.MetricStore(folder / "store", **options).append(acc, **batch)
+
+
+def _from(**origin):
+    return _on(lambda store: store.append(CLICKED, **origin))
+
+
+def _asked(**question):
+    return _on(lambda store: store.query(**question))
+
+
+def _replaced(window, acc=None):
+    return _on(lambda store: store.replace(acc or CLICKED, window=window, batch_id="2"))
+
+
+def _checked(*rules, **options):
+    return _on(lambda store: sm.check(store, rules, **options))
+
+
+def _page(**options):
+    return lambda folder: _store(folder).save_html(folder / "page.html", **options)
+
+
+FIRST = {
+    "no time among the groups": (_first(_rows("s", s=["a"])), SpecificationError, "window"),
+    "no groups": (_first(_rows(())), SpecificationError, "window", "group columns"),
+    "no groups but a window": (_first(_rows(()), window="day"), SpecificationError, "window", "group columns"),
+    "several times": (
+        _first(_rows(["day", "other"], day=DAY, other=OTHER)),
+        SpecificationError,
+        "day, other",
+        "window=",
+    ),
+    "a window that is text": (
+        _first(_rows(["day", "s"], day=DAY, s=["a"]), window="s"),
+        SpecificationError,
+        "'s'",
+        "Date",
+    ),
+    "a group column of the table": (
+        _first(_rows(["day", "Version"], day=DAY, Version=[1])),
+        SpecificationError,
+        "'Version'",
+    ),
+    "groups that differ in case": (_first(_rows(["day", "s", "S"], day=DAY, s=[1], S=[1])), SpecificationError, "'s'"),
+    "a segment without a type": (_first(_rows(["day", "s"], day=DAY, s=[None])), ColumnError, "'s'"),
+    **{
+        f"batch_id= {name!r}": (_first(_rows(), batch_id=name), SpecificationError, "batch_id=")
+        for name in ("", None, 7)
+    },
+    **{
+        f"acc= of type {type(thing).__name__}": (_first(thing), SpecificationError, "acc=", type(thing).__name__)
+        for thing in (5, clicks(), CLICKED.finalize())
+    },
+    "an unknown place": (lambda: sm.MetricStore("nowhere://store").query(), StateError, "nowhere"),
+    **{
+        f"uri= {uri!r}": (lambda _, uri=uri: sm.MetricStore(uri), SpecificationError, "uri=")
+        for uri in (None, 5, "", b"store")
+    },
+}
+ORIGINS = {
+    "no origin": (_from(), SpecificationError, "batch_id=", "source="),
+    "two origins": (_from(batch_id="1", source="s"), SpecificationError, "batch_id=", "source="),
+    "an offset without a source": (_from(batch_id="1", upto=3), SpecificationError, "source"),
+    "a batch_id= that is used inside": (_from(batch_id="streammetrics.source/s"), SpecificationError, "batch_id="),
+    "an empty source": (_from(source=""), SpecificationError, "source="),
+    **{f"upto= {upto}": (_from(source="s", upto=upto), SpecificationError, "upto=") for upto in (None, True, 1 << 63)},
+    **{f"start= {n}": (_from(source="s", upto=5, start=n), SpecificationError, "start=") for n in (-1, 2.0)},
+    **{
+        f"offsets from {start}": (
+            _on(
+                lambda store, start=start: store.append(
+                    CLICKED.empty().update(clicks()), source="s", start=start, upto=15
+                )
+            ),
+            *(DataError, f"{start} to 15", "'s'", "10"),
+        )
+        for start in (0, 8, 12)
+    },
+}
+QUESTIONS = {
+    **{
+        f"no history to {name}": (lambda folder, ask=ask: ask(sm.MetricStore(folder / "none")), StateError, "none")
+        for name, ask in (
+            ("query", lambda store: store.query()),
+            ("list", lambda store: store.windows()),
+            ("compact", lambda store: store.compact()),
+            ("retain", lambda store: store.retain("2026-01-01")),
+            ("replace", lambda store: store.replace(CLICKED, window=FIRST_DAY, batch_id="1")),
+            ("copy", lambda store: store.copy_to(store)),
+            ("check", lambda store: sm.check(store, ONE)),
+        )
+    },
+    "since= that is no time": (_asked(since="yesterday"), SpecificationError, "'yesterday'"),
+    "until= that is no time": (_asked(until=7), SpecificationError, "7"),
+    "a time with a zone": (_asked(since="2026-01-01T00:00Z"), SpecificationError, "2026-01-01T00:00Z"),
+    "an unknown group": (_asked(by="region"), SpecificationError, "'region'"),
+    "two columns of one name": (_asked(by="day", every="1d"), SpecificationError, "'day'"),
+    **{
+        f"where= {number}": (_asked(where=where), SpecificationError, "day")
+        for number, where in enumerate((pl.col("region") == 1, pl.col("batch_id") == "1", "country == 'DE'"))
+    },
+    **{
+        f"every= {every!r}": (_asked(every=every), SpecificationError, f"{every}"[:4])
+        for every in ("x", "0d", "-1d", "", 7, "1d12h", "9223372036854775807d")
+    },
+    "retain that is no time": (_on(lambda store: store.retain("yesterday")), SpecificationError, "'yesterday'"),
+    "another window": (
+        lambda folder: sm.MetricStore(_store(folder).uri, window="country").query(),
+        *(SpecificationError, "'day'", "'country'"),
+    ),
+    "copy_to= of type str": (_on(lambda store: store.copy_to("new")), SpecificationError, "store=", "str"),
+    "a pair of times of one": (_replaced((FIRST_DAY,)), SpecificationError, "pair"),
+    **{f"window= {w!r}": (_replaced(w), SpecificationError, f"{w}") for w in ("soon", 7, "2026-01-01T12:00")},
+    "rows outside of the window": (
+        _replaced(FIRST_DAY, CLICKED.empty().update(clicks().filter(day=date(2026, 1, 2)))),
+        *(DataError, "'2026-01-02'"),
+    ),
+    "a replacement of another specification": (_replaced(FIRST_DAY, _rows()), MergeError),
+    "a table of something else": (
+        lambda folder: (
+            pl.DataFrame({"day": DAY}).write_delta(folder / "other"),
+            sm.MetricStore(folder / "other").query(),
+        ),
+        *(StateError, "streammetrics"),
+    ),
+}
+CHECKS = {
+    "an unknown metric": (_checked(sm.Rule("rok_auc >= 0.8")), MetricError, "rok_auc", "roc_auc"),
+    "a metric of another task": (_checked(sm.Rule("mae >= 0.8")), MetricError, "mae"),
+    "an unknown segment": (_checked(sm.Rule("rows >= 1", by="region")), SpecificationError, "'region'"),
+    "an unknown distribution": (_checked(sm.Rule("psi(of='error') <= 1", against="7d")), ReportError, "'error'"),
+    "bins of drift": (_checked(sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d")), SpecificationError, "bins="),
+    "an unknown model": (_checked(sm.Rule("rows >= 1", model="new")), ReportError, "'new'", "none"),
+    "an alarm by window": (
+        _checked(sm.Rule("accuracy >= 0.5", alarm="1 per year", by="day")),
+        *(SpecificationError, "'day'", "'alarm'"),
+    ),
+    "an alarm as often as windows": (
+        _checked(sm.Rule("accuracy >= 0.5", alarm="1 per day")),
+        SpecificationError,
+        "1 days",
+    ),
+    "no rules": (_checked(), SpecificationError, "rule"),
+    "rules that are text": (_on(lambda store: sm.check(store, "rows >= 1")), SpecificationError, "rules=", "str"),
+    "rules with none": (_checked(ONE, None), SpecificationError, "rules=", "NoneType"),
+    "a store that is none": (lambda: sm.check("store", ONE), SpecificationError, "store=", "str"),
+    "rules before labels without scores": (_checked(EARLY), SpecificationError, "'before_labels'", "scores="),
+    **{
+        f"a check until= {until!r}": (_checked(ONE, until=until), SpecificationError, f"{until}")
+        for until in ("01/02/2026", "", 20260101, "2026-03-29T00:00+01:00")
+    },
+}
+PAGES = {
+    "a page of later times": (_page(since="2030-01-01"), StateError, "2026-01-10"),
+    "a page of a metric of another task": (_page(metrics=["mae"]), MetricError, "mae"),
+    "a page of rules by window": (_page(rules=sm.Rule("rows >= 1", by="day")), SpecificationError, "'by'", "'day'"),
+    "a page of rules before labels": (_page(rules=EARLY), SpecificationError, "scores="),
+    "a page of scores that are text": (_page(scores="scores"), SpecificationError, "scores=", "str"),
+    "a page by an unknown group": (_page(by="city"), SpecificationError, "'city'"),
+    "a page of rules that are text": (_page(rules=["accuracy >= 1"]), SpecificationError, "rules=", "str"),
+    "a page with a reference of one time": (_page(reference=("2026-01-01",)), SpecificationError, "reference="),
+    "a page with a reference that is no duration": (_page(reference="soon"), SpecificationError, "'soon'"),
+}
+REFUSALS = {**FIRST, **ORIGINS, **QUESTIONS, **CHECKS, **PAGES}
