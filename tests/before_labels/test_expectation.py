@@ -109,15 +109,11 @@ def test_groups_have_references_of_their_own_or_share_one():
 
 def test_models_are_matched_by_name():
     rows = drawn(9, 5_000).with_columns(q=1 - pl.col("p"))
-    both = labeled_models = sm.binary(y_true="y", y_score={"good": "p", "bad": "q"}).update(rows)
+    both = sm.binary(y_true="y", y_score={"good": "p", "bad": "q"}).update(rows)
     scores = sm.predictions(y_score={"good": "p", "bad": "q"}).update(rows)
     found = sm.expect(scores, both)
     assert found.get("roc_auc", model="good").value > 0.8
     assert found.get("roc_auc", model="bad").value == pytest.approx(0.5, abs=0.02)  # isotonic rates do not fall
-    with pytest.raises(sm.ReportError, match=r"The reference does not have the model 'bad'\. Models: 'good'\."):
-        sm.expect(scores, labeled_models.filter(pl.col("model") == "good"))
-    with pytest.raises(sm.ReportError, match="Only one side has models: 'bad', 'good'"):
-        sm.expect(scores, labeled(rows))
 
 
 def test_thresholds_are_those_of_the_scores():
@@ -143,10 +139,6 @@ def test_margins_have_no_losses():
     assert "log_loss" not in found.frame["metric"]
     assert found.frame["ci_upper"].is_finite().all()
     assert found["roc_auc"].value == pytest.approx(reference.finalize()["roc_auc"].value, abs=0.01)
-    with pytest.raises(sm.MetricError, match="'log_loss' requires probabilities"):
-        sm.expect(scores, reference, metrics="log_loss")
-    with pytest.raises(sm.ReportError, match="must have the same domain, got 'probability' and 'real'"):
-        sm.expect(unlabeled(rows), reference)
 
 
 def test_bins_of_other_resolution_are_brought_together():
@@ -194,41 +186,6 @@ def test_no_interval_for_weights_and_units():
     assert found.value == pytest.approx(sm.expect(unlabeled(rows), labeled(rows))["roc_auc"].value, abs=0.01)
     found = sm.expect(unlabeled(rows), labeled(rows, unit="u"), confidence=0.9)["recall"]
     assert found.note == "no interval: the rows of a unit are correlated"
-
-
-@pytest.mark.parametrize(
-    ("scores", "reference", "options", "error", "sentence"),
-    [
-        ("p", "p", {}, sm.ReportError, "The reference must have scores and labels"),
-        ("y", "y", {"odds": 0.5}, sm.SpecificationError, "odds= must be a number of at least 1, got 0.5"),
-        ("p", "y", {"odds": inf}, sm.SpecificationError, "odds= must be a number of at least 1"),
-        ("p", "y", {"confidence": 95}, sm.SpecificationError, "confidence= must be between 0 and 1"),
-        ("p", "y", {"metrics": "ks"}, sm.MetricError, "Metric 'ks' cannot be estimated before labels"),
-        ("no threshold", "y", {"metrics": "recall"}, sm.MetricError, "'recall' requires thresholds on the score"),
-        ("no score", "y", {}, sm.ReportError, "must have scores"),
-        ("classes", "classes", {}, sm.ReportError, "only for binary tasks"),
-        ("p", "y by c", {}, sm.ReportError, "The reference is grouped by 'c', but the scores are not"),
-    ],
-)
-def test_errors_are_one_clear_sentence(scores, reference, options, error, sentence):
-    rows = drawn(14, 100).with_columns(c=1, q=1 - pl.col("p"))
-    sides = {
-        "p": unlabeled(rows),
-        "y": labeled(rows),
-        "y by c": labeled(rows, by="c"),
-        "no threshold": unlabeled(rows, thresholds=()),
-        "no score": sm.predictions(y_pred="y").update(rows),
-        "classes": sm.multiclass(y_true="y", y_score={0: "q", 1: "p"}).update(rows),
-    }
-    with pytest.raises(error, match=sentence):
-        sm.expect(sides[scores], sides[reference], **options)
-
-
-def test_scores_without_labels_have_no_needed_odds():
-    rows = drawn(14, 100)
-    found = sm.expect(unlabeled(rows), labeled(rows))
-    with pytest.raises(sm.ReportError, match=r"^The scores must have labels for needed_odds, as in sm\.binary"):
-        found.needed_odds(unlabeled(rows))
 
 
 @pytest.mark.thorough

@@ -222,23 +222,6 @@ def test_precision_of_few_predictions_has_no_interval():
     assert found["recall"].ci_lower is not None
 
 
-def test_what_cannot_be_estimated():
-    scores, reference = unlabeled(drawn(1, 100)), labeled(drawn(0, 100))
-    with pytest.raises(sm.SpecificationError, match="do not depend on odds"):
-        expected(scores, reference, odds=1.5)
-    with pytest.raises(sm.SpecificationError, match=r"method= must be .*prediction_powered"):
-        sm.expect(scores, reference, method="powered")
-    with pytest.raises(sm.MetricError, match=r"'average_precision' cannot .* prevalence"):
-        expected(scores, reference, metrics="average_precision")
-    with pytest.raises(sm.ReportError, match="grouped by 'g'"):
-        expected(unlabeled(drawn(1, 9).with_columns(g=1), by="g"), reference)
-    with pytest.raises(sm.ReportError, match="must have scores and labels"):
-        expected(scores, scores)
-    with pytest.raises(sm.ReportError, match="do not depend on odds"):
-        expected(scores, reference).needed_odds(reference)
-    assert "random sample" in str(expected(scores, reference))
-
-
 def test_coverage_if_the_threshold_cuts_a_wide_bin():
     random, draws = np.random.default_rng(0), 150
 

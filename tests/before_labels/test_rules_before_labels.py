@@ -88,22 +88,3 @@ def test_rules_of_a_file_on_the_command_line(histories, tmp_path):
     result = CliRunner().invoke(main, ["store", "check", str(labels.uri), str(path)])
     assert result.exit_code == 2
     assert "require the history of scores. Pass --scores." in result.output
-
-
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"odds": 2}, "Rule field 'odds' requires 'before_labels'"),
-        ({"before_labels": 1}, "Rule field 'before_labels' must be true or false, got 1"),
-        ({"before_labels": True, "odds": 0.9}, "Rule field 'odds' must be a number of at least 1, got 0.9"),
-        ({"before_labels": True, "alarm": "1 per year"}, "cannot be combined with 'alarm' or 'always'"),
-        ({"before_labels": True, "always": 100}, "cannot be combined with 'alarm' or 'always'"),
-        (
-            {"before_labels": True, "require": "ks >= 0.2"},
-            "ks cannot be estimated before labels arrive. Metrics: expected_pos",
-        ),
-    ],
-)
-def test_fields_that_do_not_fit(fields, sentence):
-    with pytest.raises(sm.SpecificationError, match=sentence):
-        sm.Rule(**{"require": "roc_auc >= 0.5"} | fields)

@@ -2,26 +2,22 @@
 
 import json
 import re
-import sys
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
+from data import CLICKS, clicks
 
 import streammetrics as sm
-from streammetrics.cli import main
 
 client = pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana.json"
 NAMES = ("value", "lower", "upper", "ci_lower", "ci_upper")
-BATCH = {
-    "y": [1, 0, 1, 0, 1, 0] * 20,
-    "p": [0.9, 0.2, 0.8, 0.4, 0.3, 0.7] * 20,
-    "land": ["DE", 'a "b"\n\\é', None] * 40,
-    "day of week": [1, 2, 1] * 40,
-}
+COUNTRIES = pl.col("country").replace({"FR": 'a "b"\n\\é', "IN": None}).alias("land")
+BY_LAND = sm.binary(by=["land", "day of week"], thresholds=[0.5, 0.75], **CLICKS)
+BATCH = clicks().select("clicked", "score", COUNTRIES, pl.col("day").dt.weekday().mod(2).alias("day of week"))
 
 
 def parsed(text):
@@ -37,10 +33,8 @@ def parsed(text):
 
 
 def test_each_number_of_a_report_is_a_sample():
-    acc = sm.binary(y_true="y", y_score="p", by=["land", "day of week"], thresholds=[0.5, 0.75]).update(BATCH)
-    report = acc.finalize(confidence=0.9)
-    found = parsed(sm.to_prometheus(report))
-    expected = {}
+    report = BY_LAND.empty().update(BATCH).finalize(confidence=0.9)
+    found, expected = parsed(sm.to_prometheus(report)), {}
     for row in report.frame.iter_rows(named=True):
         labels = {"metric": row["metric"], "land": row["land"] or "", "day_of_week": str(row["day of week"])}
         labels["threshold"] = "" if row["threshold"] is None else str(row["threshold"])
@@ -63,37 +57,24 @@ def test_averages_are_a_label():
     report = acc.finalize(["accuracy", "f1(average=macro)", "fbeta(beta=2, average=micro)", "recall"])
     labels = [dict(pairs) for name, *pairs in parsed(sm.to_prometheus(report)) if name.endswith("_value")]
     assert [(one["metric"], one.get("average"), one.get("label")) for one in labels] == [
-        ("accuracy", None, None),
-        ("f1", "macro", None),
-        ("fbeta(beta=2)", "micro", None),
-        ("recall", None, "a"),
-        ("recall", None, "b"),
+        *(("accuracy", None, None), ("f1", "macro", None), ("fbeta(beta=2)", "micro", None)),
+        *(("recall", None, "a"), ("recall", None, "b")),
     ]
 
 
-@pytest.mark.parametrize(
-    ("by", "fault"),
-    [
-        (["a b", "a_b"], "The columns 'a b', 'a_b' would have the same label 'a_b'"),
-        (["average"], "The columns 'average', 'average' would have the same label 'average'"),
-        (["text"], "null and an empty text"),
-    ],
-)
-def test_labels_that_would_be_the_same_are_refused(by, fault):
+def test_labels_have_names_that_prometheus_takes_and_differ():
+    for column, label in {"1st": "_1st", "__x": "_x", "Größe": "Gr__e", "a-b": "a_b"}.items():
+        acc = sm.binary(by=column, **CLICKS).update(clicks().with_columns(pl.lit("x").alias(column)))
+        assert f'{{{label}="x",metric="rows"}}' in sm.to_prometheus(acc.finalize(["rows"]))
     rows = {"y": ["a", "b"], "p": ["a", "a"], "a b": [1, 2], "a_b": [1, 2], "average": ["x", "y"], "text": [None, ""]}
-    report = sm.multiclass(y_true="y", y_pred="p", by=by).update(rows).finalize(["f1(average=macro)"])
-    with pytest.raises(sm.ReportError, match=fault):
-        sm.to_prometheus(report)
-
-
-@pytest.mark.parametrize(("column", "label"), [("1st", "_1st"), ("__x", "_x"), ("Größe", "Gr__e"), ("a-b", "a_b")])
-def test_labels_have_names_that_prometheus_takes(column, label):
-    acc = sm.binary(y_true="y", y_score="p", by=column).update({"y": [1, 0], "p": [0.7, 0.2], column: ["x", "x"]})
-    assert f'{{{label}="x",metric="rows"}}' in sm.to_prometheus(acc.finalize(["rows"]))
+    for by, names in ((["a b", "a_b"], "'a b', 'a_b'"), (["average"], "'average'"), (["text"], "null")):
+        report = sm.multiclass(y_true="y", y_pred="p", by=by).update(rows).finalize(["f1(average=macro)"])
+        with pytest.raises(sm.ReportError, match=names):
+            sm.to_prometheus(report)
 
 
 def test_a_collector_reads_a_new_report_at_each_scrape_and_none_before():
-    acc, reads = sm.binary(y_true="y", y_score="p", by="land"), []
+    acc, reads = sm.binary(by="country", **CLICKS), []
 
     def read():
         reads.append(acc.seen)
@@ -103,54 +84,37 @@ def test_a_collector_reads_a_new_report_at_each_scrape_and_none_before():
     registry.register(sm.PrometheusCollector(read))
     assert reads == []
     assert parsed(client.generate_latest(registry).decode()) == {}
-    for rows in (120, 240):
-        acc.update(BATCH)
+    for rows in (4_000, 8_000):
+        acc.update(clicks())
         found = parsed(client.generate_latest(registry).decode())
         assert sum(value for (name, *_), value in found.items() if name == "streammetrics_metric_value") == rows
-    assert reads == [0, 120, 240]
+    assert reads == [0, 4_000, 8_000]
     with pytest.raises(ValueError, match="Duplicated timeseries"):
         registry.register(sm.PrometheusCollector(read))
 
 
 def test_the_command_line_writes_a_textfile_whole(tmp_path):
-    acc = sm.binary(y_true="y", y_score="p", by=[pl.lit(date(2026, 1, 1)).alias("day"), "land"]).update(BATCH)
+    acc = sm.binary(by=[pl.lit(date(2026, 1, 1)).alias("day"), "land"], **CLICKS).update(BATCH)
     acc.save(tmp_path / "a.state")
     textfile = tmp_path / "node" / "streammetrics.prom"
     textfile.parent.mkdir()
-    show = ["show", str(tmp_path / "a.state"), "--by", "land", "--format", "prometheus"]
-    printed = CliRunner().invoke(main, show).output
-    assert CliRunner().invoke(main, [*show, "-o", str(textfile)]).output == ""
+    options = ["--by", "land", "--format", "prometheus"]
+    printed = run("show", tmp_path / "a.state", *options)
+    assert run("show", tmp_path / "a.state", *options, "-o", textfile) == ""
     assert textfile.read_text(encoding="utf-8") == printed == sm.to_prometheus(acc.finalize().rollup("land"))
     assert [path.name for path in textfile.parent.iterdir()] == [textfile.name]
     sm.MetricStore(tmp_path / "history").append(acc, batch_id="a")
-    report = ["store", "report", str(tmp_path / "history"), "--by", "land", "--format", "prometheus"]
-    assert parsed(CliRunner().invoke(main, report).output) == parsed(printed)
-
-
-def test_without_the_client_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["rows"])
-    for call in (lambda: sm.to_prometheus(report), lambda: sm.PrometheusCollector(lambda: report)):
-        with pytest.raises(sm.SpecificationError, match=r"pip install '.\[prometheus\]'"):
-            call()
-    result = CliRunner().invoke(main, ["show", "nowhere.state", "--format", "prometheus"])
-    assert result.exit_code == 2
-    assert "pip install '.[prometheus]'" in result.stderr
+    assert parsed(run("store", "report", tmp_path / "history", *options)) == parsed(printed)
 
 
 def test_the_dashboard_asks_for_gauges_that_there_are():
-    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
-    acc = sm.binary(y_true="y", y_score="p", by="land").update(BATCH)
-    gauges = {name for name, *_ in parsed(sm.to_prometheus(acc.finalize(confidence=0.9)))}
-    asked = {
-        gauge
-        for panel in dashboard["panels"]
-        for target in panel["targets"]
-        for gauge in re.findall(r"streammetrics_\w+", target["expr"])
-    }
-    assert asked == gauges
+    text = DASHBOARD.read_text(encoding="utf-8")
+    dashboard = json.loads(text)
+    report = sm.binary(by="country", **CLICKS).update(clicks()).finalize(confidence=0.9)
+    asked = {g for p in dashboard["panels"] for t in p["targets"] for g in re.findall(r"streammetrics_\w+", t["expr"])}
+    assert asked == {name for name, *_ in parsed(sm.to_prometheus(report))}
     variables = {variable["name"] for variable in dashboard["templating"]["list"]}
-    assert set(re.findall(r"\$\{?([a-z]+)", DASHBOARD.read_text(encoding="utf-8"))) == variables
+    assert set(re.findall(r"\$\{?([a-z]+)", text)) == variables
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     cells = [
         (x, y)

@@ -6,18 +6,18 @@ from importlib.metadata import entry_points
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run as command
+from data import candidates
 
 import streammetrics as sm
-from streammetrics.cli import main
-from streammetrics.report.nested import flat
 
-BATCH = {
-    "y": [1, 0, 1, 0, 1, 0] * 20,
-    "p": [0.9, 0.2, 0.8, 0.4, 0.3, 0.7] * 20,
-    "q": [0.6, 0.1, 0.3, 0.4, 0.3, 0.7] * 20,
-    "land": ["DE", 'a "b"/é', None] * 40,
-}
+BATCH = candidates()[:300].select(
+    pl.col("clicked").cast(int).alias("y"),
+    "old",
+    "new",
+    land=pl.when(pl.int_range(300) % 3 > 0).then(pl.col("country").replace({"FR": 'a "b"/é'})),
+)
+MODELS = {"y_score": {"old": "old", "new": "new"}}
 NUMBERS = ("value", "lower", "upper", "ci_lower", "ci_upper")
 
 
@@ -44,7 +44,7 @@ def telemetry():
 
 def test_each_number_of_a_report_is_a_point_of_a_gauge(telemetry):
     meter, collected = telemetry
-    acc = sm.binary(y_true="y", y_score="p", by="land", thresholds=[0.5, 0.75]).update(BATCH)
+    acc = sm.binary(y_true="y", y_score="new", by="land", thresholds=[0.5, 0.75]).update(BATCH)
     report = acc.finalize(confidence=0.9)
     sm.to_opentelemetry(report, meter)
     expected = {}
@@ -73,7 +73,7 @@ def test_a_gauge_has_the_last_report_and_nothing_twice(telemetry, caplog):
 def test_prometheus_and_opentelemetry_have_the_same_samples(telemetry):
     client = pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
     meter, collected = telemetry
-    report = sm.binary(y_true="y", y_score="p", by="land").update(BATCH).finalize(confidence=0.9)
+    report = sm.binary(y_true="y", y_score="new", by="land").update(BATCH).finalize(confidence=0.9)
     sm.to_opentelemetry(report, meter)
     registry = client.CollectorRegistry()
     registry.register(sm.PrometheusCollector(lambda: report))
@@ -83,19 +83,14 @@ def test_prometheus_and_opentelemetry_have_the_same_samples(telemetry):
     }
 
 
-def test_without_a_provider_nothing_is_recorded():
-    pytest.importorskip("opentelemetry", reason="opentelemetry-api is not installed")
-    sm.to_opentelemetry(sm.binary(y_true="y", y_score="p").update(BATCH).finalize())
-
-
 def test_groups_with_the_same_attributes_are_refused(telemetry):
-    acc = sm.binary(y_true="y", y_score="p", by="land").update(BATCH | {"land": ["", None] * 60})
+    acc = sm.binary(y_true="y", y_score="new", by="land").update(BATCH.with_columns(land=pl.Series(["", None] * 150)))
     with pytest.raises(sm.ReportError, match="null and an empty text"):
         sm.to_opentelemetry(acc.finalize(), telemetry[0])
 
 
 def test_a_file_of_metrics_has_every_number_of_the_report(tmp_path):
-    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by="land", thresholds=[0.5, 0.75]).update(BATCH)
+    acc = sm.binary(y_true="y", **MODELS, by="land", thresholds=[0.5, 0.75]).update(BATCH)
     report = acc.finalize(confidence=0.9)
     report.save_metrics(tmp_path / "metrics.json")
     found = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
@@ -108,15 +103,15 @@ def test_a_file_of_metrics_has_every_number_of_the_report(tmp_path):
         count += len(numbers)
     assert count > 500
     acc.save(tmp_path / "a.state")
-    shown = ["show", str(tmp_path / "a.state"), "--confidence", "0.9", "--format", "metrics"]
-    assert json.loads(CliRunner().invoke(main, shown).output) == found
-    CliRunner().invoke(main, [*shown, "-o", str(tmp_path / "b.json")])
+    shown = ["show", tmp_path / "a.state", "--confidence", "0.9", "--format", "metrics"]
+    assert json.loads(command(*shown)) == found
+    command(*shown, "-o", tmp_path / "b.json")
     assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8")) == found
 
 
-def test_keys_of_a_file_of_metrics_differ_for_all_groups():
+def test_keys_of_a_file_of_metrics_differ_for_all_groups(nested_of):
     names = [None, "null", '"null"', "", "''", '""', "a\nb", "a\\nb", "\x1b[2J", "\\x1b[2J", "a/b=c", " ", "\u202e"]
-    acc = sm.binary(y_true="y", y_score="p", by="land").update({"y": [1] * 13, "p": [0.5] * 13, "land": names})
+    acc = sm.binary(y_true="y", y_score="new", by="land").update({"y": [1] * 13, "new": [0.5] * 13, "land": names})
     found = nested_of(acc.finalize(["rows"]))
     assert len(found) == len(names)
     assert {"land=null", 'land="null"', "land=a/b=c"} <= set(found)
@@ -124,33 +119,29 @@ def test_keys_of_a_file_of_metrics_differ_for_all_groups():
     assert len(nested_of(labels)) == len(names)
 
 
-def test_two_numbers_of_one_name_are_rejected():
-    labels = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a.lower"], "z": ["a", "a.lower"]})
-    with pytest.raises(sm.ReportError, match=r"the name 'recall @ a\.lower'\. Rename a label, model, or group\."):
-        flat(nested_of(labels.finalize(["recall"])))
-    by = sm.binary(y_true="y", y_score="p", by=["g", "h"])
-    groups = by.update({"y": [1, 0], "p": [0.5, 0.5], "g": ["x", "x/h=y"], "h": ["y/h=z", "z"]}).finalize(["rows"])
-    with pytest.raises(sm.ReportError, match=r"the name 'g=x/h=y/h=z/rows'\."):
-        flat(nested_of(groups))
-
-
-def test_one_threshold_or_label_is_not_named_and_several_are():
-    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["recall", "rows"])
+def test_one_threshold_or_label_is_not_named_and_several_are(nested_of):
+    report = sm.binary(y_true="y", y_score="new").update(BATCH).finalize(["recall", "rows"])
     assert list(nested_of(report)) == ["recall", "rows"]
     acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a", "b"], "p": ["a", "a"]})
     assert list(nested_of(acc.finalize(["accuracy", "recall"]))) == ["accuracy", "recall @ a", "recall @ b"]
 
 
-def test_infinite_and_undefined_numbers_are_left_out():
-    report = sm.binary(y_true="y", y_score="p").update({"y": [1, 1], "p": [0.0, 0.5]}).finalize(["log_loss", "roc_auc"])
-    assert json.dumps(nested_of(report), allow_nan=False)
-    assert "roc_auc" not in nested_of(report)
+def test_infinite_and_undefined_numbers_are_left_out(nested_of):
+    report = (
+        sm.binary(y_true="y", y_score="new").update({"y": [1, 1], "new": [0.0, 0.5]}).finalize(["log_loss", "roc_auc"])
+    )
+    assert list(nested_of(report)) == ["log_loss"]
 
 
-def nested_of(report):
-    from streammetrics.report.nested import nested
+@pytest.fixture
+def nested_of(tmp_path):
+    """What a file of metrics of a report has."""
 
-    return nested(report.frame, report.by)
+    def nested(report):
+        report.save_metrics(tmp_path / "nested.json")
+        return json.loads((tmp_path / "nested.json").read_text(encoding="utf-8"))
+
+    return nested
 
 
 @pytest.fixture
@@ -167,7 +158,7 @@ def mlflow(tmp_path):
 @pytest.mark.thorough
 def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tmp_path):
     by = ["land", pl.duration(days=1).alias("length")]
-    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by=by, thresholds=[0.5, 0.75]).update(BATCH)
+    acc = sm.binary(y_true="y", **MODELS, by=by, thresholds=[0.5, 0.75]).update(BATCH)
     report = acc.finalize(["roc_auc", "recall", "fbeta(beta=2)", "rows"], confidence=0.9)
     with mlflow.start_run() as run:
         report.log_to_mlflow(step=3)
@@ -179,7 +170,7 @@ def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tm
         assert metrics[f"model_{model}/roc_auc.ci_lower"] == wanted.ci_lower
         wanted = total.get("fbeta(beta=2)", model=model, threshold=0.75)
         assert metrics[f"model_{model}/fbeta_beta_2_at_0.75.upper"] == wanted.upper
-        assert metrics[f"model_{model}/rows"] == 120
+        assert metrics[f"model_{model}/rows"] == 300
     folder = tmp_path / "runs" / run.info.experiment_id / run.info.run_id
     assert "3" in (folder / "metrics" / "model_old" / "rows").read_text().split()
     table = pl.read_csv(folder / "artifacts" / "streammetrics" / "metrics.csv")
@@ -190,7 +181,7 @@ def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tm
 
 @pytest.mark.thorough
 def test_a_run_can_be_named(mlflow):
-    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["roc_auc"])
+    report = sm.binary(y_true="y", y_score="new").update(BATCH).finalize(["roc_auc"])
     run = mlflow.start_run()
     mlflow.end_run()
     report.log_to_mlflow(run.info.run_id)
@@ -199,9 +190,10 @@ def test_a_run_can_be_named(mlflow):
 
 
 def test_metrics_that_would_have_the_same_name_are_refused(mlflow):
-    acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a?", "a!"], "p": ["a?", "a?"]})
-    with mlflow.start_run(), pytest.raises(sm.ReportError, match="the same name in MLflow"):
-        acc.finalize(["recall"]).log_to_mlflow()
+    for labels, name in ((["a?", "a!"], "same name in MLflow"), (["a", "a.lower"], "'recall @ a.lower'")):
+        acc = sm.multiclass(y_true="y", y_pred="p").update({"y": labels, "p": [labels[0]] * 2})
+        with mlflow.start_run(), pytest.raises(sm.ReportError, match=name):
+            acc.finalize(["recall"]).log_to_mlflow()
 
 
 @pytest.fixture
@@ -228,10 +220,12 @@ def evaluated(mlflow, tmp_path):
 @pytest.mark.thorough
 def test_mlflow_evaluates_scores(evaluated):
     config = {"task": "binary", "by": "land", "confidence": 0.9, "thresholds": [0.5, 0.75]}
-    frame = pl.DataFrame(BATCH).to_pandas()
-    found, table = evaluated(data=frame, targets="y", predictions="p", model_type="classifier", evaluator_config=config)
+    frame = BATCH.to_pandas()
+    found, table = evaluated(
+        data=frame, targets="y", predictions="new", model_type="classifier", evaluator_config=config
+    )
     report = (
-        sm.binary(y_true="y", y_score="p", by="land", thresholds=[0.5, 0.75]).update(BATCH).finalize(confidence=0.9)
+        sm.binary(y_true="y", y_score="new", by="land", thresholds=[0.5, 0.75]).update(BATCH).finalize(confidence=0.9)
     )
     assert found["roc_auc"] == report.rollup()["roc_auc"].value
     assert found["recall_at_0.75.ci_upper"] == report.rollup().get("recall", threshold=0.75).ci_upper
@@ -254,30 +248,28 @@ def test_mlflow_evaluates_a_model(evaluated):
 
 
 def test_a_configuration_can_say_what_predictions_are(evaluated):
-    frame = pl.DataFrame(BATCH).with_columns(hard=pl.col("p").round().cast(int)).to_pandas()
-    data = {"data": frame, "targets": "y", "predictions": "hard", "model_type": "classifier"}
+    rows = BATCH.with_columns(hard=pl.col("new").round().cast(int))
+    accuracy = (rows["y"] == rows["hard"]).mean()
+    data = {"data": rows.to_pandas(), "targets": "y", "predictions": "hard", "model_type": "classifier"}
     found, _ = evaluated(**data, evaluator_config={"task": "binary", "y_pred": "hard"})
-    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["accuracy"] == pytest.approx(accuracy)
     found, _ = evaluated(**data, evaluator_config={"task": "multiclass"})
-    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["accuracy"] == pytest.approx(accuracy)
     with pytest.raises(sm.SpecificationError, match="Unknown task 'ranking'"):
         evaluated(**data, evaluator_config={"task": "ranking"})
 
 
-def test_mlflow_does_not_evaluate_without_a_task():
-    from streammetrics.mlflow_evaluator import Evaluator
-
-    assert not Evaluator.can_evaluate(model_type="classifier", evaluator_config={})
-    assert Evaluator.can_evaluate(model_type="classifier", evaluator_config={"task": "binary"})
-
-
 def test_without_an_extra_the_error_names_it(monkeypatch):
-    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["rows"])
+    report = sm.binary(y_true="y", y_score="new").update(BATCH).finalize(["rows"])
     for package, extra, call in (
         ("opentelemetry.metrics", "otel", lambda: sm.to_opentelemetry(report)),
         ("mlflow", "mlflow", report.log_to_mlflow),
+        ("prometheus_client", "prometheus", lambda: sm.to_prometheus(report)),
+        ("prometheus_client", "prometheus", lambda: sm.PrometheusCollector(lambda: report)),
     ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
             with pytest.raises(sm.SpecificationError, match=rf"pip install '.\[{extra}\]'"):
                 call()
+            if extra == "prometheus":
+                assert f".[{extra}]" in command("show", "nowhere.state", "--format", extra, code=2)

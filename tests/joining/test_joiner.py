@@ -282,61 +282,6 @@ def test_labels_can_bring_further_columns(tmp_path):
     assert joiner.store.query(every="1d", by="channel").to_bytes() == expected.to_bytes()
 
 
-@pytest.mark.parametrize(
-    ("batch", "error", "message"),
-    [
-        ({"p": [0.1]}, sm.ColumnError, "Columns 'id', 'day' not found"),
-        ({"id": [1], "p": [0.1]}, sm.ColumnError, "Column 'day' not found"),
-        ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
-        ({"id": [1.0, math.nan], "p": [0.1] * 2, "day": [FIRST] * 2}, sm.DataError, "'id' contains NaN in 1 of 2 rows"),
-        ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
-        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.ColumnError, "'day' must be Date .*, got String"),
-        ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
-        (
-            {"id": [1], "p": [0.1], "day": [date.max]},
-            sm.DataError,
-            "Column 'day' has times before .* or after 9999-12-30",
-        ),
-        ({"id": ["x"], "p": [0.1], "day": [FIRST]}, sm.ColumnError, "'id' must fit type Int64 .*, got String"),
-    ],
-)
-def test_scores_that_could_not_be_evaluated_do_not_wait(batch, error, message, tmp_path):
-    joiner = made(tmp_path)
-    joiner.add_scores(scores([5]))
-    with pytest.raises(error, match=message):
-        joiner.add_scores(batch)
-    assert joiner.add_labels(labels([1, 5])) == sm.Joined(matched=1, waiting=1)
-
-
-def test_labels_that_could_not_be_evaluated_do_not_wait(tmp_path):
-    joiner = made(tmp_path)
-    joiner.add_scores(scores([1]))
-    with pytest.raises(sm.DataError, match="labels other than 0 and 1"):
-        joiner.add_labels({"id": [1], "clicked": [3]})
-    with pytest.raises(sm.ColumnError, match="Column 'clicked' not found"):
-        joiner.add_labels({"id": [1]})
-    assert joiner.add_labels(labels([1])).matched == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"expires": "0d"}, "expires= must be at least one day, got '0d'"),
-        ({"expires": "soon"}, "Cannot read 'soon' as a duration"),
-        ({"key": []}, r"key= must be one or more column names, got \(\)"),
-        ({"key": "clicked"}, "Column 'clicked' cannot be both a key and a label"),
-        ({"acc": sm.predictions(y_score="p", by="day")}, "Pass the columns of the labels as labels="),
-        ({"acc": task("p")}, "must have one window, a group column of type Date or Datetime; got none"),
-        ({"key": ["id", "P"]}, "Columns 'P' and 'p' differ only in case. Rename one"),
-        ({"acc": 3}, "acc= must be an Accumulator, got int"),
-        ({"key": "_day"}, "Column name '_day' is reserved for the joiner"),
-    ],
-)
-def test_what_does_not_fit_together_is_refused(options, message, tmp_path):
-    with pytest.raises(sm.SpecificationError, match=message):
-        made(tmp_path, **options).add_scores({"_day": [1], **scores([1])})
-
-
 def test_a_history_of_another_specification_is_refused_and_nothing_is_lost(tmp_path):
     sm.MetricStore(tmp_path / "history").append(
         sm.binary(y_true="clicked", y_pred="p", by="day").update({"clicked": [1], "p": [1], "day": [FIRST]}),

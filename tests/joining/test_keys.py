@@ -1,6 +1,6 @@
 """Keys of any type join exactly, or are refused."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -45,54 +45,6 @@ def test_keys_that_join(keys, tmp_path):
     assert add_labels(joiner, keys[1:]) == sm.Joined(matched=1, waiting=len(keys) - 2)
     assert add_labels(joiner, keys).matched == 1
     assert joiner.store.query().seen == 2
-
-
-@pytest.mark.parametrize(
-    ("keys", "error", "message"),
-    [
-        (pl.Series([1_000, 1_001]).cast(pl.Datetime("ns")), sm.DataError, "times with nanoseconds in 1 of 2 rows"),
-        (
-            pl.Series([2**63, 1], dtype=pl.UInt64),
-            sm.DataError,
-            "integers beyond 2.63 in 1 of 2 rows. Cast it to String",
-        ),
-        (pl.Series([1], dtype=pl.Int128), sm.ColumnError, "'id' cannot be a key, because it is of type Int128"),
-        (pl.Series([[1]]), sm.ColumnError, "cannot be a key, .* Cast it to String"),
-        (pl.Series([[1]], dtype=pl.Array(pl.Int64, 1)), sm.ColumnError, "cannot be a key"),
-        (pl.Series([{"a": 1}]), sm.ColumnError, "cannot be a key"),
-        (pl.Series([time(1)]), sm.ColumnError, "cannot be a key"),
-        (pl.Series([timedelta(1)]), sm.ColumnError, "cannot be a key"),
-        (pl.Series([object()], dtype=pl.Object), sm.ColumnError, "cannot be a key"),
-        (pl.Series([None]), sm.DataError, "contains null in 1 of 1 rows"),
-    ],
-    ids=lambda given: str(getattr(given, "dtype", "")),
-)
-def test_keys_that_are_refused(keys, error, message, tmp_path):
-    joiner = made(tmp_path)
-    with pytest.raises(error, match=message):
-        add_scores(joiner, keys)
-    with pytest.raises(error, match=message):
-        add_labels(joiner, keys)
-    add_scores(joiner, ["any"])  # no type was fixed
-    assert add_labels(joiner, ["any"]).matched == 1
-
-
-@pytest.mark.parametrize(
-    ("keys", "others", "message"),
-    [
-        ([FIRST], [20454], "'id' must be Date as in the waiting rows, got Int64"),
-        ([MORNING], [MORNING.replace(tzinfo=UTC)], "'id' must be Datetime.* as in the waiting rows, got Datetime"),
-        ([FIRST], ["2026-01-01"], "must be Date .*, got String"),
-        ([1, 2], ["02"], "must fit type Int64 .*, got String"),
-        ([1.5], [2**53 + 1], "must fit type Float64 .*, got Int64"),
-    ],
-)
-def test_keys_of_another_type_are_refused_or_mean_the_same(keys, others, message, tmp_path):
-    joiner = made(tmp_path)
-    add_scores(joiner, keys)
-    with pytest.raises(sm.ColumnError, match=message):
-        add_labels(joiner, others)
-    assert add_labels(joiner, keys).matched == len(keys)
 
 
 def test_keys_of_another_type_are_converted_exactly(tmp_path):

@@ -1,0 +1,168 @@
+"""Joiners of late labels, whose refused rows do not come to wait; and metrics expected before labels arrive."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+import polars as pl
+import pytest
+from data import CLICKS, DIGITS, clicks, digits
+
+import streammetrics as sm
+from streammetrics.errors import ColumnError, DataError, MetricError, ReportError, SpecificationError
+
+DAY, NOON = date(2026, 1, 1), datetime(2026, 1, 1, 12)
+CLICKED = sm.binary(y_true="y", y_score="p", by="day")
+SCORE, LABEL = {"id": [1], "p": [0.1], "day": [DAY]}, {"id": [1], "y": [1]}
+
+
+def _joiner(folder, **options):
+    pytest.importorskip("deltalake")
+    return sm.Joiner(sm.MetricStore(folder), **{"acc": CLICKED, "key": "id", "expires": "45d"} | options)
+
+
+def _after(first, add, batch):
+    """A call that adds a batch to a joiner, perhaps after a score. Afterwards rows still join."""
+
+    def call(folder):
+        joiner = _joiner(folder / f"{len([*folder.iterdir()])}")
+        if first is not None:
+            joiner.add_scores(SCORE | {"id": first})
+        try:
+            getattr(joiner, add)(batch)
+        finally:
+            known = ["any"] if first is None else first
+            joiner.add_scores(SCORE | {"id": known, "p": [0.1] * len(known), "day": [DAY] * len(known)})
+            assert joiner.add_labels({"id": known, "y": [1] * len(known)}).matched == len(known)
+
+    return call
+
+
+def _joined(**options):
+    return lambda folder: _joiner(folder / "joined", **options).add_scores({"_day": [1], **SCORE})
+
+
+ROWS = {
+    wrong: (_after([5], add, batch), error, *names)
+    for wrong, (add, batch, error, *names) in {
+        "scores without a key and a window": ("add_scores", {"p": [0.1]}, ColumnError, "'id', 'day'"),
+        "scores without a window": ("add_scores", {"id": [1], "p": [0.1]}, ColumnError, "'day'"),
+        "a key that is null": ("add_scores", SCORE | {"id": [None]}, DataError, "'id'", "null", "1 of 1"),
+        "a key that is NaN": ("add_scores", SCORE | {"id": [float("nan")]}, DataError, "'id'", "NaN", "1 of 1"),
+        "a score beyond 1": ("add_scores", SCORE | {"p": [7.0]}, DataError, "[0, 1]"),
+        "a window that is text": ("add_scores", SCORE | {"day": ["a"]}, ColumnError, "'day'", "Date", "String"),
+        "a window that is null": (
+            *("add_scores", SCORE | {"day": pl.Series([None], dtype=pl.Date)}, DataError),
+            *("'day'", "null"),
+        ),
+        "a window at the end of the calendar": (
+            "add_scores",
+            SCORE | {"day": [date.max]},
+            DataError,
+            "'day'",
+            "9999-12-30",
+        ),
+        "labels without a label": ("add_labels", {"id": [1]}, ColumnError, "'y'"),
+        "a label that is none": ("add_labels", LABEL | {"y": [3]}, DataError, "labels"),
+    }.items()
+}
+KEYS = {
+    f"a key of type {keys.dtype} in {add}": (_after(None, add, batch | {"id": keys}), error, "'id'", *names)
+    for keys, error, *names in (
+        (pl.Series([1_001]).cast(pl.Datetime("ns")), DataError, "nanoseconds", "1 of 1"),
+        (pl.Series([2**63], dtype=pl.UInt64), DataError, "1 of 1", "String"),
+        (pl.Series([1], dtype=pl.Int128), ColumnError, "Int128"),
+        (pl.Series([[1]]), ColumnError, "List", "String"),
+        (pl.Series([[1]], dtype=pl.Array(pl.Int64, 1)), ColumnError, "Array"),
+        (pl.Series([{"a": 1}]), ColumnError, "Struct"),
+        (pl.Series([time(1)]), ColumnError, "Time"),
+        (pl.Series([timedelta(1)]), ColumnError, "Duration"),
+        (pl.Series([object()], dtype=pl.Object), ColumnError, "Object"),
+    )
+    for add, batch in (("add_scores", SCORE), ("add_labels", LABEL))
+}
+OTHER_KEYS = {
+    f"a key {keys} after {first}": (_after(first, "add_labels", LABEL | {"id": keys}), ColumnError, "'id'", *names)
+    for first, keys, *names in (
+        ([DAY], [20454], "Date", "Int64"),
+        ([NOON], [NOON.replace(tzinfo=UTC)], "Datetime"),
+        ([DAY], ["2026-01-01"], "Date", "String"),
+        ([1], ["02"], "Int64", "String"),
+        ([1.5], [2**53 + 1], "Float64", "Int64"),
+    )
+}
+JOINERS = {
+    "rows that expire at once": (_joined(expires="0d"), SpecificationError, "expires=", "'0d'"),
+    "a duration that is none": (_joined(expires="soon"), SpecificationError, "'soon'"),
+    "no key": (_joined(key=[]), SpecificationError, "key="),
+    "a key that is the label": (_joined(key="y"), SpecificationError, "'y'"),
+    "no labels": (_joined(acc=sm.predictions(y_score="p", by="day")), SpecificationError, "labels="),
+    "no window": (_joined(acc=sm.binary(y_true="y", y_score="p", by="id")), SpecificationError, "Date"),
+    "columns that differ in case": (_joined(key=["id", "P"]), SpecificationError, "'P'", "'p'"),
+    "what is no accumulator": (_joined(acc=3), SpecificationError, "acc=", "int"),
+    "a column of the joiner": (_joined(key="_day"), SpecificationError, "'_day'"),
+}
+SIDES = {
+    "scores": lambda: sm.predictions(y_score="score").update(clicks()),
+    "scores by country": lambda: sm.predictions(y_score="score", by="country").update(clicks()),
+    "labels": lambda: sm.binary(**CLICKS).update(clicks()),
+    "labels by country": lambda: sm.binary(by="country", **CLICKS).update(clicks()),
+    "no thresholds": lambda: sm.predictions(y_score="score", thresholds=()).update(clicks()),
+    "no scores": lambda: sm.predictions(y_pred="clicked").update(clicks()),
+    "classes": lambda: sm.multiclass(**DIGITS).update(digits()),
+    "margins": lambda: sm.predictions(y_score="score", domain="real").update(clicks()),
+    "labels of margins": lambda: sm.binary(domain="real", **CLICKS).update(clicks()),
+    "models": lambda: sm.predictions(y_score={"a": "score", "b": "score"}).update(clicks()),
+    "labels of one model": lambda: sm.binary(y_true="clicked", y_score={"a": "score"}).update(clicks()),
+}
+
+
+def _expected(scores, reference, **options):
+    return lambda: sm.expect(SIDES[scores](), SIDES[reference](), **options)
+
+
+POWERED = {"method": "prediction_powered", "confidence": 0.95}
+EXPECTED = {
+    f"expect {options} of {scores} with {reference}": (
+        _expected(scores, reference, **options),
+        *rest,
+    )
+    for scores, reference, options, *rest in (
+        ("scores", "scores", {}, ReportError, "reference"),
+        *(
+            ("labels", "labels", {"odds": o}, SpecificationError, "odds=", f"{o}")
+            for o in (0.5, float("inf"), float("nan"))
+        ),
+        ("scores", "labels", {"confidence": 95}, SpecificationError, "confidence="),
+        ("scores", "labels", {"metrics": "ks"}, MetricError, "'ks'"),
+        ("scores", "labels", {"method": "powered"}, SpecificationError, "method=", "prediction_powered"),
+        ("no thresholds", "labels", {"metrics": "recall"}, MetricError, "'recall'"),
+        ("no scores", "labels", {}, ReportError, "scores"),
+        ("classes", "classes", {}, ReportError, "binary"),
+        ("scores", "labels by country", {}, ReportError, "'country'"),
+        ("margins", "labels of margins", {"metrics": "log_loss"}, MetricError, "'log_loss'"),
+        ("scores", "labels of margins", {}, ReportError, "'probability'", "'real'"),
+        ("models", "labels of one model", {}, ReportError, "'b'", "'a'"),
+        ("models", "labels", {}, ReportError, "'a', 'b'"),
+        ("scores", "labels", POWERED | {"odds": 1.5}, SpecificationError, "odds"),
+        (
+            "scores",
+            "labels",
+            POWERED | {"metrics": "average_precision"},
+            MetricError,
+            "'average_precision'",
+            "prevalence",
+        ),
+        ("scores by country", "labels", POWERED, ReportError, "'country'"),
+        ("scores", "scores", POWERED, ReportError, "reference"),
+    )
+}
+
+
+def _needed(scores, **options):
+    return lambda: sm.expect(SIDES["scores"](), SIDES["labels"](), **options).needed_odds(SIDES[scores]())
+
+
+NEEDED = {
+    "odds that are needed without labels": (_needed("scores"), ReportError, "labels"),
+    "odds that prediction-powered estimates need": (_needed("labels", **POWERED), ReportError, "odds"),
+}
+REFUSALS = {**ROWS, **KEYS, **OTHER_KEYS, **JOINERS, **EXPECTED, **NEEDED}
