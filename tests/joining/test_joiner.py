@@ -305,3 +305,18 @@ def test_rows_of_a_specification_that_is_refused_do_not_stop_others(tmp_path):
     with pytest.raises(sm.MergeError, match="nulls"):
         other.add_scores({"id": [4], "p": pl.Series([None], dtype=pl.Float64), "day": [FIRST]})
     assert joiner.add_labels(labels([2, 3, 4])) == sm.Joined(matched=2, waiting=1)
+
+
+def test_refused_rows_do_not_wait_and_fix_no_type(tmp_path):
+    """What is refused stands in ``tests/refusals/late_labels.py``."""
+    joiner, good = made(tmp_path), scores([5])
+    for bad in ({"p": [7.0]}, {"id": [None]}, {"day": [None]}, {"id": pl.Series([1], dtype=pl.Int128)}):
+        with pytest.raises(sm.StreamMetricsError):
+            joiner.add_scores(good | bad)
+        with pytest.raises(sm.StreamMetricsError):
+            joiner.add_labels(labels([5]) | {"clicked": [3]} | {"id": bad.get("id", [5])})
+    joiner.add_scores(good | {"id": ["any"]})
+    assert joiner.coverage()["scores"].to_list() == [1]
+    with pytest.raises(sm.StreamMetricsError):
+        joiner.add_scores(good | {"id": [FIRST]})
+    assert joiner.add_labels(labels([1, 5]) | {"id": ["5", "any"]}) == sm.Joined(matched=1, waiting=1)
