@@ -11,7 +11,6 @@ from polars.testing import assert_frame_equal
 from stores import COLUMNS, COUNTS, ERRORS, NIGHT, TASKS, answers, appended, asked, of_hours, predictions
 
 import streammetrics as sm
-from streammetrics.history import layout
 from streammetrics.testing.same import require_same
 
 DIGEST = lambda: sm.Accumulator(sm.TDigest(compression=10), **ERRORS)  # noqa: E731
@@ -35,7 +34,7 @@ QUERIES = {
 @task
 def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
-        monkeypatch.setattr(layout, limit, 9)  # so that windows are taken in several parts
+        monkeypatch.setattr(f"streammetrics.history.layout.{limit}", 9)  # so that windows are taken in several parts
     frames = [predictions(size, seed) for seed, size in enumerate((60, 1, 40))]
     appended(store, make, frames)
     groups = make().roles.group_columns

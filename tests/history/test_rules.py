@@ -168,6 +168,20 @@ def test_the_change_between_infinities_is_undefined(tmp_path):
     assert [row["verdict"] for row in checked(store, *rules)] == ["undefined", "breached", "holds"]
 
 
+def test_all_rules_of_a_check_read_the_same_version(tmp_path):
+    store = history(tmp_path, SCORES, clicks()[:500])
+
+    class Slow(sm.Rule):
+        """During whose check another writer appends."""
+
+        def __str__(self):
+            store.append(SCORES.empty().update(clicks()[500:]), batch_id="meanwhile")
+            return super().__str__()
+
+    first, second = checked(store, Slow("rows >= 1", over="1w"), sm.Rule("rows >= 1", over="1w"))
+    assert first["value"] == second["value"] < store.query("2026-01-04").seen
+
+
 # Times
 
 UNTIL = {

@@ -124,7 +124,7 @@ def test_two_writers_that_add_models_at_once(moment, tmp_path):
 def test_a_crash_after_a_model_was_added_changes_no_answer(tmp_path):
     store = history(tmp_path / "store", models("a", "b"))
     before = store.query().finalize().frame.drop("note", strict=False)
-    with patch.object(stores, "write", lambda *_, **__: 1 / 0), pytest.raises(ZeroDivisionError):
+    with patch("streammetrics.history.history.write", lambda *_, **__: 1 / 0), pytest.raises(ZeroDivisionError):
         store.append(models("a", "c").update(FRAMES[1]), batch_id="2")
     after = store.query().finalize().frame.filter(pl.col("model") != "c").select(before.columns)
     assert after.equals(before)

@@ -13,7 +13,6 @@ from steps import around, rival
 from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
-from streammetrics.history import table
 from streammetrics.testing.same import require_same
 
 
@@ -132,16 +131,8 @@ def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store):
     assert store.query().seen == 9
 
 
-def test_two_that_make_the_table_at_once(store, monkeypatch):
+def test_two_that_make_the_table_at_once(store):
     acc = COUNTS().update(predictions(9, 0))
-    find = table.Table.find
-    rivals = iter([lambda: store.append(acc, batch_id="theirs")])
-
-    def late(self):
-        found = find(self)
-        next(rivals, lambda: None)()
-        return found
-
-    monkeypatch.setattr(table.Table, "find", late)
-    assert store.append(acc, batch_id="ours")
+    with rival(lambda: store.append(acc, batch_id="theirs"), (deltalake.DeltaTable, "create")):
+        assert store.append(acc, batch_id="ours")
     assert store.query().seen == 18

@@ -8,8 +8,6 @@ import pytest
 from late_rows import FIRST, day, labels, made, scores
 
 import streammetrics as sm
-from streammetrics.history import history as stores
-from streammetrics.joining.log import Log
 
 
 class Killed(BaseException):
@@ -23,7 +21,7 @@ def killed(add, *batch, **options):
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stores, "write", die)
+        patch.setattr("streammetrics.history.history.write", die)
         with pytest.raises(Killed):
             add(*batch, **options)
 
@@ -97,7 +95,9 @@ def test_batches_that_are_settled_together_may_have_more_groups(tmp_path):
     joiner = made(tmp_path, acc)
     joiner.add_scores(scores(range(20)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Log, "settle", lambda log, *_: log.waiting.table.find())  # another process does it
+        patch.setattr(
+            "streammetrics.joining.log.Log.settle", lambda log, *_: log.waiting.table.find()
+        )  # another process does it
         for first in (0, 3, 6):
             joiner.add_labels(labels(range(first, first + 3)))
     joiner.add_labels(labels([9]))

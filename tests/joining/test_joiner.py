@@ -12,7 +12,6 @@ from polars.testing import assert_frame_equal
 from steps import rival
 
 import streammetrics as sm
-from streammetrics.joining import waiting
 
 
 def joined(ids, number=0):
@@ -153,7 +152,7 @@ def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
     joiner = made(tmp_path, expires="3d")
     joiner.add_scores(scores([1]))
     joiner.add_scores(scores([2], 9))
-    monkeypatch.setattr(waiting, "today", lambda: day(-300))
+    monkeypatch.setattr("streammetrics.joining.waiting.today", lambda: day(-300))
     assert joiner.add_labels(labels([2, 3])) == sm.Joined(matched=1, waiting=1)
     joiner.add_scores(scores([4], 20))
     monkeypatch.undo()
@@ -170,12 +169,12 @@ def test_rows_may_wait_for_ever(tmp_path):
 
 @pytest.mark.thorough
 def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(waiting, "SCATTERED", 2)
+    monkeypatch.setattr("streammetrics.joining.waiting.SCATTERED", 2)
     joiner = made(tmp_path)
     for number in range(4):
         joiner.add_scores(scores([2 * number, 2 * number + 1]))
         joiner.add_labels(labels([2 * number, 2 * number + 1]))
-    log = joiner._log.waiting.table.find()
+    log = deltalake.DeltaTable(f"{joiner.store.uri}/_waiting")
     assert len(log.file_uris()) <= 2 + 2
     assert len(deltalake.DeltaTable(joiner.store.uri).file_uris()) <= 2
     assert joiner.store.query(every="1d").to_bytes() == joined(range(8)).to_bytes()
@@ -185,7 +184,7 @@ def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", ["scores", "labels"])
 def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monkeypatch):
-    monkeypatch.setattr(waiting, "SCATTERED", 2)
+    monkeypatch.setattr("streammetrics.joining.waiting.SCATTERED", 2)
     joiner = made(tmp_path)
     scored = (lambda number: joiner.add_scores(scores([number])), lambda number: joiner.add_labels(labels([number])))
     for add in scored if first == "scores" else scored[::-1]:
@@ -200,7 +199,7 @@ def test_days_without_expired_rows_rewrite_nothing(tmp_path):
     for number in range(3):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number]))
-    log = joiner._log.waiting.table.find()
+    log = deltalake.DeltaTable(f"{joiner.store.uri}/_waiting")
     assert len(log.file_uris()) == 6
     modes = [commit.get("operationParameters", {}).get("mode") for commit in log.history()]
     assert "Append" in modes
@@ -215,7 +214,7 @@ def test_files_are_joined_and_nothing_changes(tmp_path):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number, 50 + number]))
     before, version = joiner.coverage(), deltalake.DeltaTable(joiner.store.uri).version()
-    log = str(tmp_path / "history" / waiting.FOLDER)
+    log = str(tmp_path / "history" / "_waiting")
     rows = pl.read_delta(log)
     with rival(lambda: joiner.compact(vacuum=False), (deltalake, "write_deltalake")):
         joiner.compact(vacuum=False)
