@@ -55,7 +55,6 @@ def followed(worse, better, rate):
         yield alarm, evidence, str(FIRST + timedelta(days=since))
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("require", ["accuracy >= 0.8", "accuracy <= 0.8"])
 def test_an_alarm_is_the_recursion_in_plain_numbers_over_exact_evidence(require, tmp_path):
     """It is raised once, ends, and is raised again; and days that come late count as if they had been there."""
@@ -71,7 +70,7 @@ def test_an_alarm_is_the_recursion_in_plain_numbers_over_exact_evidence(require,
         e_values = [e_value_of_share(right, n, 0.8, above) for above in (not high, high)]
         expected[name] = [*followed(*e_values, 1 / 365.25)]
     assert {alarm for alarm, *_ in expected["a"]} == {True, False}
-    for count in (1, 4, 9, 10, 12, 14, 15, 16, 17, 18, 20, 22, 24, 25, 27):
+    for count in (1, 4, 9, 12, 15, 17, 18, 22, 24, 27):
         found = by_shop(store, rule, until=FIRST + timedelta(days=count))
         for name, row in found.items():
             alarm, evidence, since = expected[name][count - 1]
@@ -80,7 +79,6 @@ def test_an_alarm_is_the_recursion_in_plain_numbers_over_exact_evidence(require,
             assert row["passes"] == (not alarm)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("require", ["mae <= 1.0", "mae >= 1.0", "rmse <= 1.2"])
 def test_evidence_of_other_metrics_comes_from_their_interval(require, tmp_path):
     """It is the likelihood ratio of the estimate beyond the limit, at half-normal distances, and at the limit."""
@@ -98,6 +96,7 @@ def test_evidence_of_other_metrics_comes_from_their_interval(require, tmp_path):
     assert sm.check(store, rule).frame["e_value"].item() == pytest.approx(total, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_the_change_of_a_metric_against_the_time_before(tmp_path):
     store = history(tmp_path, RIGHT, shop([0.85] * 20 + [0.7] * 4))
     rule = sm.Rule("accuracy >= -0.05", against="7d", alarm="1 per year")
@@ -144,7 +143,6 @@ def test_of_segments_that_share_false_alarms_one_alone_needs_more_evidence(tmp_p
         assert by_shop(store, rule)["0"]["verdict"] == verdict, factor
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     ("windows", "over", "until", "newest"),
     [

@@ -104,6 +104,7 @@ def test_no_rows_are_not_too_few(eighty):
     assert (row["verdict"], row["passes"]) == ("undefined", False)
 
 
+@pytest.mark.thorough
 def test_the_reference_needs_as_many_rows(tmp_path):
     store = history(tmp_path, accuracy(), pl.concat([rows(30, 10), rows(300, 100, day=DAYS[1])]))
     for require in ("psi(of='y_score') <= 0.2", "accuracy >= -0.5"):
