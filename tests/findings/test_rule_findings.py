@@ -1,92 +1,79 @@
-"""Findings of rules over a history."""
+"""Findings of rules over a history, as its check says them."""
 
-import itertools
+import json
+import re
 from datetime import UTC, date, datetime, timedelta
 
-import polars as pl
 import pytest
+from commands import run
 
 import streammetrics as sm
-from streammetrics.findings.rules import findings_of_rules
-from streammetrics.history.ruled import now
 
-DAYS = pl.Series("day", [date(2026, 1, day) for day in range(1, 9)])
-VALUES = ("value", "lower", "upper", "ci_lower", "ci_upper")
+RULES = """
+[[rule]]
+require = "accuracy >= 0.99"
 
-
-def ruled(*verdicts, severity="page"):
-    rows = [
-        {"segment": f"shop {i}", "verdict": verdict, "since": "2026-01-05"} | dict.fromkeys(VALUES, 0.5)
-        for i, verdict in enumerate(verdicts)
-    ]
-    return "accuracy >= 0.8, over 7d", severity, pl.DataFrame(rows)
+[[rule]]
+require = "accuracy >= 0.87"
+by = "shop"
+over = "7d"
+severity = "warn"
+"""
 
 
-FAULTS = {
-    "SM801": lambda: findings_of_rules([ruled("breached", "holds")], DAYS),
-    "SM802": lambda: findings_of_rules([ruled("open")], DAYS),
-    "SM803": lambda: findings_of_rules([], DAYS.filter(pl.Series([True, True, True, False] * 2))),
-    "SM804": lambda: findings_of_rules([], DAYS, appended(DAYS, timedelta(days=3))),
-}
-
-
-def appended(days, delay):
-    """The frame of the windows of a history whose rows arrive a few days later."""
-    return pl.DataFrame({"day": days}).with_columns(ingested=pl.col("day").cast(pl.Datetime("us", "UTC")) + delay)
-
-
-@pytest.mark.parametrize("code", FAULTS)
-def test_what_a_code_names_is_found(code):
-    [finding] = FAULTS[code]()
-    assert finding.code == code
-
-
-def test_sentences():
-    rules = [ruled("breached", "breached", "open"), ruled("breached", severity="warn")]
-    assert [repr(finding) for finding in findings_of_rules(rules, DAYS)] == [
-        "SM801 (bad): Breached: accuracy >= 0.8, over 7d: shop 0 (0.5, since 2026-01-05), "
-        "shop 1 (0.5, since 2026-01-05).",
-        "SM801 (warn): Breached: accuracy >= 0.8, over 7d: shop 0 (0.5, since 2026-01-05).",
-        "SM802 (info): Undecided: accuracy >= 0.8, over 7d: shop 2 (0.5, since 2026-01-05).",
-    ]
-    alarm = ruled("breached")[2].with_columns(pl.lit(None, pl.Float64).alias(name) for name in VALUES)
-    [found] = findings_of_rules([("a rule", "page", alarm)], DAYS)
-    assert str(found) == "Breached: a rule: shop 0 (since 2026-01-05)."
-    assert str(FAULTS["SM803"]()[0]) == "Windows are missing between 2026-01-03 and 2026-01-05."
-
-
-def test_months_hours_and_single_windows_have_no_gaps():
-    months = pl.Series([date(2026, month, 1) for month in range(1, 8)])
-    hours = pl.Series([datetime(2026, 1, 1, hour) for hour in range(5)])
-    for windows in (months, hours, DAYS.head(1), DAYS.clear()):
-        assert findings_of_rules([ruled("holds")], windows) == []
-
-
-def test_windows_are_overdue_by_their_own_rhythm_and_delay():
-    today = datetime.now(UTC).date()
-    for days, delay in itertools.product((1, 7), (1, 20)):
-        last = today - timedelta(days=delay)
-        starts = [last - timedelta(days=days * n) for n in range(10)][::-1]
-        on_time, late = (pl.Series("day", [s - timedelta(days=days * n) for s in starts]) for n in (0, 6))
-        for windows, codes in ((on_time, []), (late, ["SM804"])):
-            found = findings_of_rules([], windows, appended(windows, timedelta(days=delay, hours=3)))
-            assert [finding.code for finding in found] == codes
-    assert str(found[0]).endswith("more are overdue.")
-
-
-def test_weekends_are_not_missing():
-    weeks = pl.date_range(date(2026, 1, 5), date(2026, 2, 27), eager=True)
-    assert findings_of_rules([], weeks.filter(weeks.dt.weekday() <= 5)) == []
-
-
-def test_a_check_says_what_its_rules_find(tmp_path):
-    days = [date(2026, 1, day) for day in (1, 2, 3, 4, 8)]
-    rows = {"day": days * 40, "y": [0, 1] * 100, "z": [0, 1] * 70 + [1, 0] * 30, "shop": ["a", "b"] * 100}
-    store = sm.MetricStore(tmp_path / "history")
+def found(folder, windows, until=None):
+    """The codes and severities of a check of windows, in which 14 of 16 rows of shop a are right, and none of b."""
+    pytest.importorskip("deltalake")
+    folder.mkdir()
+    rows = {
+        "day": [day for day in windows for _ in range(20)],
+        "y": [0, 1] * 10 * len(windows),
+        "z": ([0, 1] * 7 + [1, 0] * 3) * len(windows),
+        "shop": (["a"] * 16 + ["b"] * 4) * len(windows),
+    }
+    store = sm.MetricStore(folder / "history")
     store.append(sm.binary(y_true="y", y_pred="z", by=["day", "shop"]).update(rows), batch_id="1")
-    rules = [sm.Rule("accuracy >= 0.99"), sm.Rule("accuracy >= 0.7", by="shop", over="7d", severity="warn")]
-    verdicts = sm.check(store, rules)
-    [first, second] = now(verdicts, rules)
-    assert (first[1], second[1]) == ("page", "warn")
-    assert first[2].select("segment", "verdict").rows() == [("All rows", verdicts.frame["verdict"][0])]
-    assert second[2]["value"].is_sorted()
+    (folder / "rules.toml").write_text(RULES)
+    check = ["store", "check", folder / "history", folder / "rules.toml", *(["--until", until] if until else [])]
+    printed = run(*check, code=1)
+    json.loads(run(*check, "--format", "json", code=1))
+    return re.findall(r"^(bad|warn|info) +(SM8\d\d) ", printed, re.MULTILINE)
+
+
+TODAY = datetime.now(UTC).date()
+DAYS = [TODAY - timedelta(days=n) for n in range(10)][::-1]
+OF_RULES = [("bad", "SM801"), ("warn", "SM801"), ("info", "SM802")]
+
+
+def test_breached_and_undecided_rules_are_found(tmp_path):
+    assert found(tmp_path / "days", DAYS) == OF_RULES
+
+
+def test_missing_windows_are_found(tmp_path):
+    gap = ("warn", "SM803")
+    assert gap in found(tmp_path / "a gap", [*DAYS[:4], *DAYS[6:]])
+    for name, windows in {
+        "one": DAYS[-1:],
+        "months": [date(2026, month, 1) for month in range(1, 8)],
+        "weekdays": [day for n in range(40) if (day := date(2026, 1, 5) + timedelta(days=n)).weekday() < 5],
+    }.items():
+        assert gap not in found(tmp_path / name, windows, until=str(windows[-1]))
+
+
+def test_overdue_windows_are_found(tmp_path, monkeypatch):
+    """By the usual distance of windows, and the usual delay of their rows."""
+
+    class Clock(datetime):
+        later = timedelta()
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + cls.later
+
+    late = ("warn", "SM804")
+    monkeypatch.setattr("streammetrics.findings.rules.datetime", Clock)
+    for step in (1, 7):
+        windows = [TODAY - timedelta(days=step * n) for n in range(10)][::-1]
+        for steps in (1, 9):
+            Clock.later = timedelta(days=step * steps)
+            assert (late in found(tmp_path / f"{step} {steps}", windows)) == (steps == 9)
