@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from data import CLICKS, clicks
+from data import CANDIDATES, CLICKS, candidates, clicks
 from outputs import page
 from pages import opening, until
 
@@ -150,8 +150,10 @@ def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
 
 
 @pytest.mark.browser
-def test_verdicts_of_a_gate_are_seen_on_a_phone(opened):
-    window = opened(380, text=page("gate"))
+def test_verdicts_of_a_gate_are_seen_on_a_phone(opened, tmp_path):
+    acc = sm.binary(by="g", **CANDIDATES).update(candidates().rename({"country": "g"}))
+    found = sm.compare(acc, models=("old", "new"))
+    window = opened(380, text=html(found, tmp_path, check=found.check(not_worse={"brier_score": 0.02})))
     cell = window.locator("[aria-label='table of requirements'] td", has_text="holds").first.bounding_box(timeout=5_000)
     assert cell["x"] + cell["width"] <= 380
 
