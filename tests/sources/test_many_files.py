@@ -8,7 +8,6 @@ import pytest
 
 import streammetrics as sm
 from streammetrics.sources.files import Files
-from streammetrics.sources.streams import open_files
 
 FILES = 5_000
 
@@ -39,17 +38,6 @@ def test_each_of_many_files_has_its_own_types(acc, tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(sm.SourceError, match=r"bad\.parquet"):
         sm.evaluate(tmp_path, acc)
-
-
-def test_links_to_files_of_many_are_found(tmp_path):
-    write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 2)
-    (tmp_path / "folder").symlink_to(tmp_path)
-    for again in (tmp_path / "folder" / "0.parquet", tmp_path / "." / "folder" / ".." / tmp_path.name / "0.parquet"):
-        with pytest.raises(sm.SourceError, match="is given 2 times"):
-            open_files([tmp_path / "0.parquet", again])
-    (tmp_path / "link.parquet").symlink_to(tmp_path / "1.parquet")
-    with pytest.raises(sm.SourceError, match="is given 2 times"):
-        open_files([tmp_path / "link.parquet", tmp_path / "1.parquet"])
 
 
 @pytest.mark.thorough

@@ -93,20 +93,6 @@ def test_scores_keep_the_type_of_their_file():
     assert sm.evaluate(["1.parquet", "2.parquet"], acc)["recall"].value == 1
 
 
-def test_files_of_another_kind_of_type_are_rejected():
-    write(1, rows(["a", "b"]), "parquet")
-    write(2, rows([1, 2]), "parquet")
-    with pytest.raises(sm.ColumnError, match=r"Column 'g' has different types in different batches: Int64 and String"):
-        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
-    write(2, rows(["a", "b"]).drop("g"), "parquet")
-    with pytest.raises(sm.SourceError, match=r"Cannot read 2.parquet: column 'g' not found, unlike in 1.parquet"):
-        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
-    write(2, rows(pl.Series(TIMES).dt.replace_time_zone("UTC")), "parquet")
-    write(1, rows(pl.Series(TIMES).dt.replace_time_zone("Europe/Berlin")), "parquet")
-    with pytest.raises(sm.ColumnError, match=r"Column 'g' has different types in different batches: .*'UTC'"):
-        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
-
-
 def test_a_bad_row_is_found_after_files_of_other_types():
     write(1, rows([1, 2]), "parquet")
     write(2, rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])), "parquet")

@@ -1,0 +1,230 @@
+"""Sources that cannot be read: which file, and which line or column of it."""
+
+import gzip
+import io
+import os
+import shutil
+from datetime import datetime
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import streammetrics as sm
+
+PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
+LONG = pl.concat([PAIR] * 50)
+TASK = sm.binary(y_true="y", y_score="p")
+NAIVE = PAIR.with_columns(t=datetime(2026, 1, 1))
+ZONED = NAIVE.with_columns(pl.col("t").dt.replace_time_zone("UTC"))
+BERLIN = NAIVE.with_columns(pl.col("t").dt.replace_time_zone("Europe/Berlin"))
+TWICE = pa.table([[1, 0], [0.3, 0.2], [0.4, 0.1]], names=["y", "p", "p"])
+WRITERS = {
+    **dict.fromkeys(("arrow", "ipc"), pl.DataFrame.write_ipc),
+    **{suffix: getattr(pl.DataFrame, f"write_{suffix}") for suffix in ("parquet", "csv", "ndjson")},
+}
+FRAMES = ("parquet", "ipc", "ndjson", "csv")
+
+
+def _write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, pl.DataFrame):
+        WRITERS[path.suffix[1:]](content, path)
+    elif isinstance(content, pa.Table) and path.suffix == ".parquet":
+        pq.write_table(content, path)
+    elif isinstance(content, pa.Table):
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+            writer.write_table(content)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def empty(folder):
+    """Remove what another call has written."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def files(contents, *names, **options):
+    """A call that writes files, and evaluates these of them; without names, their folder."""
+
+    def call(folder):
+        empty(folder)
+        for name, content in contents.items():
+            _write(folder / name, content)
+        paths = [folder / name for name in names] or [folder]
+        sm.evaluate(paths if len(paths) > 1 else paths[0], sm.binary(y_true="y", y_score="p", **options))
+
+    return call
+
+
+def blamed(call):
+    """A call whose message ends with the words of another library, without these."""
+
+    def cut(folder):
+        try:
+            call(folder)
+        except sm.SourceError as error:
+            raise sm.SourceError(f"{error}".partition(": ")[0]) from error
+
+    return cut
+
+
+def half(suffix):
+    """The first half of a file."""
+    file = io.BytesIO()
+    WRITERS[suffix](LONG, file)
+    return file.getvalue()[: len(file.getvalue()) // 2]
+
+
+def csv(lines, header="y,p\n"):
+    """A call that reads a CSV file after one without faults."""
+    content = (header if isinstance(lines, str) else header.encode()) + lines
+    return files({"a.csv": f"{header}1,0.3\n" if header == "y,p\n" else PAIR, "b.csv": content}, "a.csv", "b.csv")
+
+
+def linked(name, target):
+    def call(folder):
+        empty(folder)
+        _write(folder / "a.parquet", PAIR)
+        (folder / name).symlink_to(target)
+        sm.evaluate(folder if target == "gone" else [folder / "a.parquet", folder / name], TASK)
+
+    return call
+
+
+def pipe(folder):
+    empty(folder)
+    os.mkfifo(folder / "a.csv")
+    sm.evaluate(folder / "a.csv", TASK)
+
+
+@blamed
+def half_a_stream(folder):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, TWICE.schema) as writer:
+        writer.write_table(TWICE)
+    content = sink.getvalue().to_pybytes()
+    files({"a.arrow": content[: len(content) // 2]})(folder)
+
+
+def engine(module):
+    """A frame of an engine."""
+    return type("Frame", (), {"__module__": module})()
+
+
+SOURCE, DATA, COLUMN = sm.SourceError, sm.DataError, sm.ColumnError
+GZIP = gzip.compress(LONG.write_csv().encode())
+JSON = gzip.compress(LONG.write_ndjson().encode())
+REFUSALS = {
+    "no such file": (files({}, "nowhere.parquet"), SOURCE, "nowhere.parquet"),
+    "no file of a pattern": (files({}, "nowhere/*.parquet"), SOURCE, "nowhere/*.parquet"),
+    "a pattern of folders": (files({"day=1/a.parquet": PAIR}, "day=*"), SOURCE, "day=*"),
+    "a folder without data": (files({"readme.txt": "hello"}), SOURCE, "FOLDER", ".parquet"),
+    "an unknown type of file": (files({"notes.txt": "hello"}, "notes.txt"), SOURCE, "notes.txt"),
+    "no suffix and no content": (files({"SUCCESS": ""}, "SUCCESS"), SOURCE, "SUCCESS"),
+    "two types of files": (files({"a.csv": PAIR, "b.ndjson": PAIR}), SOURCE, ".csv", ".ndjson"),
+    "no path": (lambda: sm.evaluate("", TASK), SOURCE, "'.'"),
+    "no path in a list": (lambda: sm.evaluate([""], TASK), SOURCE, "'.'"),
+    "a pipe": (pipe, SOURCE, "a.csv"),
+    "a path twice": (files({"a.parquet": PAIR}, "a.parquet", "./a.parquet"), SOURCE, "a.parquet", "2 times"),
+    "a path and a link to it": (linked("latest.parquet", "a.parquet"), SOURCE, "2 times"),
+    "a link to nothing": (linked("b.parquet", "gone"), SOURCE, "b.parquet"),
+    "a path with a zero": (lambda: sm.evaluate("a\0b", TASK), SOURCE, "a"),
+    "the home of nobody": (blamed(lambda _: sm.evaluate("~nobody-at-all/a.csv", TASK)), SOURCE, "nobody-at-all"),
+    "a URL": (lambda: sm.evaluate("s3://bucket/*.parquet", TASK), SOURCE, "s3://bucket/*.parquet", "LazyFrame"),
+    "a file of another machine": (
+        lambda: sm.evaluate("file://server/share/a.csv", TASK),
+        *(SOURCE, "file://server/share/a.csv"),
+    ),
+    "a state of another machine": (
+        lambda: sm.Accumulator.load("file://server/a.state"),
+        *(sm.StateError, "file://server/a.state"),
+    ),
+    "files of a Delta table": (
+        files({"t/a.parquet": PAIR, "t/_delta_log/0.json": ""}, "t/a.parquet"),
+        *(SOURCE, "Delta", "FOLDER/t"),
+    ),
+    "a folder of a Delta table": (
+        files({"t/day=1/a.parquet": PAIR, "t/_delta_log/0.json": ""}, "t/day=1"),
+        *(SOURCE, "Delta", "FOLDER/t"),
+    ),
+    "a Hudi table": (files({"a.parquet": PAIR, ".hoodie/a": ""}), SOURCE, "Hudi"),
+    "no batch": (lambda: sm.evaluate([], TASK), SOURCE),
+    "no row in a frame": (lambda: sm.evaluate(PAIR.clear(), TASK), SOURCE),
+    "no row in files": (files({"a.csv": PAIR.clear(), "c.csv": PAIR.clear()}, "a.csv", "c.csv"), SOURCE, "c.csv"),
+    "a number": (lambda: sm.evaluate(17, TASK), SOURCE, "int"),
+    "a list of numbers": (lambda: sm.evaluate([1, 2], TASK), COLUMN, "int"),
+    "a frame of Dask": (lambda: sm.evaluate(engine("dask.dataframe.core"), TASK), SOURCE, "engines.dask.evaluate"),
+    "a frame of Spark": (lambda: sm.evaluate(engine("pyspark.sql.frame"), TASK), SOURCE, "engines.spark.evaluate"),
+    "a dataset of Ray": (lambda: sm.evaluate(engine("ray.data.dataset"), TASK), SOURCE, "engines.ray.evaluate"),
+    "a batch of Dask": (lambda: TASK.empty().update(engine("dask.dataframe.core")), COLUMN, "engines.dask.evaluate"),
+    "no such column": (lambda: sm.evaluate(pl.LazyFrame({"y": [1]}), TASK), COLUMN, "'p'", "'y'"),
+    "acc= and into=": (lambda: sm.accumulate(PAIR, TASK, into=TASK.empty()), sm.SpecificationError, "acc=", "into="),
+    "no acc=": (lambda: sm.accumulate(PAIR), sm.SpecificationError, "acc="),
+    **{
+        f"a column twice in {name}": (files({name: content}), SOURCE, name, "'p'")
+        for name, content in {
+            "a.csv": '\ufeff"y";p;"p";note;note\n1;0.3;0.4;;\n',
+            "a.parquet": TWICE,
+            "a.arrow": TWICE,
+        }.items()
+    },
+    **{f"an empty {suffix} file": (blamed(files({f"a.{suffix}": ""})), SOURCE, f"a.{suffix}") for suffix in FRAMES},
+    **{
+        f"half a {suffix} file": (
+            blamed(files({f"a.{suffix}": LONG, f"b.{suffix}": half(suffix)})),
+            SOURCE,
+            f"b.{suffix}",
+        )
+        for suffix in ("parquet", "ipc")
+    },
+    **{
+        f"a file like a.{suffix} without a column": (
+            files({f"a.{suffix}": PAIR, f"c.{suffix}": PAIR.rename({"p": "q"})}),
+            *(SOURCE, f"a.{suffix}", f"c.{suffix}", "'p'"),
+        )
+        for suffix in FRAMES
+    },
+    "compressed text that is cut": (blamed(files({"a.csv.gz": GZIP[: len(GZIP) // 2]})), SOURCE, "a.csv.gz"),
+    "compressed JSON that is cut": (blamed(files({"a.ndjson.gz": JSON[: len(JSON) // 2]})), SOURCE, "a.ndjson.gz"),
+    "bytes after compressed text": (blamed(files({"a.csv.gz": GZIP + b"rest"})), SOURCE, "a.csv.gz"),
+    "half a stream of Arrow": (half_a_stream, SOURCE, "a.arrow"),
+    "Feather V1": (files({"a.feather": b"FEA1" + bytes(100)}), SOURCE, "a.feather", "pyarrow.feather"),
+    "text in UTF-16": (files({"a.csv": PAIR.write_csv().encode("utf-16")}), SOURCE, "a.csv", "UTF-8"),
+    "a line in Latin 1": (csv("1,0.3\n1,Köln\n".encode("latin-1")), SOURCE, "b.csv", "line 3", "UTF-8"),
+    "a line with more fields": (csv("1,0.3\n0,0.2,7\n1\n"), SOURCE, "b.csv", "line 3", "3 fields", "header has 2"),
+    "a line with fewer fields": (csv("1,0.3\n0\n"), SOURCE, "b.csv", "line 3", "1 field", "header has 2"),
+    "a line with more fields after blank ones": (csv("1;0.9\n1;2;3\n", "\ny;p\n"), SOURCE, "line 4", "3 fields"),
+    "a line of spaces": (csv("1,0.3\n   \n"), SOURCE, "b.csv", "line 3", "1 field"),
+    "an open quote": (csv('1,0.3\n"0,0.2\n1,0.3\n'), SOURCE, "b.csv", "line 3"),
+    "an open quote in the last row": (csv('0,0.1\n1,"0.5'), SOURCE, "b.csv", "line 3"),
+    "an open quote in the last row with an end": (csv('0,0.1\n1,"0.5\n'), SOURCE, "b.csv", "line 3"),
+    **{
+        f"a line {line}": (
+            files({"a.ndjson": PAIR, "b.ndjson": "\n" + LONG.write_ndjson() + line}),
+            *(SOURCE, "b.ndjson", "line 102"),
+        )
+        for line in ('{"y":1,"p":x}', '{"y":1,"p"', "[1]", '{"y":1 "p":2}', '{"y":1,"p":NaN}')
+    },
+    "a bad line in compressed JSON": (
+        files({"a.ndjson.gz": gzip.compress(b"\n" + LONG.write_ndjson().encode() + b"[1]\n")}),
+        *(SOURCE, "a.ndjson.gz", "line 102"),
+    ),
+    "text and numbers in files": (
+        files({"1.parquet": PAIR.with_columns(g=1), "2.parquet": PAIR.with_columns(g=pl.lit("a"))}, by="g"),
+        *(COLUMN, "'g'", "Int64", "String"),
+    ),
+    "two zones in files": (files({"1.parquet": ZONED, "2.parquet": BERLIN}, by="t"), COLUMN, "'t'", "'UTC'"),
+    "a zone in the first file alone": (files({"1.parquet": ZONED, "2.parquet": NAIVE}, by="t"), SOURCE, "'t'"),
+    "a zone in the last file alone": (files({"1.parquet": NAIVE, "2.parquet": ZONED}, by="t"), SOURCE, "'t'"),
+    "labels of text in one file": (
+        files({"a.ipc": PAIR, "b.ipc": PAIR.with_columns(y=pl.lit("no"))}),
+        *(COLUMN, "'y'", "String"),
+    ),
+    "a column that folders name twice": (files({"k=1/k=2/a.parquet": PAIR}, by="k"), SOURCE, "'k'", "k=1/k=2"),
+    "a column that folders name for some": (
+        files({"day=1/a.parquet": PAIR, "z.parquet": PAIR}, by="day"),
+        *(SOURCE, "'day'", "z.parquet", "day=1/a.parquet"),
+    ),
+}
