@@ -83,13 +83,6 @@ def test_predictions_without_labels(folder):
     found = run("evaluate", folder / "days", "--task", "predictions", "--y-score", "p_click", "--format", "csv")
     expected = sm.evaluate(folder / "days", sm.predictions(y_score="p_click")).frame
     assert pl.read_csv(found.encode())["value"].round(9).equals(expected["value"].round(9))
-    assert "predictions does not accept --y-true" in run(
-        "evaluate", folder / "days", "--task", "predictions", *COLUMNS, code=2
-    )
-    scores = run("evaluate", folder / "days", "--task", "regression", *COLUMNS, code=2)
-    assert "regression does not accept --y-score. Pass --y-pred." in scores
-    assert "regression requires --y-true" in run("evaluate", folder / "days", "--task", "regression", code=2)
-    assert "binary requires --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
 
 
 @pytest.mark.thorough
@@ -118,7 +111,6 @@ def test_expect(folder, tmp_path):
     powered = sm.expect(other.finalize().rollup(), one.finalize().rollup(), method="prediction_powered")
     assert run("expect", *total, "--method", "prediction-powered").strip() == str(powered)
     assert "random sample" in run("expect", *total, "--method", "prediction-powered", "--format", "markdown")
-    assert "--odds must be a number of at least 1" in run("expect", *total, "--odds", 0.5, code=2)
 
 
 def test_metrics_are_listed_with_their_options(folder, tmp_path):
@@ -139,19 +131,15 @@ def test_drift(folder):
     assert pl.read_csv(found.encode())["value"].to_list() == [0.0] * 6 * 4
     printed = run("drift", folder / "state", folder / "state", "--total")
     assert printed.endswith(f"\n\n{sm.drift(state.rollup(), state.rollup())}\n")  # below what stands out
-    assert "at least 2, got 1" in run("drift", folder / "state", folder / "state", "--bins", 1, code=2)
 
 
 def test_merge_and_show(folder, tmp_path):
     (tmp_path / "other").write_bytes((folder / "state").read_bytes())
     merge = ["merge", folder / "state", tmp_path / "other"]
     assert run(*merge, "-o", tmp_path / "both") == f"{tmp_path / 'both'}: binary task, 40,000 rows in 6 groups\n"
-    assert "its rows would be counted 2 times" in run(*merge, tmp_path / "." / "other", "-o", tmp_path / "c", code=2)
     rows = json.loads(run("show", tmp_path / "both", "--total", "--metric", "rows", "--format", "json"))
     assert rows[0]["value"] == 40_000
     assert "\n\ncountry  " in run("show", tmp_path / "both", "--by", "country")
-    assert "Unknown group column" in run("show", tmp_path / "both", "--by", "day", code=2)
-    assert "not both" in run("show", tmp_path / "both", "--by", "country", "--total", code=2)
 
 
 @pytest.mark.parametrize("group", [[], ["store"]])
@@ -211,7 +199,6 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(tmp_path):
     assert sorted(plain["=g"]) == sorted(names)
     assert sorted(safe["'=g"]) == sorted(n if n in ("DE", "a=b") else f"'{n}" for n in names)
     assert safe["n"].to_list() == plain["n"].to_list() == [-1] * 7
-    assert "--safe-csv requires --format csv" in run(*evaluate, "json", "--safe-csv", code=2)
     for command in ("show", "compare", "drift"):
         assert "--safe-csv" in run(command, "--help")
 
@@ -223,7 +210,6 @@ def test_intervals_for_every_look_are_wider(tmp_path):
     options = ["show", str(state), "--metric", "accuracy", "--confidence", "0.95", "--format", "json"]
     (once,), (always,) = (json.loads(run(*options, *more)) for more in ((), ("--always", "1000")))
     assert always["ci_lower"] < once["ci_lower"] < once["ci_upper"] < always["ci_upper"]
-    assert "--always requires --confidence" in run("show", state, "--always", "1000", code=2)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])

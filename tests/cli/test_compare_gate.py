@@ -74,19 +74,3 @@ def test_a_gate_has_the_formats_of_a_check(both, tmp_path):
     page = tmp_path / "page.html"
     gate(both, *METRICS, "--html", page, "--format", "markdown")
     assert page.stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--open", "pass"], "--open, --min-rows, --segments, and --format junit require --not-worse or --better."),
-        (["--format", "junit"], "require --not-worse or --better."),
-        (["--not-worse", "roc_auc=x"], "must be a number of at least 0, such as 0.002, or '0.5%', got 'x'."),
-        (["--not-worse", "roc_auc>=0.2"], "Cannot read 'roc_auc>=0.2' as a metric with a margin. Write one such as"),
-        (["--not-worse", "roc_auc==0.2"], "Cannot read 'roc_auc==0.2' as a metric with a margin."),
-        (["--better", "prevalence"], "Check its value instead, such as 'prevalence <= 0.5'."),
-        (["--better", "roc_auc", "--segments", "5"], "--segments must be 'fdr 5 %' or a share, got '5'."),
-    ],
-)
-def test_requirements_that_cannot_be_checked(both, options, said):
-    assert said in gate(both, *options, code=2)

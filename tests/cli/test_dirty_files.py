@@ -42,32 +42,12 @@ def evaluate(*arguments, file="churn.csv", code=0):
     return run("evaluate", file, *arguments, code=code).strip().splitlines()[-1]
 
 
-def test_several_columns_in_one_option(folder):
-    write()
-    message = evaluate(*EVALUATE, "--by", "customer_region,signup_channel", code=2)
-    assert message.endswith("Repeat the option: --by customer_region --by signup_channel")
-    evaluate(*EVALUATE, "--by", "customer_region", "--by", "signup_channel")
-
-
-def test_a_part_of_a_name_finds_the_column(folder):
-    write()
-    assert "Did you mean 'customer_region'?" in evaluate(*EVALUATE, "--by", "region", code=2)
-    assert "Did you mean" not in evaluate(*EVALUATE, "--by", "country", code=2)
-
-
 def test_dates_of_unknown_format(folder):
     write()
     by_month = (*EVALUATE, "--metric", "rows", "--by")
     reason = "please define a format. Column 'month' is text (first: '2025-"
     assert reason in evaluate(*by_month, "DATE(month)", code=2)
     assert evaluate(*by_month, "DATE(month, '%Y-%m')").startswith("2025-12-01")
-
-
-def test_scores_that_are_passed_as_labels(folder):
-    write()
-    churned = ("--y-true", "signup_channel", "--positive", "web", "--y-pred", "model_score")
-    message = evaluate(*churned, code=2)
-    assert message.endswith("it is Float64. Pass a label of that type, or a column of scores as --y-score.")
 
 
 def test_text_in_expressions(folder):
@@ -103,12 +83,6 @@ def test_conditions_on_dates(days, folder):
     columns = ("--y-true", "y", "--y-score", "p", "--metric", "rows")
     found = evaluate(*columns, "--where", "DATE(day) >= DATE('2026-04-01')", file="days.csv")
     assert found.split() == ["rows", "2", "exact"]
-
-
-def test_metrics_that_the_command_line_cannot_add(folder):
-    write()
-    regression = ("--task", "regression", "--y-true", "churned", "--y-pred", "model_score", "--metric", "quantile")
-    assert evaluate(*regression, code=2).endswith("Histogram(of='y_pred'). In Python, pass it to Accumulator.")
 
 
 OUTSIDE = "contains scores outside [0, 1] in 1 of 5,000 rows (first: 1.2 at row 500 (line 502) of churn.csv)"
@@ -249,14 +223,6 @@ def test_scores_that_only_one_model_has(folder):
 
     _, fix = compared().split(" with a condition such as ")
     assert " interval " in compared(*shlex.split(fix.partition(".")[0]))
-
-
-def test_scores_in_place_of_labels(folder):
-    pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500}).write_csv("swapped.csv")
-    message = evaluate("--y-true", "p", "--y-score", "y", file="swapped.csv", code=2)
-    assert message.endswith("such as scores. Check that --y-true and --y-score are not swapped.")
-    predicted = ("--task", "predictions", "--y-pred", "p", "--nulls", "raise")
-    assert evaluate(*predicted, file="swapped.csv", code=2).endswith("such as scores. Pass scores as --y-score.")
 
 
 @pytest.mark.thorough

@@ -70,13 +70,6 @@ def test_models_and_units_are_sorted_too():
     assert found.sort("g", "model").equals(report.frame.filter(metric="roc_auc").sort("g", "model"))
 
 
-def test_an_unknown_metric_is_refused_before_reading(folder):
-    evaluated = ["evaluate", folder / "rows.parquet", "--y-true", "y", "--y-score", "p", "--sort", "roc"]
-    assert "Unknown metric 'roc'" in run(*evaluated, "--save", folder / "new.state", code=2)
-    assert not (folder / "new.state").exists()
-    assert "requires a regression task" in run("show", folder / "rows.state", "--sort", "mae", code=2)
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_pages_and_histories_are_sorted(folder):
     run("show", folder / "rows.state", "--sort", "roc_auc", "--html", folder / "page.html")

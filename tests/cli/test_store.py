@@ -170,12 +170,6 @@ def test_limits_of_rules_are_in_the_range_of_their_metric(history):
     sm.check(store, [sm.Rule("roc_auc >= -0.02", against="1d"), sm.Rule("rows >= 1e9")])
 
 
-@pytest.mark.parametrize("command", [["show"], ["check", "--require", "roc_auc>=0.5"], ["compare", "monday.state"]])
-def test_a_history_is_no_state(command, history):
-    told = run(*command, "history", code=2)
-    assert told == "Error: 'history' is a history, not a saved state. Use MetricStore or streammetrics store report.\n"
-
-
 def test_windows_compact_and_retain(history):
     run("store", "append", "history", "monday.state", "--batch-id", "again")
     before = run("store", "windows", "history").splitlines()
@@ -216,9 +210,6 @@ def test_the_rules_in_the_help_can_be_read(days):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["append", "history", "nowhere.state"], "Error: Cannot read 'nowhere.state': file not found"),
-        (["append", "history", "rules.toml"], "Error: Cannot read 'rules.toml'"),
-        (["report", "nowhere"], "Error: No history at 'nowhere'. Check the path. The first append creates a history."),
         (
             ["report", "history", "--since", "soon"],
             "Error: Cannot read 'soon' as a time",
@@ -226,15 +217,8 @@ def test_the_rules_in_the_help_can_be_read(days):
         (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
         (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
         (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
-        (["check", "nowhere", "rules.toml"], "Error: No history at 'nowhere'"),
-        (["check", "history", "nowhere.toml"], "Error: Cannot read 'nowhere.toml': file not found."),
-        (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
         (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
-        (["windows", "nowhere"], "Error: No history at 'nowhere'"),
-        (["compact", "nowhere"], "Error: No history at 'nowhere'"),
-        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No history at 'nowhere'"),
         (["retain", "history", "--since", "soon"], "Error: Cannot read"),
-        (["windows", "rules.toml"], "Error: Cannot read the table at rules.toml"),
     ],
 )
 @pytest.mark.usefixtures("history")
@@ -242,8 +226,3 @@ def test_errors_of_the_store_commands_are_one_line(arguments, message):
     output = run("store", *arguments, code=2)
     assert message in output
     assert len(output.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize("arguments", [["retain", "history"], ["append", "history"], ["check", "history"], ["forget"]])
-def test_missing_arguments_of_the_store_commands(arguments):
-    assert "Error: " in run("store", *arguments, code=2)

@@ -39,13 +39,3 @@ def test_a_constraint_that_no_threshold_meets_is_said(folder):
     *_, row, told = run("threshold", folder / "state", "--total", "--maximize", "f1", "--where", "fpr<0").splitlines()
     assert row.split()[0] == "–"
     assert told == "–: no threshold meets fpr<0."
-
-
-def test_thresholds_that_cannot_be_found(folder):
-    state = ["threshold", folder / "state"]
-    percent = run(*state, "--maximize", "recall", "--where", "precision>=50", code=2)
-    assert percent == "Error: The limit of precision >= 50 must be between 0 and 1, got 50. For 50%, pass 0.5.\n"
-    assert "Pass either --maximize or --minimize." in run(*state, code=2)
-    assert "--confidence requires --where," in run(*state, "--maximize", "f1", "--confidence", 0.95, code=2)
-    where = ["--maximize", "recall", "--confidence", 0.95, "--where", "f1>=0.5"]
-    assert "Constraints with --confidence can be on precision, npv, recall," in run(*state, *where, code=2)

@@ -1,0 +1,139 @@
+"""Commands that are refused: exit code 2, one line, and what it names. Sentences are those of the library's tables."""
+
+import shlex
+from pathlib import Path
+
+import polars as pl
+import pytest
+from commands import run
+
+import streammetrics as sm
+
+FAULTY = "evaluate rows.csv --y-true clicked --y-score score"
+REFUSED = {  # by command: what it must name
+    "evaluate rows.csv --y-true click --y-score score": ("'click'", "'clicked'"),
+    "evaluate row.csv --y-true clicked --y-score score": ("'row.csv'", "'rows.csv'"),
+    "evaluate rows.csv --y-score score": ("--y-true",),
+    "evaluate rows.csv --y-true click --y-score sore --by txt": ("'click', 'sore', 'txt'",),
+    "evaluate rows.csv --task predictions --y-true clicked --y-score score": ("--y-true",),
+    "evaluate rows.csv --task regression --y-true clicked --y-score score": ("--y-score", "--y-pred"),
+    "evaluate rows.csv --task regression": ("--y-true",),
+    "evaluate rows.csv --task multiclass --y-true clicked --y-score score": ("--y-score cat=p_cat", "--label"),
+    "evaluate rows.csv --y-true clicked --y-true score --y-score score": ("--y-true", "got 2"),
+    "evaluate rows.csv --y-true score --y-score clicked": ("--y-true", "--y-score"),
+    "evaluate rows.csv --task predictions --y-pred score --nulls raise": ("--y-score",),
+    "evaluate rows.csv --task regression --y-true clicked --y-pred score --metric quantile": ("Histogram",),
+    "evaluate rows.csv --y-true country --y-score score --positive high": ("'high'", "'DE'", "'FR'"),
+    "evaluate rows.csv --y-true country --y-score score --positive de": ("--positive", "'DE'", "'FR'"),
+    "evaluate rows.csv --y-true country --positive DE --y-pred score": ("Float64", "--y-score"),
+    f"{FAULTY} --task regresion": ("'regression'",),
+    f"{FAULTY} --format jsn": ("'json'",),
+    f"{FAULTY} --format json --safe-csv": ("--safe-csv", "--format csv"),
+    f"{FAULTY} --threshold 50%": ("'50%'", "0.5"),
+    f"{FAULTY} --threshold 50": ("50.0", "0.5", "--domain real"),
+    f"{FAULTY} --confidence 95": ("--confidence", "95.0", "0.95"),
+    f"{FAULTY} --by country,shop": ("--by country --by shop",),
+    f"{FAULTY} --by land --text shpo": ("'shpo'", "'shop'"),
+    f"{FAULTY} --by untry": ("'untry'", "'country'"),
+    f"{FAULTY} --sort roc --save new.state": ("'roc'",),
+    f"{FAULTY} --by 'DATE(day)'": ("'day'", "'03/04/2026'"),
+    f"{FAULTY} --where 'h > 1'": ("'h'",),
+    f"{FAULTY} --where 'score > 2'": ("'score > 2'",),
+    f"{FAULTY} --where 'score >'": ("SQL", "score >"),
+    f"{FAULTY} --where 'score + 1'": ("--where", "'score + 1'", "Float64"),
+    f"{FAULTY} --where \"score > 'a'\"": ("score > 'a'",),
+    "evaluate rows.csv --y-true clicked --y-score 'score click'": ("'score click'",),
+    "evaluate rows.csv --y-true clicked --y-score '1 -'": ("SQL", "'1 -'"),
+    "evaluate rows.csv --y-true clicked --y-score 'comma / 100'": ("'comma'", "'10,9'"),
+    "evaluate rows.csv --y-true clicked --y-score comma": ("'comma'", "row 0", "line 2", "rows.csv", "'10,9'"),
+    "evaluate rows.parquet --y-true clicked --y-score score --text shop": ("--text", "rows.parquet"),
+    "evaluate rows.parquet --y-true clicked --y-score score --null-value x": ("--null-value",),
+    "show row.state": ("'row.state'", "'rows.state'"),
+    "show rows": ("'rows.csv'", "'rows.parquet'"),
+    "check history --require 'roc_auc>=0.5'": ("'history'", "MetricStore"),
+    "compare rows.state history": ("'history'", "MetricStore"),
+    "evaluate rows.csv --y-true clicked --y-score 'logit / 2'": ("'logit'",),
+    "show history": ("'history'", "MetricStore"),
+    "show rows.state --by country --total": ("--by", "--total"),
+    "show rows.state --by land": ("'land'", "country"),
+    "show rows.state --by contry": ("'country'",),
+    "show rows.state --sort mae": ("mae", "regression"),
+    "show rows.state --always 1000": ("--always", "--confidence"),
+    "compare rows.state row.state": ("'row.state'", "'rows.state'"),
+    "drift rows.state rows.state --bins 1": ("got 1",),
+    "expect rows.state --reference rows.state --odds 0.5": ("--odds",),
+    "merge rows.state ./rows.state -o both.state": ("rows.state", "2 times"),
+    "merge rows.state whole.state -o both.state": ("'rows.state'", "'whole.state'", "'country'", "--by"),
+    "check rows.state --require 'roc_auc>=70%'": ("70%", "0.7"),
+    "check rows.state --require 'roc_auc>=0.3' --confidence 2": ("--confidence", "2.0"),
+    "check rows.state --require 'roc_auc>=0.3' --bounds-only --confidence 0.9": ("--confidence", "--bounds-only"),
+    "check two.state --require 'roc_auc>=0.3' --model best": ("'best'", "'one', 'two'"),
+    "threshold rows.state --maximize recall --where 'precision>=50'": ("precision >= 50", "0.5"),
+    "threshold rows.state": ("--maximize", "--minimize"),
+    "threshold rows.state --maximize f1 --confidence 0.95": ("--confidence", "--where"),
+    "threshold rows.state --maximize recall --confidence 0.95 --where 'f1>=0.5'": ("--confidence", "precision"),
+    "compare two.state --models one two --open pass": ("--open", "--not-worse", "--better"),
+    "compare two.state --models one two --format junit": ("--not-worse", "--better"),
+    "compare two.state --models one two --not-worse roc_auc=x": ("'x'", "0.002"),
+    "compare two.state --models one two --not-worse 'roc_auc>=0.2'": ("'roc_auc>=0.2'",),
+    "compare two.state --models one two --not-worse roc_auc==0.2": ("'roc_auc==0.2'",),
+    "compare two.state --models one two --better prevalence": ("prevalence <= 0.5",),
+    "compare two.state --models one two --better roc_auc --segments 5": ("--segments", "'5'"),
+    "store append history nowhere.state": ("'nowhere.state'",),
+    "store append history rules.toml": ("'rules.toml'",),
+    "store append history": ("STATES",),
+    "store report nowhere": ("'nowhere'",),
+    "store check nowhere rules.toml": ("'nowhere'",),
+    "store check history rule.toml": ("'rules.toml'",),
+    "store check history rows.state": ("rows.state", "TOML"),
+    "store check history": ("RULES",),
+    "store windows nowhere": ("'nowhere'",),
+    "store windows rules.toml": ("rules.toml",),
+    "store compact nowhere": ("'nowhere'",),
+    "store retain nowhere --since 2026-01-01": ("'nowhere'",),
+    "store retain history": ("--since",),
+    "store forget": ("forget",),
+}
+METRICS = {"ndcg": "ranx", "map@10": "Ranking", "hit_rate": "Ranking", "precision_at_5": "Ranking", "Qini": "Uplift"}
+METRICS |= {"crps": "forecast", "silhouette_score": "sklearn.metrics", "rouge": "Text", "c_index": "Survival"}
+METRICS |= {"aucpr": "'auprc'", "sensitivty": "'sensitivity'", "gmmm": "streammetrics metrics"}
+ROWS = pl.DataFrame(
+    {
+        "clicked": [1, 0] * 10,
+        "score": [0.75, 0.25, 0.5, 0.5] * 5,
+        "country": ["DE", "FR", "FR", "DE"] * 5,
+        "shop": ["web", "web", "app", "app"] * 5,
+        "day": ["03/04/2026", "04/13/2026"] * 10,
+        "comma": ["10,9"] * 20,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Rows, their state, a state without groups, one of two models, an empty history, and rules."""
+    place = tmp_path_factory.mktemp("refused")
+    ROWS.write_csv(place / "rows.csv")
+    ROWS.write_parquet(place / "rows.parquet")
+    for name, scores, by in (
+        ("rows", "score", "country"),
+        ("whole", "score", ()),
+        ("two", {"one": "score", "two": "score"}, ()),
+    ):
+        sm.binary(y_true="clicked", y_score=scores, by=by).update(ROWS).save(place / f"{name}.state")
+    (place / "history" / "_delta_log").mkdir(parents=True)
+    (place / "rules.toml").write_text('[[rule]]\nrequire = "rows >= 100"\n')
+    return place
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("command", [*REFUSED, *(f"{FAULTY} --metric {metric}" for metric in METRICS)])
+def test_a_refused_command_names_the_fault(command, place, monkeypatch):
+    monkeypatch.chdir(place)
+    before = sorted(Path().rglob("*"))
+    *usage, message = run(*shlex.split(command), code=2).strip().splitlines()
+    assert message.startswith("Error: ")
+    assert not usage or usage[0].startswith("Usage: ")
+    names = REFUSED.get(command) or (METRICS[command.rpartition(" ")[2]],)
+    assert [name for name in names if name not in message] == [], message
+    assert sorted(Path().rglob("*")) == before
