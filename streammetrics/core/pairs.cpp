@@ -93,7 +93,7 @@ void sum_error_differences(const In<double>& actual, const In<double>& one, cons
       set_powers(block.values, row, b - a, 1.0);
       set_powers(block.values + POWERS, row, absolute, 1.0);
       set_powers(block.values + 2 * POWERS, row, (b - a) * (a + b), 1.0);
-      set_powers(block.values + 3 * POWERS, row, absolute / y, 1.0);
+      set_powers(block.values + 3 * POWERS, row, absolute / std::fabs(y), 1.0);
     }
   });
 }

@@ -240,3 +240,9 @@ def test_a_row_adds_its_values_to_its_cells(statistic, columns, keys, values, we
         for table in (found, cells(rows, keys, values, squared))
     )
     assert_frame_equal(one, other, check_dtypes=False, rel_tol=1e-12, abs_tol=1e-14)
+
+
+def test_percentage_errors_of_negative_true_values_are_positive():
+    acc = sm.regression(y_true="y", y_pred={"a": "a", "b": "b"})
+    table = acc.update({"y": [-2.0, 4.0], "a": [-1.0, 4.0], "b": [-2.0, 5.0]}).state.tables["paired_errors"]
+    assert table["percentage_difference_cube_sum"].item() == (0 - 0.5) ** 3 + (0.25 - 0) ** 3

@@ -90,7 +90,7 @@ def sum_error_differences(
     with np.errstate(all="ignore"):
         a, b = one - actual, other - actual
         absolute = np.abs(b) - np.abs(a)
-        values = (b - a, absolute, (b - a) * (a + b), absolute / actual)
+        values = (b - a, absolute, (b - a) * (a + b), absolute / np.abs(actual))
         add_values(out, runs.codes(), [power for value in values for power in powers(value)], weight)
 
 
