@@ -20,7 +20,7 @@ MOST = {  # numbers that have a stated maximum
 }
 
 
-class Widths(sm.RowSums):
+class WidthsOfIntervals(sm.RowSums):
     inputs = ("y_true", "lower", "upper")
 
     def of_rows(self, y_true, lower, upper):
@@ -51,7 +51,7 @@ class Renamed(sm.RowSums):
 
 def _widths(**columns):
     batch = {"y": [1.0, 2.0], "low": [0.0, 1.0], "high": [1.0, 2.0]} | columns
-    return sm.Accumulator(Widths(), y_true="y", lower="low", upper="high").update(batch)
+    return sm.Accumulator(WidthsOfIntervals(), y_true="y", lower="low", upper="high").update(batch)
 
 
 def _counted(statistic, values):
@@ -92,8 +92,8 @@ for name, make in {"scores": sm.ScoreHistogram, "values": Histogram, "pairs": Pa
     OPTIONS[f"{name} of an unknown domain"] = (make, {"domain": "margin"}, "domain=", "margin")
 COLUMNS = {  # what is wrong: a statistic, columns that it cannot be computed from, and the names
     "a pair of an unknown model": (PairedScores([("a", "c")]), {"y_score": {"a": "a", "b": "b"}}, "'c'"),
-    "a missing input": (Widths(), {}, "lower=", "upper="),
-    "an unknown input": (Widths(), {"lower": "l", "upper": "u", "lowest": "l"}, "'lowest'"),
+    "a missing input": (WidthsOfIntervals(), {}, "lower=", "upper="),
+    "an unknown input": (WidthsOfIntervals(), {"lower": "l", "upper": "u", "lowest": "l"}, "'lowest'"),
     "losses of a regression": (sm.ProbabilityLoss(), {"y_score": "p", "task": "regression"}, "regression"),
     "a matrix of a binary task": (sm.ConfusionMatrix(), {"y_pred": "z", "task": "binary"}, "binary"),
     "a matrix without predictions": (sm.ConfusionMatrix(), {}, "ConfusionMatrix", "y_pred="),
