@@ -1,24 +1,42 @@
-"""Every refusal is an exception of the library that names the fault, and a failed update leaves the state as it was."""
+"""Every refusal is an exception of the library that names the fault, in the sentence that is written down for it.
+
+``python tests/test_refusals.py`` writes the sentences down again, of all subjects or of those that follow.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 from data import CLICKS, clicks
-from refusals import SUBJECTS, refusals
+from refusals import PLACE, SUBJECTS, refusals
 
 import streammetrics as sm
 
-CASES = [
-    pytest.param(refusal, id=f"{subject}: {wrong}")
-    for subject in SUBJECTS
-    for wrong, refusal in refusals(subject).items()
-]
+
+def messages(subject, folder):
+    """What each refused call of a subject says. Each has a folder of its own."""
+    said = {}
+    for number, (wrong, refusal) in enumerate(refusals(subject).items()):
+        (folder / str(number)).mkdir()
+        said[wrong] = refusal.message(folder / str(number))
+    return said
+
+
+def written(said):
+    return "\n".join(f"{wrong}\n    {message}\n" for wrong, message in said.items())
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("refusal", CASES)
-def test_the_message_names_the_fault(refusal, tmp_path):
-    assert issubclass(refusal.error, sm.StreamMetricsError)
-    message = refusal.message(tmp_path)
-    assert [name for name in refusal.names if name not in message] == [], message
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_refusals(subject, tmp_path):
+    said, table = messages(subject, tmp_path), refusals(subject)
+    assert [wrong for wrong, refusal in table.items() if not issubclass(refusal.error, sm.StreamMetricsError)] == []
+    unnamed = {wrong: [name for name in refusal.names if name not in said[wrong]] for wrong, refusal in table.items()}
+    assert {wrong: names for wrong, names in unnamed.items() if names} == {}
+    assert written(said) == (PLACE / f"{subject}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("column", ["clicked", "score"])
@@ -29,3 +47,9 @@ def test_a_failed_update_leaves_the_state_as_it_was(column):
     with pytest.raises(sm.DataError, match=column):
         acc.update(bad)
     assert acc.to_bytes() == before
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or SUBJECTS:
+        with tempfile.TemporaryDirectory() as temporary:
+            (PLACE / f"{name}.txt").write_text(written(messages(name, Path(temporary))), encoding="utf-8")

@@ -1,19 +1,11 @@
-"""Sentences: those of refusals as they are written down, and all public ones without tics that a pattern can find.
-
-``python tests/test_wording.py`` writes the sentences of refusals down again.
-"""
+"""Pages, docstrings, messages, and help texts avoid the tics that a pattern can find."""
 
 import ast
 import re
-import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from refusals import PLACE, SUBJECTS, refusals
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,18 +64,6 @@ def found(tics, texts):
     return [(place, tic, better) for place, text in texts for tic, better in tics.items() if re.search(tic, text)]
 
 
-def sentences(subject, folder):
-    """What each call of a subject that is refused says."""
-    lines = [f"{wrong}\n    {refusal.message(folder)}\n" for wrong, refusal in refusals(subject).items()]
-    return "\n".join(lines)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_refusals_say_what_is_written_down(subject, tmp_path):
-    assert sentences(subject, tmp_path) == (PLACE / f"{subject}.txt").read_text(encoding="utf-8")
-
-
 def test_pages_use_the_terms_of_the_glossary():
     assert found(TICS, ((page.name, without_code(page.read_text(encoding="utf-8"))) for page in PAGES)) == []
 
@@ -105,9 +85,3 @@ def test_tics_are_found(tic):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 205
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:] or SUBJECTS:
-        with tempfile.TemporaryDirectory() as temporary:
-            (PLACE / f"{name}.txt").write_text(sentences(name, Path(temporary)), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Calls that are refused, a file per subject: ``REFUSALS`` has what is wrong, the call, the exception, and the names.
 
 Names are what the message must contain so that a user finds the fault: an argument, a column, a value, a number of
-rows. They are not its prose, which stands in a text file beside each subject; ``python tests/test_wording.py`` writes
+rows. They are not its prose, which stands in a text file beside each subject; ``python tests/test_refusals.py`` writes
 these files again. A call may take an empty folder.
 """
 

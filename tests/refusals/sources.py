@@ -3,7 +3,6 @@
 import gzip
 import io
 import os
-import shutil
 from datetime import datetime
 
 import polars as pl
@@ -39,17 +38,10 @@ def _write(path, content):
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def empty(folder):
-    """Remove what another call has written."""
-    shutil.rmtree(folder)
-    folder.mkdir()
-
-
 def files(contents, *names, **options):
     """A call that writes files, and evaluates these of them; without names, their folder."""
 
     def call(folder):
-        empty(folder)
         for name, content in contents.items():
             _write(folder / name, content)
         paths = [folder / name for name in names] or [folder]
@@ -85,7 +77,6 @@ def csv(lines, header="y,p\n"):
 
 def linked(name, target):
     def call(folder):
-        empty(folder)
         _write(folder / "a.parquet", PAIR)
         (folder / name).symlink_to(target)
         sm.evaluate(folder if target == "gone" else [folder / "a.parquet", folder / name], TASK)
@@ -94,7 +85,6 @@ def linked(name, target):
 
 
 def pipe(folder):
-    empty(folder)
     os.mkfifo(folder / "a.csv")
     sm.evaluate(folder / "a.csv", TASK)
 
