@@ -1,12 +1,9 @@
 """Helpers that several test files share."""
 
-from typing import NamedTuple
-
 import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.view import with_weighted
 
 
@@ -56,28 +53,6 @@ def confusion_cells(actual, predicted, weight=None, group=0):
     )
     cells = rows.group_by("group", "actual", "predicted").agg(pl.sum("count"))
     return cells.sample(fraction=1, shuffle=True, seed=0)
-
-
-class ErrorRows(NamedTuple):
-    """Rows as arrays."""
-
-    actual: np.ndarray
-    predicted: np.ndarray
-    group: np.ndarray | None = None
-    group_count: int = 1
-    weight: np.ndarray | None = None
-
-
-def observed(moments, rows):
-    """The table of some rows."""
-    dropped = np.zeros(rows.group_count, dtype=np.int64)
-    rows = rows._replace(**{k: np.ascontiguousarray(v) for k, v in rows._asdict().items() if isinstance(v, np.ndarray)})
-    targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
-    size = len(rows.actual)
-    each = (np.array([0, size]), np.zeros(1, np.intp)) if rows.group is None else (np.arange(size + 1), rows.group)
-    counter = moments.counter(rows.weight is not None)
-    counter.add(Rows(np.arange(rows.group_count), dropped, *each, **targets), rows.group_count)
-    return counter.table()
 
 
 def stacked(tables):

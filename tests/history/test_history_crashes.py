@@ -13,7 +13,6 @@ from processes import received, start
 import streammetrics as sm
 
 DAYS = 3
-SEGMENTS = 5
 
 
 def batch(number):

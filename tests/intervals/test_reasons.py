@@ -15,7 +15,6 @@ from streammetrics.metrics import declared_metrics
 LIMITS = ["ci_lower", "ci_upper"]
 ROUNDING = 1e-12
 Z = 1.959963984540054
-PREDICTED = {"y_true": "clicked", "y_pred": "predicted"}
 BOUGHT = {"y_true": "bought", "y_score": "score"}
 METRICS = ["rows", "mae", "bias", "median_error"]
 TASKS = {
