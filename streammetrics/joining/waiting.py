@@ -135,7 +135,7 @@ class Waiting:
     def coverage(self) -> pl.DataFrame:
         """Return how many scores of each day have labels, with the columns that `Joiner.coverage` lists."""
         table = self.table.find()
-        if table is None:
+        if table is None or not {*self.key} <= {*pl.Schema(table.schema())}:  # no row was ever added
             counts = pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)})
         else:
             with self.table.reading():

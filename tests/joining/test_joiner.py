@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import deltalake
 import polars as pl
 import pytest
+from data import CLICKS
 from late_rows import FIRST, day, labels, made, scores, task
 from polars.testing import assert_frame_equal
 from steps import rival
@@ -319,3 +320,10 @@ def test_refused_rows_do_not_wait_and_fix_no_type(tmp_path):
     with pytest.raises(sm.StreamMetricsError):
         joiner.add_scores(good | {"id": [FIRST]})
     assert joiner.add_labels(labels([1, 5]) | {"id": ["5", "any"]}) == sm.Joined(matched=1, waiting=1)
+
+
+def test_a_joiner_whose_first_scores_were_refused_has_no_coverage_yet(tmp_path):
+    joiner = sm.Joiner(sm.MetricStore(tmp_path), sm.binary(by="day", **CLICKS), key="id", expires="45d")
+    with pytest.raises(sm.StreamMetricsError):
+        joiner.add_scores({"id": [1], "score": [0.7], "day": [None]})
+    assert joiner.coverage().is_empty()
