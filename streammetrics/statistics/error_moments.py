@@ -232,7 +232,7 @@ class ErrorMoments(Statistic):
         moved = {f"moment_{i}{j}": moved_moment(moments, i, j, dy, dp - dy) for i, j in HIGHER}
         parts |= {name: np.where(weight > 0, moment, 0.0) for name, moment in moved.items()}
         for name, product in (("actual_m2", dy * dy), ("predicted_m2", dp * dp), ("comoment", dy * dp)):
-            parts[name] = parts[name] + weight * product
+            parts[name] = parts[name] + np.where(weight > 0, weight * product, 0.0)  # a part without rows may be far
         for family in (f for f in self.families if f"{f}_null_deviance_sum" in parts):
             power, name = POWERS.get(family, self.power), f"{family}_null_deviance_sum"
             more = weight * null_deviance(parts["actual_mean"], found["actual_mean"][group], power)

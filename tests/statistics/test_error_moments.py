@@ -253,3 +253,9 @@ def test_r2_of_merged_parts_far_from_zero():
     ends = range(0, 401, 20)
     for whole in (sm.merge(spec.empty().update(rows[a:b]) for a, b in pairwise(ends)), spec.empty().update(rows)):
         assert float(whole.finalize()["r2"]) == pytest.approx(float(1 - lost), rel=1e-12)
+
+
+def test_an_empty_part_does_not_change_huge_values():
+    acc = sm.regression(y_true="y", y_pred="p").update({"y": [1e155, 1e155], "p": [1e155, 1e155]})
+    assert (acc.empty() + acc).finalize()["mse"].value == 0
+    assert (acc.empty() + acc).state.tables["error_moments"].equals(acc.state.tables["error_moments"])
