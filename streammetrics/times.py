@@ -160,6 +160,6 @@ def require_length(length: str) -> None:
         raise SpecificationError(f"Cannot read {length!r:.40} as a duration. Write one such as '7d' or '12h'.")
     parts = [(int(count), unit) for count, unit in PART.findall(length)]
     clock_time, days = (sum(n * units.get(unit, 0) for n, unit in parts) for units in (CLOCK, CALENDAR))
-    if clock_time >= 2**63 or days >= 10**8:
+    if clock_time >= 2**63 or days > 10**8:
         limits = "292 years of hours or less, and 100,000,000 days"
         raise SpecificationError(f"The duration {length!r:.40} is too long. Maximum: {limits}.")

@@ -166,7 +166,7 @@ def scores_of(state: State) -> Distribution:
     if found is None:
         raise ReportError("Rows without labels must have scores, as in sm.predictions(y_score=...).")
     if LABEL in found.keys:
-        raise ReportError("Metrics can be estimated only for binary tasks, not for multilabel tasks.")
+        raise ReportError("Metrics can be estimated only for binary tasks, not for multiclass or multilabel tasks.")
     return found
 
 
