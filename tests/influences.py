@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 from scipy import stats
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 
 def reach(influences, quantile):
@@ -43,3 +43,15 @@ def without_each(task, rows, part):
     """Evaluate the rows without each value of a column, in that order."""
     parts = [rows.filter(pl.col(part) != n).with_columns(without=pl.lit(n)) for n in rows[part].unique().sort()]
     return task(by="without").update(pl.concat(parts)).finalize()
+
+
+def score_of(more, less, rows, difference):
+    """The statistic of Tango (1998), with the most likely shares at a difference."""
+
+    def loss(q):
+        agree = (rows - more - less) * np.log(1 - 2 * q - difference)
+        return -(more * np.log(q + difference) + less * np.log(q) + agree)
+
+    low, high = max(0, -difference), (1 - difference) / 2
+    q = minimize_scalar(loss, bounds=(low + 1e-12, high - 1e-12), method="bounded", options={"xatol": 1e-13}).x
+    return (more - less - rows * difference) / np.sqrt(rows * (2 * q + difference * (1 - difference)))

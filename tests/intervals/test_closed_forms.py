@@ -9,9 +9,9 @@ import pytest
 from data import clicks, deliveries, visits
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from influences import limits_of_rows
+from influences import limits_of_rows, score_of
 from scipy import stats
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 import streammetrics as sm
@@ -362,18 +362,6 @@ def test_ratios_of_rates_have_the_log_method():
             assert limits(report, names[2], table=group)[1] == math.inf
 
 
-def score_of(more, less, rows, difference):
-    """The statistic of Tango (1998), with the most likely shares at a difference."""
-
-    def loss(q):
-        agree = (rows - more - less) * np.log(1 - 2 * q - difference)
-        return -(more * np.log(q + difference) + less * np.log(q) + agree)
-
-    low, high = max(0, -difference), (1 - difference) / 2
-    q = minimize_scalar(loss, bounds=(low + 1e-12, high - 1e-12), method="bounded", options={"xatol": 1e-13}).x
-    return (more - less - rows * difference) / np.sqrt(rows * (2 * q + difference * (1 - difference)))
-
-
 def paired(tables):
     """Compare the accuracy of two models that differ in some rows: right by b only, right by a only, and all rows."""
     rows = [
@@ -387,7 +375,7 @@ def paired(tables):
     return sm.compare(acc, models=("a", "b"), metrics=["accuracy"]).frame.sort("table").rows(named=True)
 
 
-def test_differences_of_paired_proportions_are_judged_by_the_score_test():
+def test_differences_of_paired_proportions_are_judged_by_the_score_of():
     tables = [(80, 40, 1_000), (31, 3, 60), (200, 190, 500), (15, 15, 40)]
     for (more, less, rows), found in zip(tables, paired(tables), strict=True):
         assert score_of(more, less, rows, found["ci_lower"]) == pytest.approx(Z, rel=1e-4)

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from data import CANDIDATES, candidates
+from influences import score_of
 from polars.testing import assert_frame_equal
-from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest, norm, rankdata, t
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score, roc_auc_score
 
@@ -331,23 +331,11 @@ def of_counts(more, less, rows):
     return limits
 
 
-def score_test(more, less, rows, difference):
-    """The statistic of Tango (1998), with the nuisance parameter found by maximizing the likelihood."""
-
-    def loss(q):
-        agree = (rows - more - less) * np.log(1 - 2 * q - difference)
-        return -(more * np.log(q + difference) + less * np.log(q) + agree)
-
-    low, high = max(0, -difference), (1 - difference) / 2
-    q = minimize_scalar(loss, bounds=(low + 1e-12, high - 1e-12), method="bounded", options={"xatol": 1e-13}).x
-    return (more - less - rows * difference) / np.sqrt(rows * (2 * q + difference * (1 - difference)))
-
-
 @pytest.mark.parametrize(("more", "less", "rows"), [(80, 40, 1_000), (31, 3, 60), (200, 190, 500)])
-def test_limits_of_proportions_are_those_of_the_score_test(more, less, rows):
+def test_limits_of_proportions_are_those_of_the_score_of(more, less, rows):
     lower, upper = of_counts(more, less, rows)
-    assert score_test(more, less, rows, lower) == pytest.approx(Z, rel=1e-4)
-    assert score_test(more, less, rows, upper) == pytest.approx(-Z, rel=1e-4)
+    assert score_of(more, less, rows, lower) == pytest.approx(Z, rel=1e-4)
+    assert score_of(more, less, rows, upper) == pytest.approx(-Z, rel=1e-4)
 
 
 @pytest.mark.thorough
