@@ -10,7 +10,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.intervals.bisection import bisected
-from streammetrics.intervals.limits import Interval, named
+from streammetrics.intervals.limits import Interval, Number, exponential, named
 from streammetrics.intervals.method import FEWEST, Closed, Quantity
 
 MEAN_RANGE = math.sqrt(8 / math.pi)
@@ -25,19 +25,25 @@ def exceeding(size: Expr) -> Expr:
     >>> pl.select(exceeding(pl.lit(x)).alias(str(x)).round(6) for x in (0.0, 1.0, 3.0, 4.0)).row(0)
     (1.0, 0.936635, 0.010799, 0.000253)
     """
+    return pl.when(size <= 0).then(1.0).when(size < FAR).then(_near(size)).otherwise(_far(size))
+
+
+def _near(size: Number) -> Number:
     exponents = [2 * ((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
-    within = [(8 / size**2 + 4 / exponent) * (-exponent / size**2).exp() for exponent in exponents]
-    near = (1 - sum(within[1:], within[0])).clip(0, 1)
-    beyond = 8 * (_upper_tail(size) - 2 * _upper_tail(2 * size))
-    return pl.when(size <= 0).then(1.0).when(size < FAR).then(near).otherwise(beyond)
+    within = [(8 / size**2 + 4 / exponent) * exponential(-exponent / size**2) for exponent in exponents]
+    return (1 - sum(within[1:], within[0])).clip(0, 1)
 
 
-def _upper_tail(z: Expr) -> Expr:
+def _far(size: Number) -> Number:
+    return 8 * (_upper_tail(size) - 2 * _upper_tail(2 * size))
+
+
+def _upper_tail(z: Number) -> Number:
     """Probability that a standard normal variable exceeds z, at least `FAR`, by its continued fraction."""
     fraction = z
     for k in range(30, 0, -1):
         fraction = z + k / fraction
-    return (-z * z / 2).exp() / (fraction * math.sqrt(2 * math.pi))
+    return exponential(-z * z / 2) / (fraction * math.sqrt(2 * math.pi))
 
 
 @cache
@@ -48,11 +54,7 @@ def range_not_exceeded(confidence: float) -> float:
     2.4977
     """
     level = 1 - confidence
-    size, _ = bisected(
-        np.zeros(1),
-        np.full(1, LARGEST),
-        lambda x: pl.DataFrame({"x": x}).select(exceeding(pl.col("x"))).to_numpy().T[0] > level,
-    )
+    size, _ = bisected(np.zeros(1), np.full(1, LARGEST), lambda x: np.where(x < FAR, _near(x), _far(x)) > level)
     return float(size[0])
 
 

@@ -192,12 +192,13 @@ def moved(value: Number, step: Number, low: float, high: float) -> Number:
     if (low, high) == EVERYWHERE:
         return value + step
     if high == inf:
-        return low + above * _exp(step / above)
+        return low + above * exponential(step / above)
     if low == -inf:
-        return high - below * _exp(-step / below)
-    odds = above / below * _exp(step / above + step / below)
+        return high - below * exponential(-step / below)
+    odds = above / below * exponential(step / above + step / below)
     return low + (high - low) / (1 + 1 / odds)
 
 
-def _exp(value: Number) -> Number:
+def exponential(value: Number) -> Number:
+    """Return the exponential of an array or an expression."""
     return value.exp() if isinstance(value, Expr) else np.exp(value)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.intervals.beta import log_gamma
 from streammetrics.intervals.bisection import bisected
 from streammetrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.intervals.proportions import wilson_interval
@@ -81,12 +81,14 @@ def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) 
 
 
 def _least_share(count: Values, total: Values, tail: float) -> Values:
-    """The lower limit of a proportion by the method of Clopper & Pearson (1934)."""
-    some = np.maximum(count, 1)
+    """The lower limit of a proportion by the method of Clopper & Pearson (1934), of fewer than `FEW_DIFFERENT` rows."""
+    successes = np.arange(FEW_DIFFERENT)[:, np.newaxis]
+    failures = np.maximum(total - successes, 0)
+    ways = np.exp(log_gamma(total + 1) - log_gamma(successes + 1) - log_gamma(failures + 1))
+    ways = np.where((count <= successes) & (successes <= total), ways, 0)
 
     def below(share: Values) -> NDArray[np.bool_]:
-        logarithm = log_beta_below(share, some, total - some + 1) - log_beta(some, total - some + 1)
-        rare: NDArray[np.bool_] = np.exp(logarithm) < tail
+        rare: NDArray[np.bool_] = (ways * share**successes * (1 - share) ** failures).sum(axis=0) < tail
         return rare
 
     return np.where(count > 0, bisected(np.zeros(len(count)), np.ones(len(count)), below)[0], 0.0)

@@ -37,13 +37,18 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
         The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
         group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note.
     """
+    views = list(by_view(state, metrics))
+    schema: dict[str, pl.DataType] = {GROUP: pl.UInt32()}
+    for statistic, view, _ in views:
+        schema |= _key_types(statistic, view, state)
     parts = [
         _without_overflow(_estimate(statistic, view, state, own), statistic, state.tables[statistic.name])
-        for statistic, view, own in by_view(state, metrics)
+        for statistic, view, own in views
+        if own
     ]
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
-    frame = pl.concat(parts, how="diagonal_relaxed")
-    keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
+    frame = pl.concat([pl.DataFrame(schema=schema | TYPES), *parts], how="diagonal_relaxed")
+    keys = [c for c in schema if c != GROUP]
     place = {label: i for i, label in enumerate(state.labels)}
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
@@ -120,13 +125,23 @@ def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic
             yield statistic, view, own
 
 
+def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.DataType]:
+    """Types of the keys of a view, which every frame has."""
+    table = state.tables[statistic.name]
+    label = {LABEL: pl.Series(state.labels).dtype} if state.labels_of(statistic) else {}
+    if not set(view.kept) <= {*table.columns, *label}:
+        table = first_case(view, table.clear())
+    return label | {key: table.schema[key] for key in view.kept if key not in label}
+
+
 def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Metrics of one view: columns group, kept keys (``label`` if there is one), metric, value, bounds and note."""
     labels = state.labels_of(statistic)
     table, groups = state.table(statistic), state.groups_of(statistic)
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
-    each = _read(view, groups, table, [m for m in metrics if m.average is None])
-    parts = [with_label(each, labels)]
+    parts = []
+    if plain := [m for m in metrics if m.average is None]:
+        parts.append(with_label(_read(view, groups, table, plain), labels))
     if averaged:
         once = list(dict.fromkeys(m.with_average(None) for m in averaged))
         of_labels = with_label(_read(view, groups, table, once), labels)
@@ -210,9 +225,6 @@ def _averaged(
 def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Metrics of a view: a row for each group, kept key and metric."""
     index = [GROUP, *view.kept]
-    if not metrics:
-        keys = table if set(view.kept) <= set(table.columns) else first_case(view, table)
-        return pl.DataFrame(schema={c: keys.schema[c] for c in index} | TYPES)
     kept, *_ = tables = list(view.cases(table).values())
     first, *others = (_as_floats(view, case) for case in tables)
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}

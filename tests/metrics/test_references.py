@@ -32,7 +32,8 @@ def equal(truth, value, lower, upper):
         return value is lower is upper is None
     if value is None or lower == upper:
         return value == lower == pytest.approx(truth, rel=1e-12, abs=1e-14)
-    return lower <= truth <= upper and lower <= value <= upper
+    rounding = 1e-14  # of divisions
+    return lower - rounding <= truth <= upper + rounding and lower <= value <= upper
 
 
 def differences(task, rows, weight, exact, **options):
