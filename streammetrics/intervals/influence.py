@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -13,7 +13,7 @@ from polars import Expr
 
 from streammetrics.core import ranges
 from streammetrics.intervals.distributions import upper_level
-from streammetrics.intervals.limits import Range, Spread, moved, tidy
+from streammetrics.intervals.limits import Range, Spread, moved, squared, tidy
 from streammetrics.intervals.method import GROUP, Quantity, Read
 from streammetrics.intervals.tails import Tail, of_bins, powers_of_losses
 from streammetrics.rounding import SUM_ROUNDING
@@ -62,7 +62,8 @@ def influence_intervals(
     chapter 6). If there are two classes, each has its own mean and its own part of the variance, which give the degrees
     of freedom of Student's t (Welch 1947). The cubes and fourth powers give the skewness of the limits (see `Spread`),
     which stay within the range of the metric. Those of ratios of counts without a largest value, such as likelihood
-    ratios, are computed on the log scale.
+    ratios, are computed on the log scale. Those of sums of errors are computed on the scale of the square root if the
+    range has one end, and on the logit scale if it has two.
 
     Args:
         table: The column ``group``, the columns of ``products``, and other columns that ``read`` needs. The rows of a
@@ -109,7 +110,9 @@ def influence_intervals(
     spread, rows = spread_of(cells, slopes, columns, products, shares, classes, tail)
     values = np.where(np.isnan(seen) | (rows < np.asarray(fewest)), np.nan, values)
     of_counts = len(products) == len(columns) or tail is of_bins
-    lower, upper = limits_within(values, spread, level, [m.range for m in metrics], of_counts)
+    scaled = [not classes and (m.range == (0, inf) or not of_counts) for m in metrics]
+    growth = None if of_counts else squared
+    lower, upper = limits_within(values, spread, level, [m.range for m in metrics], scaled, growth)
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
     at_end = np.isin(seen, [end for m in metrics for end in m.range])  # the rows added to each cell are not few rows
     spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
@@ -117,22 +120,26 @@ def influence_intervals(
 
 
 def limits_within(
-    values: Values, spread: Spread, level: float, ranges: Sequence[Range], of_counts: bool = False
+    values: Values,
+    spread: Spread,
+    level: float,
+    ranges: Sequence[Range],
+    scaled: Sequence[bool] = (),
+    growth: Callable[[Values], Values] | None = None,
 ) -> tuple[Values, Values]:
     """Return limits within the ranges of metrics, NaN if there are none. Arrays have the shape (groups, metrics).
 
-    Values that are 0 at least, and have no largest value, have them on the log scale if they are functions of counts.
+    Those of ``scaled`` metrics are on the scale of the range (see `moved`). A sample that lacks rare large errors has a
+    mean error and a variance that are both too small, so limits in proportion to the value miss less often.
     """
     low, high = np.array(ranges, dtype=np.float64).T
-    limits = spread.limits(values, level, low, high)
-    ratios = (low == 0) & (high == inf) & of_counts
-    if not ratios.any():
-        return limits
-    down, up = spread.distances(level)
-    with np.errstate(all="ignore"):
-        steps = np.where(values > 0, -down, np.nan), np.where(values > 0, up, np.nan)
-        ends = [moved(values, step, 0.0, inf) for step in steps]
-    return np.where(ratios, ends[0], limits[0]), np.where(ratios, ends[1], limits[1])
+    lower, upper = spread.limits(values, level, low, high)
+    down, up = spread.distances(level) if any(scaled) else (lower, upper)
+    for i, ends in enumerate(ranges if any(scaled) else ()):
+        for limit, step in ((lower, -down), (upper, up)):
+            sound = scaled[i] & np.isfinite(limit[:, i])
+            limit[sound, i] = moved(values[sound, i], step[sound, i], *ends, growth)
+    return lower, upper
 
 
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
@@ -291,9 +298,10 @@ def spread_of(
             powers = _powers_of_cells(table, slopes, columns, squares, centre)
         else:
             powers = powers_of_losses(table, slopes, columns, products, centre)
-        second, third, fourth = (np.add.reduceat(power, starts) for power in powers)
+        second, third, fourth = (np.add.reduceat(power, starts) for power in powers[:3])
         scale = np.where(second > 0, variance / second, np.nan)
-        spread = Spread(variance, third * scale**1.5, fourth * scale**2, degrees)
+        largest = (np.maximum.reduceat(influence, starts) * scale**0.5 for influence in powers[3:])
+        spread = Spread(variance, third * scale**1.5, fourth * scale**2, degrees, *largest)
     if counts is not columns:
         weights = column(columns[0])
         with np.errstate(all="ignore"):

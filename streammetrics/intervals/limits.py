@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -37,7 +37,8 @@ class Spread:
     on one side. The limits are those of the Bayesian bootstrap (Rubin 1981), in which each row has a random weight of
     the gamma distribution, with two half rows added. One has half of the skewness, which makes the limit correct to
     second order (Hall 1992). The other one is a usual large row, and covers rows that the sample lacks, in the manner
-    of Gaffke (2005). Equal rare rows have the exact limits of a Poisson mean.
+    of Gaffke (2005). If the state keeps the largest row instead of cells, it is as large as this row on the side of the
+    skewness. Equal rare rows have the exact limits of a Poisson mean.
 
     Rows are replaced by ``effective_rows`` of one size with the same sums. The quantile of the sum of gamma variables
     is that of the saddlepoint approximation of Lugannani & Rice (1980), in the form of Barndorff-Nielsen (1986).
@@ -47,6 +48,7 @@ class Spread:
         cubes: Sum of their cubes.
         fourths: Sum of their fourth powers.
         degrees: Degrees of freedom of the variance.
+        largest: The largest absolute influence; 0 if it follows from cells.
 
     >>> influences = np.array([-3.0] * 97 + [97.0] * 3) / 100  # 3 of 100 rows are errors
     >>> spread = Spread.of_rows(influences, np.inf)
@@ -58,6 +60,7 @@ class Spread:
     cubes: Values
     fourths: Values
     degrees: Values
+    largest: Values | float = 0.0
 
     @classmethod
     def of_rows(cls, influences: Values, degrees: float) -> Spread:
@@ -82,8 +85,10 @@ class Spread:
             rows = self.effective_rows
             size = np.sqrt(self.fourths / self.squares)
             skewness = np.clip(self.cubes / (self.squares * size), -1, 1)
+            largest = np.fmax(self.largest / size, 1)
             quantile = t_quantiles(level, self.degrees)
-            return size * _reach(rows, -skewness, quantile), size * _reach(rows, skewness, quantile)
+            down, up = (_reach(rows, side * skewness, largest, quantile) for side in (-1, 1))
+            return size * down, size * up
 
     def limits(self, values: Values, level: float, low: Values | float, high: Values | float) -> tuple[Values, Values]:
         """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
@@ -96,16 +101,18 @@ class Spread:
         return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
 
 
-def _reach(rows: Values, skewness: Values, quantile: Values) -> Values:
+def _reach(rows: Values, skewness: Values, largest: Values, quantile: Values) -> Values:
     """The distance of the upper limit in units of the size of the rows.
 
     Of ``rows`` rows, which need not be a whole number, the share (1 + skewness) / 2 increases the estimate by 1, and
     the others decrease it by 1. The cumulant function of the sum of gamma variables with shapes c and sizes x is
     K(s) = -sum(c log(1 - s x)). The quantile is K'(s) for the s that solves r + log(u / r) / r = quantile, with
-    r = sqrt(2 (s K' - K)) and u = s sqrt(K''). With s = q / (1 + q), Newton's method solves it for log(q).
+    r = sqrt(2 (s K' - K)) and u = s sqrt(K''). With s = q / (1 + q) and 1 as the largest size, Newton's method solves
+    it for log(q).
     """
     ones = np.ones_like(rows)
-    sizes = np.stack([ones, -ones, np.maximum(skewness, 0), ones])
+    unseen = np.where(skewness > 0, largest, ones)
+    sizes = np.stack([ones, -ones, np.maximum(skewness, 0), unseen]) / unseen
     shapes = np.stack([rows * (1 + skewness) / 2, rows * (1 - skewness) / 2, ones / 2, ones / 2])
     q = quantile / np.sqrt((shapes * sizes**2).sum(axis=0))
     for _ in range(NEWTON_STEPS):
@@ -119,7 +126,7 @@ def _reach(rows: Values, skewness: Values, quantile: Values) -> Values:
     s = q / (1 + q)
     centred = np.array([1.0, 1.0, 0.0, 0.0]).reshape(4, *[1] * rows.ndim)  # the rows, but not the two halves
     terms = shapes * sizes / (1 - s * sizes)
-    reach: Values = (terms - centred * shapes * sizes).sum(axis=0)
+    reach: Values = unseen * (terms - centred * shapes * sizes).sum(axis=0)
     return reach
 
 
@@ -186,17 +193,28 @@ def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) ->
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 
-def moved(value: Number, step: Number, low: float, high: float) -> Number:
-    """Move a value by a step on the scale of its range. Accepts arrays and expressions."""
+def moved(
+    value: Number, step: Number, low: float, high: float, growth: Callable[[Number], Number] | None = None
+) -> Number:
+    """Move a value by a step on the scale of its range. Accepts arrays and expressions.
+
+    The scale of a range with one end is the logarithm, or the inverse of another ``growth``.
+    """
+    growth = exponential if growth is None else growth
     above, below = value - low, high - value
     if (low, high) == EVERYWHERE:
         return value + step
     if high == inf:
-        return low + above * exponential(step / above)
+        return low + above * growth(step / above)
     if low == -inf:
-        return high - below * exponential(-step / below)
+        return high - below * growth(-step / below)
     odds = above / below * exponential(step / above + step / below)
     return low + (high - low) / (1 + 1 / odds)
+
+
+def squared(step: Values) -> Values:
+    """The growth whose scale is the square root."""
+    return np.maximum(1 + step / 2, 0) ** 2
 
 
 def exponential(value: Number) -> Number:

@@ -1,7 +1,8 @@
 """Skewness of losses and errors whose states keep sums of squares, but not of higher powers.
 
-Each function returns the sums of the second to fourth powers of the influences of the rows in each row of a table. The
-skewness of the limits depends on their ratios only, as the variance is computed from the sums of squares.
+Each function returns the sums of the second to fourth powers of the influences of the rows in each row of a table, and
+the largest influence if no cells show it. The skewness of the limits depends on the ratios of the sums only, as the
+variance is computed from the sums of squares.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def powers_of_losses(
     have the ratios of the powers of a loss, and the largest error, whose fourth power is the least one.
     """
     rows = column(table, columns[0])[:, np.newaxis]
-    constant = slopes[:, 0] - centre
+    constant, largest = slopes[:, 0] - centre, np.zeros_like(centre)
     powers = [rows * constant**power for power in (2, 3, 4)]
     for i, name in enumerate(columns[1:], 1):
         slope, first = slopes[:, i], np.maximum(column(table, name), 0)[:, np.newaxis]
@@ -52,10 +53,10 @@ def powers_of_losses(
             + slope**4 * fourth
         )
         if name in POWERS_OF_ERRORS and "absolute_error_max" in table.columns:
-            largest = column(table, "absolute_error_max")[:, np.newaxis] ** POWERS_OF_ERRORS[name]
-            powers[2] = np.fmax(powers[2], (constant + slope * largest) ** 4)
-    powers[2] = np.minimum(powers[2], powers[0] ** 2)  # that of a single row
-    return powers
+            loss = column(table, "absolute_error_max")[:, np.newaxis] ** POWERS_OF_ERRORS[name]
+            largest = np.fmax(largest, np.abs(constant + slope * loss))
+    powers[2] = np.minimum(np.fmax(powers[2], largest**4), powers[0] ** 2)  # at most that of a single row
+    return [*powers, largest]
 
 
 def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
@@ -98,9 +99,9 @@ def of_moments(table: pl.DataFrame, slopes: Values, columns: Sequence[str], cent
     for (a, b), name in PRODUCTS.items():
         product = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(table, name)[:, np.newaxis]
         second += product * (1 if a == b else 2)
-    largest = np.fmax(np.abs(low), np.abs(high)) ** 4
+    largest = np.fmax(np.abs(low), np.abs(high))
     third = side * (skewness * np.fmax(second, 0) ** 3 / rows) ** 0.5
-    return [second, third, np.fmax(kurtosis * second**2 / rows, largest)]
+    return [second, third, np.fmax(kurtosis * second**2 / rows, largest**4), largest]
 
 
 def _extremes(table: pl.DataFrame, bias: Values) -> list[tuple[Values, Values]]:

@@ -4,6 +4,7 @@ This file alone of the room imports private names.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -215,10 +216,12 @@ def test_limits_are_quantiles_of_random_weights_with_two_half_rows(family):
     spread = spread_of(influences)
     skewed, large = (spread.cubes / spread.squares).item(), np.sqrt(spread.fourths / spread.squares).item()
     weights = random.gamma(1.0, size=(50_000, len(influences)))
-    for side, limit in zip((-1, 1), distances(spread), strict=True):
-        halves = random.gamma(0.5, size=(2, len(weights)))
-        drawn = weights @ (side * influences) + halves[0] * max(side * skewed, 0) + halves[1] * large
-        assert limit == pytest.approx(np.quantile(drawn, 0.95), rel=0.03)
+    for largest in (0.0, 2 * large):
+        for side, limit in zip((-1, 1), distances(replace(spread, largest=largest)), strict=True):
+            halves = random.gamma(0.5, size=(2, len(weights)))
+            unseen = max(largest, large) if side * skewed > 0 else large
+            drawn = weights @ (side * influences) + halves[0] * max(side * skewed, 0) + halves[1] * unseen
+            assert limit == pytest.approx(np.quantile(drawn, 0.95), rel=0.03)
     down, up = distances(spread)
     assert distances(spread_of(-3.0 * influences)) == pytest.approx([3 * up, 3 * down])
     reach = [spread.distances(level)[1].item() for level in (0.6, 0.9, 0.99, 0.9999)]

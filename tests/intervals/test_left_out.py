@@ -4,12 +4,13 @@ The same holds for weighted rows, for differences between two models, and for me
 """
 
 from functools import partial
-from math import exp
+from math import exp, inf, log
 
 import polars as pl
 import pytest
 from data import CANDIDATES, CLICKS, DELIVERIES, DIGITS, TOPICS, candidates, clicks, deliveries, digits, topics, visits
 from influences import limits_left_out, without_each
+from scipy.special import expit
 
 import streammetrics as sm
 
@@ -24,6 +25,9 @@ OF_LOSSES = "log_loss log_loss_skill brier_score brier_skill_score"
 MEANS = "balanced_log_loss balanced_brier_score mean_score calibration_in_the_large"
 OF_SCORES = "average_precision pr_auc partial_auc(max_fpr=0.3)"
 MOMENTS = "r2 explained_variance pearson_r concordance error_sd"
+LOSSES = "mae mse rmse wape mape smape rmspe msle rmsle log_cosh pinball_loss(q=0.9)"
+DEVIANCES = "poisson_deviance gamma_deviance tweedie_deviance"
+ON_SCALE = f"{RATIOS} {MOMENTS} {LOSSES} {DEVIANCES}".split()
 LABELS = {"labels": [str(label) for label in range(10)]}
 
 
@@ -78,7 +82,7 @@ CASES = {
     "weighted errors": (
         partial(sm.regression, sample_weight="w", **FORECASTS),
         scored(candidates()[:300]),
-        {0.04: f"bias rmse mse {MOMENTS}", 0.15: "mae wape smape mape rmspe msle log_cosh"},
+        {0.04: f"bias {MOMENTS}", 0.15: "mae rmse mse wape smape mape rmspe msle log_cosh"},
     ),
     "errors of units": (
         partial(sm.regression, **FORECASTS, **UNIT),
@@ -147,6 +151,18 @@ PAIRS = {
 }
 
 
+def on_scale(row, end, low, high):
+    """A limit on the logarithm or the square root of the distance to the end of a range, or on the logit."""
+    below, above, step = row["value"] - low, high - row["value"], end - row["value"]
+    if row["metric"] in RATIOS.split():
+        return row["value"] * exp(step / row["value"])
+    if high == inf:
+        return low + below * max(1 + step / below / 2, 0) ** 2
+    if low == -inf:
+        return high - above * max(1 - step / above / 2, 0) ** 2
+    return low + (high - low) * expit(log(below / above) + step * (1 / below + 1 / above))
+
+
 def tolerances(table):
     return {metric: share for share, metrics in table.items() for metric in metrics.split()}
 
@@ -172,9 +188,11 @@ def test_intervals_are_those_of_the_rows_without_each(case):
     for row in report.frame.iter_rows(named=True):
         values = without.filter(metric=row["metric"], **keys_of(row))["value"].to_numpy()
         low, high = ranges[row["metric"]]
-        lower, upper = limits_left_out(row["value"], values, "unit" in case, 0.9, low, high)
-        if row["metric"] in RATIOS.split() and "unit" not in case:  # on the logarithm
-            lower, upper = (row["value"] * exp(end / row["value"] - 1) for end in (lower, upper))
+        if row["metric"] in ON_SCALE and "unit" not in case:
+            ends = limits_left_out(row["value"], values, False, 0.9, -inf, inf)
+            lower, upper = (on_scale(row, end, low, high) for end in ends)
+        else:
+            lower, upper = limits_left_out(row["value"], values, "unit" in case, 0.9, low, high)
         apart = max(abs(row["ci_lower"] - lower), abs(row["ci_upper"] - upper)) / (upper - lower)
         seen.add(row["metric"])
         if apart > shares[row["metric"]]:
