@@ -415,8 +415,8 @@ def regression(
     """
     capacity = _bins(capacity, by, CAPACITY)
     families = several(families)
-    shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
     statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
+    shown = [name for family in families for name in FAMILIES[family]]
     if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
     accumulator = Accumulator(

@@ -120,8 +120,8 @@ class ErrorMoments(Statistic):
     )
 
     def __post_init__(self) -> None:
-        if unknown := sorted(set(self.families) - set(FAMILIES)):
-            raise SpecificationError(f"Unknown family {unknown[0]!r}. Families: {', '.join(FAMILIES)}.")
+        if unknown := [family for family in self.families if not isinstance(family, str) or family not in FAMILIES]:
+            raise SpecificationError(f"Unknown family {shown(min(unknown, key=str))}. Families: {', '.join(FAMILIES)}.")
         if not 1 <= as_float(self.power) < inf:
             raise SpecificationError(f"power= must be a number of at least 1, got {shown(self.power)}.")
         object.__setattr__(self, "families", tuple(f for f in FAMILIES if f in self.families))

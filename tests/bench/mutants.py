@@ -44,6 +44,7 @@ ROOMS = {
     "statistics": "statistics/*.py",
     "reading": "reading/*.py",
     "history/rules": "history/rules.py",
+    "history/alarms": "history/alarms.py",
 }
 LIBRARIES = (  # imported once, before the forks
     *("polars", "numpy", "pyarrow.compute", "pyarrow.parquet", "pyarrow.dataset", "pandas", "scipy.stats", "pytest"),

@@ -145,6 +145,7 @@ REFUSALS = {
     "ECCE of margins": (lambda: MARGINS.finalize(["ecce"]), sm.MetricError, "domain='probability'"),
     "a family that was not evaluated": (lambda: ERRORS.finalize(["msle"]), sm.MetricError, "msle"),
     "an unknown family": (lambda: sm.regression(families=["logs"], **DELIVERIES), sm.SpecificationError, "'logs'"),
+    "a family in a list": (lambda: sm.regression(families=[["log"]], **DELIVERIES), sm.SpecificationError, "['log']"),
     "a requirement without a sign": (lambda: BINARY.finalize().check("roc_auc"), sm.MetricError, "roc_auc"),
     "a requirement of equality": (lambda: BINARY.finalize().check("roc_auc == 1"), sm.MetricError, "roc_auc"),
     "a requirement without a metric": (lambda: BINARY.finalize().check(">= 1"), sm.MetricError, ">= 1"),
