@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
+from streammetrics.intervals.auc import auc_intervals
 from streammetrics.intervals.beta import log_beta, log_beta_below
 from streammetrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
 from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
@@ -248,6 +249,33 @@ def influences_of(table, metrics, **options):
     expressions = {m.name: m.expression() for m in metrics}
     read = lambda copies: copies.group_by("group", maintain_order=True).agg(**expressions)  # noqa: E731
     return influence_intervals(table, metrics, counted("neg", "pos"), read, **options)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_the_influence_of_a_row_on_the_auc_is_how_far_its_placement_is_away(digits):
+    """Its share of wins against the rows of the other class, of which ties are half; with the degrees of Welch."""
+    table = scores(5, 300, digits)
+    negatives, positives = (np.repeat(table["score"], table[side]) for side in ("neg", "pos"))
+    wins = np.sign(positives[:, None] - negatives) / 2 + 0.5
+    placements, auc = (wins.mean(1), wins.mean(0)), wins.mean()
+    parts = [own.var(ddof=1) / len(own) for own in placements]
+    degrees = sum(parts) ** 2 / sum(part**2 / (len(own) - 1) for part, own in zip(parts, placements, strict=True))
+    influences = np.concatenate([(own - auc) / np.sqrt(len(own) * (len(own) - 1)) for own in placements])
+    spread = spread_of(influences, degrees=degrees)
+    expected = [limit.item() for limit in spread.limits(np.array([auc]), 0.95, 0.0, 1.0)]
+    found = auc_intervals(table, confidence=0.9).row(0)
+    assert found == pytest.approx([*expected, spread.effective_rows.item(), spread.squares.item()], rel=1e-9)
+
+
+def test_slices_are_ever_smaller_where_almost_separate_classes_overlap():
+    """Of 4,800 bins of a row each: the highest sixteenth of the negatives, and the lowest 48th of the positives."""
+    negatives, positives, values = (
+        sliced(pl.DataFrame({"group": 0, count: [1] * 4_800}), [count])[count].to_list()
+        for count in ("neg", "pos", "count")
+    )
+    assert negatives == [300] * 15 + [150, 75, 37, 19, 10, 4, 3, 1, 1]
+    assert positives == [1, 1, 1, 3, 6, 13, 25, 50] + [100] * 47
+    assert values == [75] * 64
 
 
 def test_groups_are_read_in_small_parts_and_in_slices(monkeypatch):
