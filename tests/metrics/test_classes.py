@@ -145,6 +145,14 @@ def test_reports_of_ordered_labels_show_weighted_kappa_first():
         assert ("kappa(weights=quadratic)" in str(acc.finalize())) == bool(order)
 
 
+def test_an_order_tells_the_type_of_labels_before_there_are_rows():
+    report = sm.multiclass(y_true="y", y_pred="z", order=("low", "high")).finalize()
+    assert report.confusion_matrix().schema == {"actual": pl.String, "predicted": pl.String, "count": pl.Int64}
+    assert report.weighted_kappa([[0, 1], [1, 0]]).is_empty()
+    with pytest.raises(sm.SpecificationError, match="2 x 2"):
+        report.weighted_kappa([[0]])
+
+
 def test_an_average_says_for_how_many_labels_it_is_undefined():
     rows = {"y": ["a", "a", "b"], "a": [0.8, 0.1, 0.2], "b": [0.1, 0.8, 0.2], "c": [0.1, 0.1, 0.6]}
     report = evaluated(rows, y_score={label: label for label in "abc"})
