@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cell, cut, escaped, rows
+from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cut, escaped, rows, shortened, uncut
 
 Kind: TypeAlias = Literal["head", "text", "number"]
 Level: TypeAlias = Literal["error", "warning", "notice"]
@@ -23,9 +23,6 @@ class Cell:
     number: float | None = None
     below: str = ""
     level: Level | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", cut(self.text, LONGEST_CELL))
 
     @property
     def line(self) -> str:
@@ -58,6 +55,9 @@ class Table:
         object.__setattr__(self, "caption", cut(self.caption, LONGEST_SENTENCE))
         if any(len(note) > LONGEST_SENTENCE for note in self.notes):
             object.__setattr__(self, "notes", [cut(note, LONGEST_SENTENCE) for note in self.notes])
+        if any(len(cell.text) > LONGEST_CELL for row in self.rows for cell in row):
+            columns = [_cut(column) for column in zip(*self.rows, strict=True)]
+            object.__setattr__(self, "rows", [list(row) for row in zip(*columns, strict=True)])
 
     @property
     def shown(self) -> Table:
@@ -92,6 +92,12 @@ class Table:
         return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
 
 
+def _cut(column: Sequence[Cell]) -> list[Cell]:
+    """Cells of limited length. Those that differ stay apart."""
+    texts = shortened([cell.text for cell in column], LONGEST_CELL)
+    return [replace(cell, text=text) for cell, text in zip(column, texts, strict=True)]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a check found in one place. It has no level if all is well, and an error fails the check."""
@@ -115,7 +121,7 @@ def columns(*names: str, kind: Kind = "text", optional: bool = False) -> list[Co
 def key_cell(value: Any) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    return Cell(cell(value), number)
+    return Cell(uncut(value), number)
 
 
 def of_frame(frame: pl.DataFrame) -> Table:

@@ -1,6 +1,6 @@
 """Numbers, values, and names as text."""
 
-from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shown_of
+from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shown_of, uncut
 from streammetrics.text.lengths import LONGEST_CELL, LONGEST_SENTENCE, cut, shortened
 from streammetrics.text.near import did_you_mean, near, near_paths
 
@@ -22,4 +22,5 @@ __all__ = [
     "rows",
     "shortened",
     "shown_of",
+    "uncut",
 ]

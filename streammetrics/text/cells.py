@@ -41,7 +41,12 @@ def cell(value: object) -> str:
     >>> cell(None), cell(0.5), cell("a\\tb"), cell("")
     ('null', '0.5', 'a\\\\tb', "''")
     """
-    return "null" if value is None else cut(escaped(str(value)), LONGEST_CELL) or NO_TEXT
+    return cut(uncut(value), LONGEST_CELL)
+
+
+def uncut(value: object) -> str:
+    """Return a value as text that is not cut, for columns that are cut together so that values stay apart."""
+    return "null" if value is None else escaped(str(value)) or NO_TEXT
 
 
 def named(row: Mapping[str, object], keys: Sequence[str]) -> str:

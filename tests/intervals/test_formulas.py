@@ -19,6 +19,7 @@ from streammetrics.intervals.distributions import normal_quantile, t_quantile, t
 from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
 from streammetrics.intervals.influence import counted, influence_intervals, sliced
 from streammetrics.intervals.limits import Spread, limits
+from streammetrics.intervals.paired_influence import _powers_of_differences
 from streammetrics.intervals.proportions import wilson_interval
 from streammetrics.intervals.sequences import errors_wide, share_limits
 from streammetrics.metrics import average_precision, ks, roc_auc
@@ -99,7 +100,7 @@ def test_the_incomplete_beta_function_is_that_of_scipy(size, skew):
 
 @pytest.mark.parametrize("scale", [1, 0.5, 2])
 def test_the_evidence_of_an_estimate_is_that_by_quadrature(scale):
-    for z in (-30, -26, -24, -5, -1, 0, 0.5, 3, 8):
+    for z in (-60, -36, -30, -24, -5, -1, 0, 0.5, 3, 8):
 
         def integrand(distance, z=z):
             return 2 * stats.norm.pdf(distance / scale) / scale * np.exp(distance * z - distance**2 / 2)
@@ -265,6 +266,31 @@ def test_the_influence_of_a_row_on_the_auc_is_how_far_its_placement_is_away(digi
     expected = [limit.item() for limit in spread.limits(np.array([auc]), 0.95, 0.0, 1.0)]
     found = auc_intervals(table, confidence=0.9).row(0)
     assert found == pytest.approx([*expected, spread.effective_rows.item(), spread.squares.item()], rel=1e-9)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_powers_of_differences_are_those_of_independent_losses_of_a_gamma_distribution(signed):
+    """Of the influences of rows: linear in the difference and in the mean of two losses, which has a normal one if
+    losses have a sign."""
+    random, count = np.random.default_rng(0), 1_000_000
+    apart = random.gamma(2, size=count) - 1
+    mean = random.normal(0.5, 2, count) if signed else random.gamma(0.8, 2, count)
+    sums = {
+        "w": np.ones(count),
+        "d": apart,
+        "m": mean,
+        "mm": mean**2,
+        "dd": apart**2,
+        "ddd": apart**3,
+        "dddd": apart**4,
+    }
+    parts = pl.DataFrame({name: [values.sum()] for name, values in sums.items()})
+    slopes = 0.3, 0.7, -0.9
+    influence = slopes[0] + slopes[1] * apart + slopes[2] * mean
+    arrays = np.array(slopes).reshape(1, 3, 1), influence.mean().reshape(1, 1)
+    found = _powers_of_differences(signed, parts, arrays[0], ["w", "d", "m"], arrays[1])
+    expected = [((influence - influence.mean()) ** power).sum() for power in (2, 3, 4)]
+    assert [power.item() for power in found] == pytest.approx(expected, rel=0.02)
 
 
 def test_slices_are_ever_smaller_where_almost_separate_classes_overlap():
