@@ -21,6 +21,8 @@ import gc
 import hashlib
 import importlib
 import json
+import marshal
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -38,31 +40,14 @@ from mutations import Fault, faults
 HOOK = Path(__file__).parent / "hook"
 TREE = Path.cwd()
 PACKAGE = TREE / "streammetrics"
-ROOMS = {
-    "metrics": "metrics/*.py",
-    "intervals": "intervals/*.py",
-    "statistics": "statistics/*.py",
-    "reading": "reading/*.py",
-    "history/rules": "history/rules.py",
-    "history/alarms": "history/alarms.py",
-}
-LIBRARIES = (  # imported once, before the forks
-    *("polars", "numpy", "pyarrow.compute", "pyarrow.parquet", "pyarrow.dataset", "pandas", "scipy.stats", "pytest"),
-    *(
-        "sklearn.metrics",
-        "sklearn.linear_model",
-        "hypothesis",
-        "click.testing",
-        "altair",
-        "duckdb",
-        "deltalake",
-        "mlflow",
-    ),
-)
-FIRST, MOST = 40, 200  # tests of a mutant, and of one that survives them
-SECONDS = (30.0, 100.0)  # that these tests usually take at most
-
-
+TEMPORARY = Path(tempfile.gettempdir())
+ROOMS = {room: f"{room}/*.py" for room in ("metrics", "intervals", "statistics", "reading")}
+ROOMS |= {room: f"{room}.py" for room in ("history/rules", "history/alarms")}
+LIBRARIES = """polars numpy pyarrow.compute pyarrow.parquet pyarrow.dataset pandas scipy.stats pytest sklearn.metrics
+    sklearn.linear_model hypothesis click.testing altair duckdb deltalake mlflow"""  # imported once, before the forks
+STAGES = ((40, 30.0), (200, 100.0))  # tests of a mutant and their usual seconds at most, then those of a survivor
+FEW = 40  # tests of the file of a mutant, if fewer reach its line
+FORK = multiprocessing.get_context("fork")
 Row = dict[str, Any]  # the result of a mutant
 
 
@@ -80,20 +65,21 @@ class Mutant(NamedTuple):
 
     def save(self, target: Path) -> None:
         """Write the compiled module with its fault for the import hook."""
-        import sitecustomize as hook
-
         path = PACKAGE / self.file
         tree = ast.parse(path.read_text(encoding="utf-8"))
         faults(tree)[self.number].apply()
         module = ".".join(("streammetrics", *Path(self.file).with_suffix("").parts)).removesuffix(".__init__")
-        hook.save_mutant(target, module, str(path), compile(ast.fix_missing_locations(tree), str(path), "exec"))
+        code = compile(ast.fix_missing_locations(tree), str(path), "exec")
+        target.write_bytes(marshal.dumps((module, str(path), code)))
 
-
-def mutants(room: str) -> Iterable[Mutant]:
-    for path in sorted(PACKAGE.glob(ROOMS[room])):
-        file = path.relative_to(PACKAGE).as_posix()
-        for number, fault in enumerate(faults(ast.parse(path.read_text(encoding="utf-8")))):
-            yield Mutant(room, file, number, fault)
+    def distance(self, test: str) -> int:
+        """How far a test is away: 0 for examples of the function, 3 for tests of other rooms."""
+        path, file = Path(test.partition("::")[0]), Path(self.file)
+        if path == Path("streammetrics") / file:
+            return 0 if test.endswith(f".{self.fault.function}") else 1
+        if path.parts[1:2] == file.parts[:1]:
+            return 1 if path.stem == f"test_{file.stem}" else 2
+        return 3
 
 
 def draw(size: int, seed: int) -> list[Mutant]:
@@ -102,7 +88,12 @@ def draw(size: int, seed: int) -> list[Mutant]:
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.name}".encode()).hexdigest()
 
-    return sorted((mutant for room in ROOMS for mutant in sorted(mutants(room), key=place)[:size]), key=place)
+    def of_room(room: str) -> Iterable[Mutant]:
+        for path in sorted(PACKAGE.glob(ROOMS[room])):
+            for number, fault in enumerate(faults(ast.parse(path.read_text(encoding="utf-8")))):
+                yield Mutant(room, path.relative_to(PACKAGE).as_posix(), number, fault)
+
+    return sorted((mutant for room in ROOMS for mutant in sorted(of_room(room), key=place)[:size]), key=place)
 
 
 class Reach:
@@ -111,58 +102,46 @@ class Reach:
     def __init__(self, folder: Path) -> None:
         from coverage import Coverage
 
-        self.folder = folder
         self.coverage = Coverage(str(folder / "lines"), config_file=False)
         if not (folder / "tests.json").exists():
-            self.record()
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "sitecustomize", "-p", "no:cacheprovider"]
+            environment = os.environ | {"PYTHONPATH": str(HOOK), "STREAMMETRICS_LINES": str(folder)}
+            with (folder / "log").open("w") as log:
+                subprocess.run(command, cwd=TREE, env=environment, stdout=log, stderr=log, check=False)
+            self.coverage.combine([str(folder)])
+            self.coverage.save()
         self.coverage.load()
         self.seconds: dict[str, float] = json.loads((folder / "tests.json").read_text())
-
-    def record(self) -> None:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "sitecustomize", "-p", "no:cacheprovider"]
-        environment = os.environ | {"PYTHONPATH": str(HOOK), "STREAMMETRICS_LINES": str(self.folder)}
-        with (self.folder / "log").open("w") as log:
-            subprocess.run(command, cwd=TREE, env=environment, stdout=log, stderr=log, check=False)
-        self.coverage.combine([str(self.folder)])
-        self.coverage.save()
 
     @cache  # noqa: B019
     def lines(self, file: str) -> dict[int, set[str]]:
         """Tests of each line of a file."""
         tests = self.coverage.get_data().contexts_by_lineno(str(PACKAGE / file))
-        return {line: {test for test in reached if test in self.seconds} for line, reached in tests.items()}
+        return {line: self.seconds.keys() & reached for line, reached in tests.items()}
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Tests of a mutant: those that reach its lines, and a few of its file where results may come from a cache."""
         lines, fault = self.lines(mutant.file), mutant.fault
         direct = set().union(*(lines.get(line, ()) for line in range(fault.first, fault.last + 1)))
-        others = set().union(*lines.values()) - direct
+        others, most = set().union(*lines.values()), FEW - len(direct)
         if fault.at_import:
-            others |= {test for test in self.seconds if closeness(test, mutant) < 3} - direct
-        ranked = [
-            sorted(part, key=lambda test: (closeness(test, mutant), self.seconds[test])) for part in (direct, others)
-        ]
-        return ranked[0] + ranked[1][: MOST if fault.at_import else max(FIRST - len(direct), 0)]
+            others, most = others | {test for test in self.seconds if mutant.distance(test) < 3}, STAGES[-1][0]
 
-    def shares(self) -> dict[str, tuple[int, int]]:
-        """Lines that were reached, and all lines, of each folder and file at the top of the package."""
-        counts: dict[str, tuple[int, int]] = {}
+        def nearest(tests: set[str]) -> list[str]:
+            return sorted(tests, key=lambda test: (mutant.distance(test), self.seconds[test]))
+
+        return nearest(direct) + nearest(others - direct)[: max(most, 0)]
+
+    def print(self) -> None:
+        """Print the lines that were reached, and all lines, of each folder and file at the top of the package."""
+        counts: dict[str, list[int]] = {}
         for path in sorted(PACKAGE.rglob("*.py")):
-            room = path.relative_to(PACKAGE).parts[0]
             _, lines, _, missing, _ = self.coverage.analysis2(str(path))
-            reached, total = counts.get(room, (0, 0))
-            counts[room] = reached + len(lines) - len(missing), total + len(lines)
-        return counts
-
-
-def closeness(test: str, mutant: Mutant) -> int:
-    """How near a test is to a mutant: 0 for examples of its function, 3 for tests of other rooms."""
-    path, file = Path(test.partition("::")[0]), Path(mutant.file)
-    if path == Path("streammetrics") / file:
-        return 0 if test.endswith(f".{mutant.fault.function}") else 1
-    if path.parts[:2] == ("tests", file.parts[0]) or path.parts[:2] == ("streammetrics", file.parts[0]):
-        return 1 if path.stem == f"test_{file.stem}" else 2
-    return 3
+            for room in (path.relative_to(PACKAGE).parts[0], "all"):
+                reached, total = counts.pop(room, (0, 0))
+                counts[room] = [reached + len(lines) - len(missing), total + len(lines)]
+        for room, (reached, total) in counts.items():
+            print(f"{room:<22}{reached:>7} of {total:>6} lines{reached / max(total, 1):>9.2%}")
 
 
 class Outcome(NamedTuple):
@@ -177,11 +156,10 @@ class Runner:
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
-        self.sound: set[str] = set()  # tests that pass without a fault, and those that do not
-        self.unsound: set[str] = set()
+        self.sound: dict[str, bool] = {}  # whether tests pass without a fault
         self.folder = Path(tempfile.mkdtemp(prefix="mutant-"))
-        self.code = self.folder / "code"
-        for name in LIBRARIES:
+        self.code, self.failure = self.folder / "code", self.folder / "failure"
+        for name in LIBRARIES.split():
             with suppress(ImportError):
                 importlib.import_module(name)
         gc.collect()
@@ -192,7 +170,7 @@ class Runner:
         start, count = time.monotonic(), 0
         mutant.save(self.code)
         waiting, outcome = self.reach.tests(mutant), Outcome("survived")
-        for most, seconds in zip((FIRST, MOST), SECONDS, strict=True):
+        for most, seconds in STAGES:
             tests = self.affordable(waiting, most, seconds)
             waiting = [test for test in waiting if test not in tests]
             count += len(tests)
@@ -212,40 +190,35 @@ class Runner:
         """The first of some tests that take so many seconds at most."""
         chosen: list[str] = []
         for test in tests:
-            if len(chosen) < most and test not in self.unsound and self.reach.seconds[test] <= seconds:
+            if len(chosen) < most and self.sound.get(test, True) and self.reach.seconds[test] <= seconds:
                 chosen.append(test)
                 seconds -= self.reach.seconds[test]
         return chosen
 
     def are_sound(self, tests: list[str]) -> bool:
         """Whether tests pass without a fault, or can be collected if they are many or a file."""
-        if not self.sound.issuperset(tests) and self.unsound.isdisjoint(tests):
-            passed = self.run(tests, collect=len(tests) > 1 or "::" not in tests[0]).status == "passed"
-            (self.sound if passed else self.unsound).update(tests)
-        return self.unsound.isdisjoint(tests)
+        if not all(test in self.sound for test in tests):
+            collect = len(tests) > 1 or "::" not in tests[0]
+            self.sound |= dict.fromkeys(tests, self.run(tests, collect=collect).status == "passed")
+        return all(self.sound[test] for test in tests)
 
     def run(self, tests: list[str], code: Path | None = None, collect: bool = False) -> Outcome:
         """Run tests, with the code of a mutant or none, until one fails."""
-        failure = self.folder / "failure"
-        failure.unlink(missing_ok=True)
-        end = time.monotonic() + 40 + 5 * sum(self.reach.seconds.get(test, 10) for test in tests)
-        child = os.fork()
-        if child == 0:
-            os._exit(self.in_fork(tests, code, failure, collect))
-        ended, status = 0, 0
-        while not ended and time.monotonic() < end:
-            time.sleep(0.02)
-            ended, status = os.waitpid(child, os.WNOHANG)
+        self.failure.unlink(missing_ok=True)
+        child = FORK.Process(target=self.in_fork, args=(tests, code, collect))
+        child.start()
+        child.join(40 + 5 * sum(self.reach.seconds.get(test, 10) for test in tests))
+        ended = child.exitcode
         with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # also processes that tests have left
-        if not ended:
-            os.waitpid(child, 0)
+            os.killpg(child.pid, signal.SIGKILL)  # also processes that tests have left
+        child.join()
+        if ended is None:
             return Outcome("time")
-        if failure.exists():
-            return Outcome("failed", failure.read_text())
-        return Outcome("passed" if status == 0 else f"ended with {os.waitstatus_to_exitcode(status)}")
+        if self.failure.exists():
+            return Outcome("failed", self.failure.read_text())
+        return Outcome("passed" if ended == 0 else f"ended with {ended}")
 
-    def in_fork(self, tests: list[str], code: Path | None, failure: Path, collect: bool) -> int:
+    def in_fork(self, tests: list[str], code: Path | None, collect: bool) -> None:
         os.setsid()
         with (self.folder / "log").open("w") as log:
             os.dup2(log.fileno(), 1)
@@ -262,13 +235,11 @@ class Runner:
                 settings.register_profile("mutants", deadline=None, database=None, derandomize=True, phases=phases)
                 settings.load_profile("mutants")
 
-            def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-                if report.failed and not failure.exists():
-                    failure.write_text(hook.function_of(report.nodeid))
+            def pytest_runtest_logreport(_, report: Any) -> None:
+                if report.failed and not self.failure.exists():
+                    self.failure.write_text(report.nodeid)
 
-            def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-                if report.failed and not failure.exists():
-                    failure.write_text(report.nodeid)
+            pytest_collectreport = pytest_runtest_logreport
 
         os.environ["PYTHONPATH"] = str(HOOK)
         if code is not None:
@@ -276,9 +247,10 @@ class Runner:
             hook.load_mutant(code)
         sys.path[0] = str(TREE)
         options = ["--doctest-modules", "--doctest-ignore-import-errors", f"--basetemp={self.folder / 'files'}", "-xq"]
+        options += ["--assert=plain"]  # else Pytest imports modules whose examples it runs itself
         options += ["--collect-only"] * collect
         base = "addopts=-p no:xdist -p no:cacheprovider -m 'not thorough and not browser and not long and not engine'"
-        return int(pytest.main(["-o", base, *options, *tests], plugins=[Plugin()]))
+        sys.exit(int(pytest.main(["-o", base, *options, *tests], plugins=[Plugin()])))
 
 
 def fingerprint() -> str:
@@ -296,27 +268,20 @@ def print_rooms(rows: list[Row], title: str = "") -> None:
         print(f"{room:<15}{len(killed):>8}{sum(killed):>8}{len(killed) - sum(killed):>10}{share:>7}")
 
 
-def print_mutants(rows: Iterable[Row]) -> None:
-    for row in sorted(rows, key=lambda row: row["name"]):
+def print_survivors(rows: Iterable[Row], title: str) -> None:
+    print(f"\n{title}:")
+    for row in sorted((row for row in rows if not row["killed"]), key=lambda row: row["name"]):
         path = PACKAGE / row["name"].partition("::")[0]
         source = path.read_text(encoding="utf-8").splitlines()[row["line"] - 1].strip()
         print(f"{row['name']}, line {row['line']}: {row['change']} in {source}")
 
 
-def print_comparison(before: Path, after: Path) -> None:
-    results = [{row["name"]: row for row in json.loads(file.read_text())["mutants"]} for file in (before, after)]
-    shared = results[0].keys() & results[1].keys()
-    for file, rows in zip((before, after), results, strict=True):
+def print_comparison(files: list[Path]) -> None:
+    before, after = ({row["name"]: row for row in json.loads(file.read_text())["mutants"]} for file in files)
+    shared = before.keys() & after.keys()
+    for file, rows in zip(files, (before, after), strict=True):
         print_rooms([rows[name] for name in shared], str(file))
-    print("\nkilled before, and survive now:")
-    print_mutants(results[1][name] for name in shared if results[0][name]["killed"] and not results[1][name]["killed"])
-
-
-def print_lines(reach: Reach) -> None:
-    shares = reach.shares()
-    shares["all"] = sum(reached for reached, _ in shares.values()), sum(lines for _, lines in shares.values())
-    for room, (reached, lines) in shares.items():
-        print(f"{room:<22}{reached:>7} of {lines:>6} lines{reached / max(lines, 1):>9.2%}")
+    print_survivors((after[name] for name in shared if before[name]["killed"]), "killed before, and survive now")
 
 
 def measure(reach: Reach, size: int, seed: int, file: Path) -> list[Row]:
@@ -337,22 +302,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=60, help="mutants of each room")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, default=Path(tempfile.gettempdir()) / "mutants.json", help="results")
+    parser.add_argument("--json", type=Path, default=TEMPORARY / "mutants.json", help="results")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     parser.add_argument("--lines", action="store_true", help="print the lines that are reached, room by room")
     options = parser.parse_args()
     if options.compare:
-        return print_comparison(*options.compare)
+        return print_comparison(options.compare)
     sys.path.append(str(HOOK))
-    folder = Path(tempfile.gettempdir()) / "streammetrics-mutants" / fingerprint()
+    folder = TEMPORARY / "streammetrics-mutants" / fingerprint()
     folder.mkdir(parents=True, exist_ok=True)
     reach = Reach(folder)
     if options.lines:
-        return print_lines(reach)
+        return reach.print()
     rows = measure(reach, options.sample, options.seed, options.json)
     print_rooms(rows)
-    print("\nsurvivors:")
-    return print_mutants(row for row in rows if not row["killed"])
+    return print_survivors(rows, "survivors")
 
 
 if __name__ == "__main__":

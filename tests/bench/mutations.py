@@ -4,25 +4,16 @@ Annotations, docstrings, `__all__`, blocks for types alone, warnings, messages o
 """
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, count
 from typing import NamedTuple
 
-
-def both_ways(*pairs: tuple[type, type]) -> dict[type, type]:
-    return dict(pairs) | {b: a for a, b in pairs}
-
-
 MODULE = "<module>"
-COMPARISONS = both_ways(
-    (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)
-)
-OPERATORS = both_ways((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or), (ast.BitAnd, ast.BitOr))
-OPERATORS[ast.Pow] = ast.Mult
-NEGATED_ALREADY = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
-LEFT_OUT = (ast.Raise, ast.JoinedStr, ast.arguments)  # the defaults of arguments are visited apart
-DROPPED = (ast.Expr, ast.Return, ast.Raise, ast.AugAssign, ast.Continue, ast.Break, ast.Delete, ast.Assert)
+PAIRS = [("Lt", "LtE"), ("Gt", "GtE"), ("Eq", "NotEq"), ("Is", "IsNot"), ("In", "NotIn")]
+PAIRS += [("Add", "Sub"), ("Mult", "Div"), ("And", "Or"), ("BitAnd", "BitOr")]
+OPPOSITE = dict(PAIRS) | {b: a for a, b in PAIRS} | {"Pow": "Mult"}
+Apply = Callable[[], object]
 Replace = Callable[[ast.AST], object]
 
 
@@ -30,136 +21,148 @@ class Fault(NamedTuple):
     """A fault at one place of a parsed file, which `apply` changes."""
 
     name: str  # the function, and which of its faults
-    function: str
     first: int  # lines of the statement, or of its head
     last: int
     line: int
     change: str
     at_import: bool
-    apply: Callable[[], object]
+    apply: Apply
+
+    @property
+    def function(self) -> str:
+        return self.name.partition("#")[0]
 
 
-class Place(NamedTuple):
-    """Where a node stands."""
+class Scope(NamedTuple):
+    """A function, a class, or the module."""
 
-    function: str
+    name: str
     at_import: bool
     bound: set[str]  # names with a value
-    end: ast.stmt | None  # last statement of the function
-    statement: ast.stmt | None
+    end: ast.stmt | None  # last statement of a function
 
 
 def faults(tree: ast.Module) -> list[Fault]:
     """All faults of a file, in the order of its lines. The name of one depends on its own function alone."""
-    numbers: dict[str, Iterator[int]] = {}
-    place = Place(MODULE, True, set(), None, None)
-    return [
-        fault._replace(name=f"{fault.function}#{next(numbers.setdefault(fault.function, count()))}")
-        for child, replace in children(tree)
-        for fault in visit(child, replace, place)
-    ]
+    numbers: Counter[str] = Counter()
+    result = []
+    for fault in below(tree, Scope(MODULE, True, set(), None), None):
+        result.append(fault._replace(name=f"{fault.name}#{numbers[fault.name]}"))
+        numbers[fault.name] += 1
+    return result
+
+
+def below(node: ast.AST, scope: Scope, statement: ast.stmt | None) -> Iterator[Fault]:
+    """Faults below a node."""
+    inner = scope_of(node, scope)
+    for child, replace in children(node):
+        if not stays(child):
+            yield from visit(child, replace, inner if isinstance(child, ast.stmt) else scope, statement)
 
 
 def children(node: ast.AST) -> Iterator[tuple[ast.AST, Replace]]:
     for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        if isinstance(value, ast.AST):
+        if isinstance(value, ast.AST) and field not in ("annotation", "returns"):
             yield value, partial(setattr, node, field)
-        elif isinstance(value, list):
-            yield from (
-                (part, partial(value.__setitem__, i)) for i, part in enumerate(value) if isinstance(part, ast.AST)
-            )
+        for i, part in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(part, ast.AST):
+                yield part, partial(value.__setitem__, i)
 
 
-def visit(node: ast.AST, replace: Replace, place: Place) -> Iterator[Fault]:
-    """Faults of a node and of all below it."""
-    if is_left_out(node):
-        return
-    if isinstance(node, ast.stmt):
-        place = place._replace(statement=node)
-        if is_droppable(node, place):
-            yield fault(node, place, "dropped", partial(replace, ast.Pass()))
-        place.bound.update(names_bound(node))
-    yield from (fault(node, place, change, apply) for change, apply in changes(node, replace))
-    inner = place
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        name = node.name if place.function == MODULE else f"{place.function}.{node.name}"
-        inner = Place(name, place.at_import and isinstance(node, ast.ClassDef), set(), None, None)
-    if isinstance(node, ast.FunctionDef):
-        inner = inner._replace(
-            bound={part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}, end=node.body[-1]
-        )
-        for default, replace_default in chain(
-            children_of(node.args, "defaults"), children_of(node.args, "kw_defaults")
-        ):
-            yield from visit(default, replace_default, place)
-    for child, replace_child in children(node):
-        if not isinstance(node, LEFT_OUT):
-            yield from visit(child, replace_child, inner if isinstance(child, ast.stmt) else place)
-
-
-def children_of(node: ast.AST, field: str) -> Iterator[tuple[ast.AST, Replace]]:
-    value = getattr(node, field)
-    return ((part, partial(value.__setitem__, i)) for i, part in enumerate(value) if part is not None)
-
-
-def is_left_out(node: ast.AST) -> bool:
+def stays(node: ast.AST) -> bool:
     match node:
         case (
             ast.If(test=ast.Name("TYPE_CHECKING"))
             | ast.Expr(ast.Constant())
             | ast.AnnAssign(annotation=ast.Name("TypeAlias"))
+            | ast.Assign(targets=[ast.Name("__all__")])
+            | ast.Call(func=ast.Attribute(ast.Name("warnings"), "warn"))
         ):
-            return True
-        case ast.Assign(targets=[ast.Name("__all__")]):
-            return True
-        case ast.Call(func=ast.Attribute(ast.Name("warnings"), "warn")):
             return True
     return False
 
 
-def names_bound(node: ast.stmt) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return {
-        part.id for target in targets if target is not None for part in ast.walk(target) if isinstance(part, ast.Name)
-    }
+def scope_of(node: ast.AST, scope: Scope) -> Scope:
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return scope
+    name = node.name if scope.name == MODULE else f"{scope.name}.{node.name}"
+    if isinstance(node, ast.ClassDef):
+        return Scope(name, scope.at_import, set(), None)
+    return Scope(name, False, {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}, node.body[-1])
 
 
-def is_droppable(node: ast.stmt, place: Place) -> bool:
+def visit(node: ast.AST, replace: Replace, scope: Scope, statement: ast.stmt | None) -> Iterator[Fault]:
+    """Faults of a node and of all below it."""
+    found = [*changes(node, replace)]
+    if isinstance(node, ast.stmt):
+        statement = node
+        if is_droppable(node, scope):
+            found.insert(0, ("dropped", partial(replace, ast.Pass())))
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None) or node]
+        scope.bound.update(
+            part.id
+            for target in targets
+            if not isinstance(target, ast.stmt)
+            for part in ast.walk(target)
+            if isinstance(part, ast.Name)
+        )
+    for change, apply in found:
+        assert statement is not None
+        body = getattr(statement, "body", None)
+        last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno
+        first = min(part.lineno for part in (statement, *getattr(statement, "decorator_list", ())))
+        line = getattr(node, "lineno", first)
+        yield Fault(scope.name, first, max(last or first, first), line, change, scope.at_import, apply)
+    if not isinstance(node, ast.Raise | ast.JoinedStr):
+        yield from below(node, scope, statement)
+
+
+def is_droppable(node: ast.stmt, scope: Scope) -> bool:
     """Whether what follows a statement still has a meaning without it."""
     match node:
         case ast.Assign(targets=[ast.Name(name)]):
-            return name in place.bound
-        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            return name in scope.bound
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Expr() | ast.AugAssign():
             return True
-    return isinstance(node, ast.Expr | ast.AugAssign) or (isinstance(node, DROPPED) and node is not place.end)
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break() | ast.Delete() | ast.Assert():
+            return node is not scope.end
+    return False
 
 
-def changes(node: ast.AST, replace: Replace) -> Iterator[tuple[str, Callable[[], object]]]:
+def changes(node: ast.AST, replace: Replace) -> Iterator[tuple[str, Apply]]:
     """What one node can be instead."""
     match node:
         case ast.Compare(ops=operators):
             for i, operator in enumerate(operators):
-                other = COMPARISONS[type(operator)]
-                yield f"{type(operator).__name__} → {other.__name__}", partial(operators.__setitem__, i, other())
-        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) | ast.BoolOp(op=operator) if (
-            type(operator) in OPERATORS
-        ):
-            other = OPERATORS[type(operator)]
-            yield f"{type(operator).__name__} → {other.__name__}", partial(setattr, node, "op", other())
+                yield opposite(operator, partial(operators.__setitem__, i))
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) | ast.BoolOp(op=operator):
+            if type(operator).__name__ in OPPOSITE:
+                yield opposite(operator, partial(setattr, node, "op"))
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert(), operand=operand):
             yield f"without {type(node.op).__name__}", partial(replace, operand)
         case ast.Constant(value=bool() | int() | float() as value):
-            yield from (
-                (f"{value} → {other}", partial(setattr, node, "value", other)) for other in other_numbers(value)
-            )
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if can_be_negated(test):
-            yield "negated", partial(setattr, node, "test", ast.UnaryOp(ast.Not(), test))
+            for other in other_numbers(value):
+                yield f"{value} → {other}", partial(setattr, node, "value", other)
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            yield from negated(test, partial(setattr, node, "test"))
         case ast.comprehension(ifs=tests):
             for i, test in enumerate(tests):
-                if can_be_negated(test):
-                    yield "negated", partial(tests.__setitem__, i, ast.UnaryOp(ast.Not(), test))
+                yield from negated(test, partial(tests.__setitem__, i))
+
+
+def opposite(operator: ast.AST, replace: Replace) -> tuple[str, Apply]:
+    name = type(operator).__name__
+    return f"{name} → {OPPOSITE[name]}", partial(replace, getattr(ast, OPPOSITE[name])())
+
+
+def negated(test: ast.expr, replace: Replace) -> Iterator[tuple[str, Apply]]:
+    """A negated condition, unless another fault negates it."""
+    match test:
+        case ast.UnaryOp(op=ast.Not()) | ast.Constant():
+            return
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
+            return
+    yield "negated", partial(replace, ast.UnaryOp(ast.Not(), test))
 
 
 def other_numbers(value: float) -> list[float]:
@@ -168,24 +171,3 @@ def other_numbers(value: float) -> list[float]:
     if isinstance(value, int):
         return [value + 1, value - 1]
     return [other for other in (value * 2, value + 1) if other != value]
-
-
-def can_be_negated(test: ast.expr) -> bool:
-    """Whether a condition is not negated by another fault."""
-    match test:
-        case ast.UnaryOp(op=ast.Not()) | ast.Constant():
-            return False
-        case ast.Compare(ops=[operator]):
-            return not isinstance(operator, NEGATED_ALREADY)
-    return True
-
-
-def fault(node: ast.AST, place: Place, change: str, apply: Callable[[], object]) -> Fault:
-    statement = place.statement
-    assert statement is not None
-    body = getattr(statement, "body", None)
-    last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno
-    decorators = [part.lineno for part in getattr(statement, "decorator_list", [])]
-    first = min([statement.lineno, *decorators])
-    line = getattr(node, "lineno", first)
-    return Fault("", place.function, first, max(last or first, first), line, change, place.at_import, apply)

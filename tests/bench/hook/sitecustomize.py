@@ -12,46 +12,24 @@ import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
-MUTANT = "STREAMMETRICS_MUTANT"  # a file of `save_mutant`
+MUTANT = "STREAMMETRICS_MUTANT"  # a file with a module, its path, and its code
 LINES = "STREAMMETRICS_LINES"  # the folder that takes the recorded lines
 durations: dict[str, float] = {}
 passed: set[str] = set()
 
 
-class MutantLoader(SourceFileLoader):
-    """Runs the code of a mutant, past the cache of compiled files."""
-
-    def __init__(self, name, path, code):
-        super().__init__(name, path)
-        self.code = code
-
-    def get_code(self, fullname):
-        return self.code
-
-
-class MutantFinder:
-    """Finds one module, the mutant."""
-
-    def __init__(self, name, path, code):
-        self.name, self.path, self.code = name, path, code
-
-    def find_spec(self, name, path=None, target=None):
-        if name != self.name:
-            return None
-        return spec_from_file_location(name, self.path, loader=MutantLoader(name, self.path, self.code))
-
-
-def save_mutant(file, name, path, code):
-    file.write_bytes(marshal.dumps((name, path, code)))
-
-
 def load_mutant(file):
-    sys.meta_path.insert(0, MutantFinder(*marshal.loads(Path(file).read_bytes())))
+    """Have one module run the code of a mutant, past the cache of compiled files."""
+    module, path, code = marshal.loads(Path(file).read_bytes())
+    loader = SourceFileLoader(module, path)
+    loader.get_code = lambda _: code
 
+    def find_spec(name, *_):
+        return spec_from_file_location(name, path, loader=loader) if name == module else None
 
-def function_of(nodeid):
-    return nodeid.partition("[")[0]
+    sys.meta_path.insert(0, SimpleNamespace(find_spec=find_spec))
 
 
 def record_lines(folder):
@@ -60,7 +38,7 @@ def record_lines(folder):
     lines = Coverage(f"{folder}/lines", data_suffix=True, include=["*/streammetrics/*"], config_file=False)
     lines.start()
     if "PYTEST_CURRENT_TEST" in os.environ:  # a process that a test has started
-        lines.switch_context(function_of(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]))
+        lines.switch_context(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0])
     atexit.register(lines.save)
 
 
@@ -68,7 +46,7 @@ def pytest_runtest_logstart(nodeid, location):
     from coverage import Coverage
 
     if recorder := Coverage.current():
-        recorder.switch_context(function_of(nodeid))
+        recorder.switch_context(nodeid)
 
 
 def pytest_runtest_logfinish(nodeid, location):
@@ -76,10 +54,9 @@ def pytest_runtest_logfinish(nodeid, location):
 
 
 def pytest_runtest_logreport(report):
-    test = function_of(report.nodeid)
-    durations[test] = durations.get(test, 0.0) + report.duration
+    durations[report.nodeid] = durations.get(report.nodeid, 0.0) + report.duration
     if report.when == "call" and report.passed:
-        passed.add(test)
+        passed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session):
