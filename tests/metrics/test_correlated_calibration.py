@@ -55,6 +55,13 @@ def test_groups_labels_models_and_merged_states():
     assert found.rows("ecce_p_value(average=macro)")["note"].item() == FEW
 
 
+def test_the_scale_of_weights_does_not_matter():
+    weight = np.random.default_rng(0).choice([1.0, 3.0], 2_000)
+    one, other = (evaluated(correlated(3) | {"w": w}, 0.9, sample_weight="w") for w in (weight, weight / 1_024))
+    assert one["ecce_p_value"].value is not None
+    assert one.frame.equals(other.frame)
+
+
 def test_few_units_or_rare_positives():
     for data in (correlated(5, 40), correlated(5, 2_000, shape=(1, 99)), correlated(5, 30, size=10)):
         report = evaluated(data, 0.95)
