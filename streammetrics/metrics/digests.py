@@ -8,7 +8,7 @@ middle of the weight, a single value at all of it, and the overall minimum and m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from streammetrics.errors import MetricError
 from streammetrics.expressions import each
 from streammetrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
-from streammetrics.metrics.order_statistics import Bins, bins_between, median, quantile, rank, share_up_to
+from streammetrics.metrics.order_statistics import Bins, bins_between, quantile, rank, share_up_to
 
 _CENTROIDS = pl.col("min"), pl.col("max")
 Points: TypeAlias = Sequence[tuple[Expr, Expr | float]]
@@ -46,19 +46,13 @@ def digest_quantile(
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
-    return _at_share(q, _bins(mean, weight, min, max, weighted), lambda bins: quantile(bins, q))
-
-
-@metric(range=(-inf, inf), interval=methods.Quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
-def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bounded:
-    """The median: the middle value, or the mean of the middle two.
-
-    Equivalent to numpy's ``median``. Weights, bounds, and nulls are as for `digest_quantile`.
-
-    >>> digest_median([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4])
-    2.5
-    """
-    return _at_share(0.5, _bins(mean, weight, min, max, weighted), median)
+    bins = _bins(mean, weight, min, max, weighted)
+    total, (starts, ends) = weight.sum(), _ranks(bins)
+    place = pl.when((bins.weighted > 0).any()).then(total * q).otherwise(rank(total, q) + 0.5)
+    points = ((ends, 0), (mean, min.min())), ((starts, total), (mean, max.max()))
+    lower, upper = (quantile(replace(bins, low=end, middle=end, high=end), q).value for end in (min, max))
+    middles = weight.cum_sum() - weight / 2
+    return Bounded(_on_line(place, middles, *points, lower, upper), *quantile(bins, q)[1:])
 
 
 @metric(range=(0, 1), interval=methods.ShareOfBins(pl.col("weight")))
@@ -82,17 +76,6 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
 
 def _bins(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bins:
     return replace(bins_between(min, max, weight, weighted), middle=mean)
-
-
-def _at_share(q: float, bins: Bins, of: Callable[[Bins], Bounded]) -> Bounded:
-    """A quantile by interpolation, between those of the smallest and of the largest values of the centroids."""
-    total, (starts, ends) = bins.count.sum(), _ranks(bins)
-    place = pl.when((bins.weighted > 0).any()).then(total * q).otherwise(rank(total, q) + 0.5)
-    mean, lowest, highest = bins.middle, bins.low.min(), bins.high.max()
-    points = ((ends, 0), (mean, lowest)), ((starts, total), (mean, highest))
-    lower, upper = (of(replace(bins, low=end, middle=end, high=end)).value for end in (bins.low, bins.high))
-    middles = bins.count.cum_sum() - bins.count / 2
-    return Bounded(_on_line(place, middles, *points, lower, upper), *of(bins)[1:])
 
 
 def _ranks(bins: Bins) -> tuple[Expr, Expr]:

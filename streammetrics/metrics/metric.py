@@ -21,7 +21,6 @@ from streammetrics.intervals.limits import Range
 from streammetrics.intervals.method import Method, Without
 from streammetrics.intervals.methods import SMOOTH
 from streammetrics.intervals.proportions import CELLS
-from streammetrics.metrics.unsupported import not_supported
 from streammetrics.text import did_you_mean
 
 
@@ -396,8 +395,6 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of deeply nested text
         pass
-    if advice := not_supported(text):
-        raise MetricError(f"Unknown metric {text!r}.{advice}")
     name, call, _ = text.partition("(")
     example = f"{name}(of='y_score')" if call and name.isidentifier() and name not in _registry else "fbeta(beta=2)"
     advice = f"Write a name, or a name with options, such as {example}"
@@ -446,5 +443,4 @@ def _advice(name: str) -> str:
             return f" Use {plain}(average={average})."
     if (name := name.lower()) in ("psi", "js", "wasserstein"):
         return " It measures drift: use `streammetrics drift`, or a rule with `against` in `streammetrics store check`."
-    similar = did_you_mean(name, _registry, most=3, cutoff=SIMILAR)
-    return not_supported(name) or similar or " `streammetrics metrics` lists all metrics."
+    return did_you_mean(name, _registry, most=3, cutoff=SIMILAR) or " `streammetrics metrics` lists all metrics."

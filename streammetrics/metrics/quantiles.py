@@ -27,7 +27,6 @@ from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
 
-NORMAL_SCALE = 1.4826022185056018  # 1 / upper quartile of the standard normal distribution
 _ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
 _ABSOLUTE = absolute(bins_between(*_ERRORS, methods.COUNT))
 _MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
@@ -62,26 +61,18 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weight
 
 
 @metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",), interval=methods.SPREAD)
-def mad(
-    error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
-) -> Bounded:
+def mad(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median absolute deviation of the errors from their median: a robust measure of their spread.
 
-    With ``scaled=True``, it is multiplied by 1.4826 to estimate the standard deviation of normal errors (Rousseeuw and
-    Croux 1993). Null if the median is infinite. Equivalent to scipy's ``median_abs_deviation``. The bounds hold for any
-    median and any deviation within their bins, and are not always attained.
+    1.4826 times it estimates the standard deviation of normal errors (Rousseeuw and Croux 1993). Null if the median is
+    infinite. Equivalent to scipy's ``median_abs_deviation``. The bounds hold for any median and any deviation within
+    their bins, and are not always attained.
 
     >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1])
     2.0
-    >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1], scaled=True)
-    2.9652044370112036
     """
-    return _mad(bins_between(error_low, error_high, count, weighted), scaled)
-
-
-def _mad(bins: order.Bins, scaled: bool) -> Bounded:
-    spread = order.median(deviations(bins, order.median(bins)))
-    return Bounded(*(NORMAL_SCALE * x for x in spread)) if scaled else spread
+    bins = bins_between(error_low, error_high, count, weighted)
+    return order.median(deviations(bins, order.median(bins)))
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_ERRORS))
@@ -159,13 +150,9 @@ def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1)
     >>> rec_auc([-1, 0, 2], [-1, 0, 2], [1, 1, 2], limit=4)
     0.6875
     """
-    return _rec_auc(error_low, error_high, count, limit)
-
-
-def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
     if not (limit > 0 and isfinite(limit) and isfinite(1 / limit)):
         raise MetricError(f"limit= must be a positive number, got {limit!r}.")
-    return order.area_up_to(absolute(bins_between(low, high, count)), limit)
+    return order.area_up_to(absolute(bins_between(error_low, error_high, count)), limit)
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_VALUES))

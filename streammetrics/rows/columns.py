@@ -13,10 +13,9 @@ from streammetrics import core
 from streammetrics.core import NOTHING, Extent
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.rows.codes import number
-from streammetrics.rows.conversions import not_numbers, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
-from streammetrics.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, resembles
+from streammetrics.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, null_instead_of, resembles
 from streammetrics.rows.roles import INTEGERS, SINGLE, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.system.foreign import reason
@@ -376,10 +375,11 @@ class Reader:
         """Reject text among numbers, which makes a column of a file a column of strings. Labels can be mostly text."""
         if column.dtype != pl.String:
             return
-        wrong = not_numbers(column)
+        wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            self._refuse(column, wrong, "text that is not a number", to_number(column))
+            fix = null_instead_of(column.filter(wrong)[0]) if few else "Pass a numeric column"
+            self._refuse(column, wrong, "text that is not a number", fix)
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
         if self.roles.nulls == "raise" and column.null_count():
@@ -419,7 +419,7 @@ def _instead_of(column: pl.Series) -> str:
     name, dtype = column.name, column.dtype
     match dtype:
         case pl.String():
-            return f" (first: {next(iter(column.drop_nulls()), None)!r}). {to_number(column)}."
+            return f" (first: {next(iter(column.drop_nulls()), None)!r}). Pass a numeric column."
         case pl.List():
             return f". Pass one item of each list, such as pl.col({name!r}).list.get(1), or in SQL {name}[2]."
         case pl.Array():

@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 
 from streammetrics.errors import ColumnError
-from streammetrics.rows.conversions import null_instead_of
 from streammetrics.rows.roles import Roles
 
 BOOLEANS = {"true": True, "false": False}
@@ -32,6 +31,11 @@ def instead_of_third(label: Any, roles: Roles) -> str:
     if is_missing(label):
         return null_instead_of(label) + (", and pass nulls='drop'" if roles.nulls == "raise" else "")
     return "Drop these rows with a filter, or pass only positive= to count them as negative"
+
+
+def null_instead_of(text: str) -> str:
+    """Return the fix of text among numbers or labels, without the full stop."""
+    return f"Fix the values, or read the CSV files with null_values={text!r} if it stands for null"
 
 
 def resembles(labels: pl.Series, positive: Any) -> pl.Series:

@@ -94,9 +94,7 @@ REFUSED = {  # by command: what it must name
     "store retain history": ("--since",),
     "store forget": ("forget",),
 }
-METRICS = {"ndcg": "ranx", "map@10": "Ranking", "hit_rate": "Ranking", "precision_at_5": "Ranking", "Qini": "Uplift"}
-METRICS |= {"crps": "forecast", "silhouette_score": "sklearn.metrics", "rouge": "Text", "c_index": "Survival"}
-METRICS |= {"aucpr": "'auprc'", "sensitivty": "'sensitivity'", "gmmm": "streammetrics metrics"}
+METRICS = {"aucpr": "'auprc'", "sensitivty": "'sensitivity'", "gmmm": "streammetrics metrics"}
 ROWS = pl.DataFrame(
     {
         "clicked": [1, 0] * 10,

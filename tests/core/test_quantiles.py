@@ -85,7 +85,6 @@ SHARES = {
 EXTREMES = {minimum: min, maximum: max}
 SPREADS = {
     mad: spread,
-    mad(scaled=True): lambda v: 1.4826022185056018 * spread(v),
     error_iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
     iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
 }

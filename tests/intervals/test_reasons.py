@@ -184,7 +184,7 @@ def test_reasons_of_the_rows_and_of_what_is_kept():
         (weighted, "smape", few),
         (zeros, "mape", "the metric is infinite"),
         (zeros, "rmspe", "the metric is infinite"),
-        (digest, "digest_median", unweighted),
+        (digest, "digest_quantile", unweighted),
         (digest, "digest_cdf", f"{unweighted}; {units}"),
         (separate, "roc_auc_ovo", f"labels are counted separately; {units}"),
         (separate, "roc_auc(average=macro)", f"labels are counted separately; {units}"),

@@ -579,7 +579,6 @@ ERROR_VALUES = {
     "median_error": quantile(0.5),
     "median_absolute_error": of_sizes(quantile(0.5)),
     "mad": mad,
-    "mad(scaled=True)": lambda v, w: mad(v, w) / stats.norm.ppf(0.75),
     "error_quantile(q=0.9)": quantile(0.9),
     "absolute_error_quantile(q=0.9)": of_sizes(quantile(0.9)),
     "error_iqr": iqr,
@@ -594,7 +593,7 @@ REGRESSION = ERRORS | {
     name: lambda y, p, w, reference=reference: reference(p - y, w) for name, reference in ERROR_VALUES.items()
 }
 DIGESTS = {
-    "digest_median": quantile(0.5),
+    "digest_quantile": quantile(0.5),
     "digest_quantile(q=0.9)": quantile(0.9),
     "digest_cdf": share(0),
     "digest_cdf(x=2.5)": share(2.5),

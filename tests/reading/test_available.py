@@ -116,8 +116,8 @@ def advised(acc, function, roles, statistic, how, arguments):
         ),
         (
             sm.binary(y_true="y", y_score="p"),
-            "digest_median",
-            "Metric 'digest_median' requires the statistic TDigest(of='y_score'). In Python, pass it to Accumulator.",
+            "digest_quantile",
+            "Metric 'digest_quantile' requires the statistic TDigest(of='y_score'). In Python, pass it to Accumulator.",
         ),
         (
             sm.binary(y_true="y", y_score="p"),
