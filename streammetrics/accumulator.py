@@ -23,8 +23,7 @@ from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
 from streammetrics.state import storage
 from streammetrics.state import tables as states
-from streammetrics.state.content import Content, no_state
-from streammetrics.state.limit import MAX_GROUPS, group_limit
+from streammetrics.state.content import MAX_GROUPS, Content, group_limit, no_state
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.tables import State
@@ -148,11 +147,7 @@ class Accumulator:
 
     @property
     def _lock(self) -> AbstractContextManager[Any]:
-        """Lock that is held while the content is changed or read. A thread never holds two of them.
-
-        Raises:
-            StreamMetricsError: If a signal handler interrupted code of the same thread that holds it.
-        """
+        """Lock that is held while the content is changed or read. A thread never holds two of them."""
         require_threads()
         if self._own_lock._is_owned():  # type: ignore[attr-defined]
             raise StreamMetricsError(

@@ -66,9 +66,6 @@ def shown(value: Any) -> str:
 def require_level(name: str, value: Any, above: float = 0) -> None:
     """Reject a confidence level, or another share, out of its range.
 
-    Raises:
-        SpecificationError: If the value is not a number between ``above`` and 1, both exclusive.
-
     >>> require_level("confidence=", 95)
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.

@@ -17,7 +17,7 @@ COUNTRIES = {"US": 0.4, "DE": 0.2, "FR": 0.15, "BR": 0.12, "JP": 0.08, "IN": 0.0
 NOISE = {"US": 0.6, "DE": 0.7, "FR": 0.8, "BR": 1.0, "JP": 1.2, "IN": 1.8}  # how much of a click the model misses
 
 
-def write_predictions(folder: Path, rows: int, seed: int = 0) -> list[Path]:
+def write_predictions(folder: Path, rows: int) -> list[Path]:
     """Write one Parquet file per day, with the columns day, country, p_click (Float64), and clicked (Boolean).
 
     About 2% of rows are clicks. The model is worse in some countries than in others.
@@ -26,7 +26,7 @@ def write_predictions(folder: Path, rows: int, seed: int = 0) -> list[Path]:
         The files, by day.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     counts = np.full(DAYS, rows // DAYS) + (np.arange(DAYS) < rows % DAYS)
     paths = []
     for number, count in enumerate(counts):

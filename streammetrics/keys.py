@@ -35,11 +35,7 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
 def only(
     metric: object, rows: pl.DataFrame, keys: Mapping[str, Any], every: Callable[[], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return the row of a metric that keys select from ``every`` row, if it is one.
-
-    Raises:
-        ReportError: If there are none or several, with keys that select one.
-    """
+    """Return the row of a metric that keys select from ``every`` row, if it is one."""
     if rows.is_empty():
         given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
         frame = every()

@@ -17,7 +17,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
-from streammetrics.state.limit import MAX_GROUPS
+from streammetrics.state.content import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,

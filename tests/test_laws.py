@@ -11,8 +11,8 @@ from strategies import use_small_chunks
 
 import streammetrics as sm
 from streammetrics.testing import check
+from streammetrics.testing.laws import require_same, require_same_metrics
 from streammetrics.testing.rows import probabilities
-from streammetrics.testing.same import require_same, require_same_metrics
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
 ODD = (pl.col("h") % 2).alias("odd")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import exp, inf, isnan, log, nan
+
+import numpy as np
 
 from streammetrics.before_labels.bounds import Positives, bounds
 from streammetrics.before_labels.estimates import Row, available, estimated
-from streammetrics.before_labels.filled import METRICS, Wanted, is_readable, read, read_off
+from streammetrics.before_labels.filled import METRICS, Bins, Wanted, is_readable, read, read_off
 from streammetrics.before_labels.groups import Group, groups, labels_of
-from streammetrics.before_labels.noise import standard_errors
+from streammetrics.before_labels.rates import Values, cells, isotonic
 from streammetrics.intervals.distributions import normal_quantile
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
@@ -17,6 +19,8 @@ from streammetrics.rounding import SUM_ROUNDING
 
 MOST_ODDS = 1e6  # the largest factor that the search tries
 HALVINGS = 25  # steps of the bisection on the logarithm
+DRAWS = 200
+PAIRS = 1 << 22  # maximum number of pairs of slices, over all draws, that are processed together
 
 
 def calibrated(
@@ -87,3 +91,56 @@ def _needed_odds(group: Group, one: Wanted, value: float) -> float:
         middle = (too_small + enough) / 2
         too_small, enough = (too_small, middle) if suffices(exp(middle)) else (middle, enough)
     return exp(enough)
+
+
+def standard_errors(group: Group, wanted: Sequence[Wanted]) -> dict[Wanted, float]:
+    """The standard error of each metric, from draws with a fixed seed, NaN if it is undefined in most draws.
+
+    A parametric bootstrap: each draw resamples the labels of the reference and the future labels with the fitted rates.
+    The error is the metric of the future labels minus the metric expected with rates refitted to the reference. Rows
+    are assumed to be independent.
+    """
+    bins, reference, rates = _slices(group)
+    random = np.random.default_rng(0)
+    labels = _draws(random, bins.rows, rates)
+    known = np.flatnonzero(reference)
+    size = reference[known]
+    positives = _draws(random, size, rates[known])
+    refitted = np.stack([np.interp(np.arange(rates.size), known, r) for r in _refitted(size, positives)])
+    found = read([(bins, labels), (bins, bins.rows * refitted)], wanted)
+    errors = {one: found[one][:DRAWS] - found[one][DRAWS:] for one in wanted}
+    known_of = {one: error[np.isfinite(error)] for one, error in errors.items()}
+    return {one: float(error.std()) if error.size > DRAWS / 2 else np.nan for one, error in known_of.items()}
+
+
+def _refitted(size: Values, positives: Values) -> Iterator[Values]:
+    """Isotonic rates of each draw, computed for a few draws at a time because memory grows with pairs of slices."""
+    for part in np.array_split(positives, min(DRAWS, DRAWS * size.size**2 // PAIRS + 1)):
+        yield from isotonic(size - part, part)
+
+
+def _slices(group: Group) -> tuple[Bins, Values, Values]:
+    """A group in few bins, with their rows in the reference and their rates.
+
+    These bins are the cells of the isotonic regression, cut at the thresholds.
+    """
+    reference = group.neg + group.pos
+    occupied = np.flatnonzero(reference)
+    cell = np.floor(np.interp(np.arange(group.rows.size), occupied, cells(group.neg[occupied], group.pos[occupied])))
+    sides = [cell, *(np.ceil(above) for above in group.bins.above.values())]
+    starts = np.flatnonzero(np.any([np.diff(side, prepend=-1) for side in sides], axis=0))
+
+    def total(values: Values) -> Values:
+        found: Values = np.add.reduceat(values, starts, axis=-1)
+        return found
+
+    def mean(values: Values, rows: Values) -> Values:
+        return total(values * rows) / np.where(total(rows) > 0, total(rows), 1)
+
+    above = {at: mean(share, group.rows) for at, share in group.bins.above.items()}
+    losses = {metric: mean(loss, group.rows) for metric, loss in group.bins.losses.items()}
+    return Bins(total(group.rows), above, losses), total(reference), mean(group.rates, group.rows + reference)
+
+
+def _draws(random: np.random.Generator, rows: Values, rates: Values) -> Values:
+    return random.binomial(rows.astype(np.int64), rates, (DRAWS, rows.size)).astype(np.float64)

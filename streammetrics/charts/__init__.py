@@ -5,9 +5,8 @@ Each function takes a report, or several as `Together`, and returns a `Picture`.
 """
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec
-from streammetrics.charts.forest import forest
+from streammetrics.charts.forest import forest, limits
 from streammetrics.charts.groups import caterpillar, segments
-from streammetrics.charts.limits import limits
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot

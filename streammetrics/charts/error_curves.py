@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
+from streammetrics.charts.together import rows_or_weight
 from streammetrics.errors import MetricError
 from streammetrics.text.decimals import alike
 

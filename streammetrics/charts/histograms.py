@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.amounts import is_weighted, rows_or_weight
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, Scale, lines_of
 from streammetrics.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
+from streammetrics.charts.together import is_weighted, rows_or_weight
 from streammetrics.keys import require_free
 from streammetrics.text.decimals import percentage
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.amounts import is_weighted, sized
 from streammetrics.charts.cells import FEW
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
+from streammetrics.charts.together import is_weighted, sized
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free
@@ -51,7 +51,8 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     )
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")
-    at_threshold = f"threshold {cutoff(cells['threshold'][0])}" if _one_threshold(cells) else ""
+    thresholds = cells["threshold"].drop_nulls().unique() if "threshold" in cells.columns else []
+    at_threshold = f"threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else ""
     is_binary = "threshold" in cells.columns
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
     faint = "" if len(shown) <= FEW else ", without a number below 0.5%"
@@ -80,10 +81,6 @@ def _matrix(report: Drawn, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
     series = series_of(report, cells, keys)
     series.require_one("confusion matrices")
     return cells, series
-
-
-def _one_threshold(cells: pl.DataFrame) -> bool:
-    return "threshold" in cells.columns and cells["threshold"].drop_nulls().n_unique() == 1
 
 
 def _labels(cells: pl.DataFrame, declared: Sequence[Any]) -> list[str]:

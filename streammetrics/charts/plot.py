@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from streammetrics.charts import error_curves, groups, matrix, ranking, reliability, windows
-from streammetrics.charts.forest import forest
-from streammetrics.charts.limits import limits
+from streammetrics.charts.forest import forest, limits
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.thresholds import USUAL, thresholds

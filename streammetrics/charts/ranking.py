@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
+from streammetrics.charts.together import rows_or_weight
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall

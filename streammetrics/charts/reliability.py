@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from streammetrics.charts.amounts import is_weighted, rows_or_weight, sized
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, filled, series_of
+from streammetrics.charts.together import is_weighted, rows_or_weight, sized
 from streammetrics.intervals.proportions import wilson_interval
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart

@@ -4,9 +4,7 @@ from streammetrics.cli import before_labels as before_labels
 from streammetrics.cli import compare as compare
 from streammetrics.cli import demo as demo
 from streammetrics.cli import evaluate as evaluate
-from streammetrics.cli import findings as findings
 from streammetrics.cli import history as history
-from streammetrics.cli import listing as listing
 from streammetrics.cli import planning as planning
 from streammetrics.cli import receipts as receipts
 from streammetrics.cli import slices as slices

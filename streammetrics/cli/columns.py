@@ -149,11 +149,7 @@ class Columns:
                     )
 
     def condition(self, text: str) -> pl.Expr:
-        """An SQL condition on rows.
-
-        Raises:
-            UsageError: If the text is not a condition on the columns.
-        """
+        """An SQL condition on rows."""
         made = self.expression(text)
         if (found := self._type(made, text)) != pl.Boolean:
             raise click.UsageError(f"--where must be a condition, but {text!r} is {found}. Compare it with a value.")

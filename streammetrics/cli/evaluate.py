@@ -25,8 +25,8 @@ from streammetrics.cli.root import EXAMPLE, command, done, told
 from streammetrics.cli.watching import watch
 from streammetrics.core.moments import FAMILIES
 from streammetrics.errors import SourceError
+from streammetrics.findings.data import of_one_class
 from streammetrics.pipeline import accumulate, require_rows
-from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import SEVERAL, Column
 from streammetrics.sources.files import Files

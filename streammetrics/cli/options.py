@@ -55,11 +55,7 @@ def formats(*names: str) -> Callable[[Command], Command]:
 
 
 def only_one(ctx: click.Context, parameter: click.Parameter, values: tuple[float, ...]) -> float | None:
-    """Return the value of an option.
-
-    Raises:
-        UsageError: If there are several.
-    """
+    """Return the value of an option."""
     if len(values) > 1:
         raise click.UsageError(f"{parameter.opts[0]} accepts one number in {ctx.info_name}, got {len(values)}.")
     return values[0] if values else None

@@ -74,7 +74,8 @@ def show(
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
-    show_tables(report.frame, report.findings() if first else [], first, tables, _every(report), form, output)
+    every = with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
+    show_tables(report.frame, report.findings() if first else [], first, tables, every, form, output)
 
 
 def show_tables(
@@ -114,10 +115,6 @@ def write_for_github(
     """Write tables and annotations for the log of GitHub Actions, and tables for the summary of the step."""
     print_or_save("\n".join([inert(as_lines(tables)), *commands(found)]), output)
     add_to_summary(as_markdown(*summary))
-
-
-def _every(report: sm.Report) -> list[Table]:
-    return with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
 
 
 def asked_width() -> int | None:

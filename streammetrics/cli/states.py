@@ -11,12 +11,14 @@ import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show, show_tables, write_findings
+from streammetrics.cli.output import findings_above, show, show_tables, write, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.metrics.words import better
 from streammetrics.present.drift import drift_table, measures_table
+from streammetrics.present.table import of_frame
 from streammetrics.reading.estimates import THRESHOLD, by_view
 from streammetrics.reading.parts import at_only, of_model
 from streammetrics.rows.roles import MODEL
@@ -196,3 +198,34 @@ def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Repo
     if metrics and not any(own and THRESHOLD in view.kept for _, view, own in by_view(report.state, report.metrics)):
         raise click.UsageError(f"--threshold applies to metrics such as precision, but not to {few(metrics)}. Omit it.")
     return report
+
+
+@command("findings", "streammetrics findings week.state --by country")
+@click.argument("state", type=click.Path(path_type=Path))
+@options.selection
+@options.form_of_findings
+def findings_command(state: Path, form: str, output: Path | None, **read: Any) -> None:
+    """Say what stands out in a saved state.
+
+    Findings have a severity (bad, warn, or info) and a code, such as SM101, which the documentation explains. The most
+    important ones come first.
+    """
+    write_findings(report_of(state, **read).findings(), form, output)
+
+
+@command("metrics", "streammetrics metrics clicks.state")
+@click.argument("state", required=False, type=click.Path(path_type=Path))
+@options.form
+def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
+    """List all metrics with their options, or those of a saved state."""
+    found = sm.all_metrics()
+    if state is not None:
+        report = sm.Accumulator.load(state).finalize()
+        found = [report.find(metric.name) for metric in found if metric.name in report]
+    listed = {}
+    for metric in found:
+        options = {name: value for name, value in metric.options.items() if value is not None}
+        meaning = f"{metric.summary} {better(metric)}".replace("`", "").strip()
+        listed[metric.with_options(**options).name] = meaning
+    frame = pl.DataFrame(sorted(listed.items()), schema=["metric", "meaning"], orient="row")
+    write(frame, [of_frame(frame)], form, output)

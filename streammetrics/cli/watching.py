@@ -27,11 +27,7 @@ SHARE = 10  # a report takes at most one part in this many of the time
 
 
 def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], workers: int | None) -> None:
-    """Process files with an accumulator, as `accumulate` does, and show its report periodically.
-
-    Raises:
-        SpecificationError: If the ``progress`` extra is not installed.
-    """
+    """Process files with an accumulator, as `accumulate` does, and show its report periodically."""
     stream = open_stream(files, acc.roles.sources, BATCH, acc.roles.labeling)
     live = LiveReport(stream.rows)
     pause = live.every

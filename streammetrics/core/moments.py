@@ -39,7 +39,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 POWERS = {"poisson": 1.0, "gamma": 2.0}
 HIGHER = tuple((i, order - i) for order in (3, 4) for i in range(order, -1, -1))  # orders of moments
 TERMS = 20 + len(HIGHER)  # sums of terms of rows by group, and
-EXTREMES = 5  # minima and maxima, that `sum_errors` computes
 NEAR = 0.5  # relative distance below which log1p is more precise than log
 STEEP = 700.0  # error above which log cosh is linear
 

@@ -30,8 +30,8 @@ from streammetrics.report.report import Report
 from streammetrics.rows.arrow import in_utc
 from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
+from streammetrics.system.disk import without_scheme
 from streammetrics.system.lazy import pa
-from streammetrics.system.uris import without_scheme
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics.findings.finding import NAMED, PLACE, WHERE, Finding, Searched, beside, found, listed, placed
 from streammetrics.intervals.method import FEWEST
-from streammetrics.reading.one_class import of_one_class
+from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL
 from streammetrics.statistics import ScoreHistogram
 from streammetrics.text.decimals import bound, percentage
@@ -76,3 +76,22 @@ def scores(searched: Searched) -> Iterator[Finding]:
             bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
             sentence = f"{known}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
             yield found("SM505", "warn", sentence, row, "roc_auc")
+
+
+def of_one_class(report: Readings) -> str | None:
+    """Return that no row has the positive label, or that every row has it, as words; None for rows of both classes.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p")
+    >>> of_one_class(acc.update({"y": [1], "p": [0.7]}).finalize())
+    'every row has the positive label'
+    >>> of_one_class(acc.update({"y": [0], "p": [0.7]}).finalize())
+    """
+    if not report.rows("rows")["value"].sum():
+        return None
+    for count, has in (("positives", "no row has"), ("negatives", "every row has")):
+        found = report.rows(count) if report.readable(count) else None
+        of_labels = found is not None and "label" in found.columns and found["label"].count()
+        if found is not None and not of_labels and not found["value"].sum():
+            return f"{has} the positive label"
+    return None

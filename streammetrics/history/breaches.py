@@ -1,4 +1,4 @@
-"""Rules over time: their verdicts at the end of each window, and the windows at whose end a check finds a breach."""
+"""Rules over time: their verdicts at the end of each window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from streammetrics.frame import KEPT, LIMITS, METRIC, VALUE, keys_of
+from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.history.alarms import SOUND, blocks, courses
 from streammetrics.history.estimates import beginning, has_few_labels, judged, judged_at_each, require_scores
 from streammetrics.history.rules import Rule
@@ -21,14 +21,6 @@ SCHEMA = pl.Schema(
 )
 COLUMNS = (*SCHEMA,)
 RECENT = 8  # cached query results: rules often use the same ones
-
-
-def breaches(
-    labels: Windows, rules: Sequence[Rule], windows: pl.Series, scores: Windows | None = None
-) -> list[pl.DataFrame]:
-    """Return the segments and windows in which each rule was breached."""
-    found = (frame.filter(pl.col(VERDICT) == "breached") for frame in looks(labels, rules, windows, scores))
-    return [frame.select(keys_of(frame)).select(pl.exclude(*KEPT)).unique() for frame in found]
 
 
 def looks(
@@ -51,7 +43,7 @@ def looks(
         elif rule.always or rule.before_labels:
             parts = _one_by_one(own, rule, at, reference)
         else:
-            parts = _at_once(own, rule, at)
+            parts = (judged_at_each(own, rule, at[i : i + AT_ONCE]) for i in range(0, len(at), AT_ONCE))
         parts = (_tidy(part, window) for part in parts)
         frame = pl.concat([_tidy(none, window), *parts], how="diagonal_relaxed")  # windows without rows have no keys
         keys = [c for c in frame.columns if c not in COLUMNS]
@@ -63,12 +55,6 @@ def _tidy(found: pl.DataFrame, window: str) -> pl.DataFrame:
     """The keys, the window, and `COLUMNS`."""
     keys = [c for c in keys_of(found) if c != window]
     return found.select(*keys, window, *COLUMNS)
-
-
-def _at_once(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
-    """Check some windows at a time."""
-    for i in range(0, len(looks), AT_ONCE):
-        yield judged_at_each(own, rule, looks[i : i + AT_ONCE])
 
 
 def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> Iterator[pl.DataFrame]:

@@ -1,9 +1,10 @@
-"""The check of rules on the newest windows of a history."""
+"""The check of rules on the newest windows of a history, and reports of its breaches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from streammetrics.history.alarms import E_VALUE, SINCE, alarms, with_alarms
 from streammetrics.history.estimates import REFERENCE, beginning, judged, require_scores
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore, history_of
+from streammetrics.history.table import Table, deltalake, write
 from streammetrics.history.windows import Windows, after, time_of
 from streammetrics.reading.looks import ROWS
 from streammetrics.report.verdicts import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdicts
@@ -20,6 +22,11 @@ from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates
 from streammetrics.times import ends
+
+FOLDER = "_told"
+BREACH = ("name", "rule", "where")
+WINDOW = "window"
+REPORTED = dict.fromkeys((*BREACH, WINDOW), pl.String())
 
 
 def check(
@@ -119,6 +126,57 @@ def _period(seen: pl.Series, wanted: pl.Series) -> str:
     """The first and the last of some windows, or the period without any."""
     first, last = map(str, (seen if len(seen) else wanted)[[0, -1]])
     return f"none from {first} until {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
+
+
+def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:
+    """Report new breaches of a history, and store them. If reporting fails, the next check reports them again.
+
+    They are in a table beside the history, so that each is reported once and not at every check: its rule, its segment,
+    and the newest window at the time of the report. An alarm that began after this window is a new one. A rule without
+    alarms is reported again if it has held in between. ``report`` is called with the rows of ``verdicts.frame``.
+    """
+    place = history_of(store).table.beside(FOLDER)
+    told = reported(place, place.find())
+    new = unknown(told, verdicts.frame)
+    if new.height:
+        report(new)
+    if remembered(told, verdicts.frame).equals(told):
+        return
+    if place.find() is None:
+        place.create(told.to_arrow().schema, {})
+
+    def remember(table: Any) -> None:
+        mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
+        rows = remembered(reported(place, table), verdicts.frame)
+        write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
+
+    place.commit(remember)
+
+
+def reported(place: Table, table: Any) -> pl.DataFrame:
+    """Return the reported breaches of a version of their table. Without a version, none were reported yet."""
+    if table is None:
+        return pl.DataFrame(schema=REPORTED)
+    with place.reading():
+        return place.scan(table).select(REPORTED.keys()).collect()
+
+
+def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return breached verdicts that were not reported, and those of alarms that began after the last report."""
+    breached = frame.filter(pl.col("verdict") == "breached")
+    both = breached.join(told, on=BREACH, how="left", nulls_equal=True, maintain_order="left")
+    later = (pl.col("since") > pl.col(WINDOW)).fill_null(False)
+    return both.filter(pl.col(WINDOW).is_null() | later).select(frame.columns)
+
+
+def remembered(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the reported breaches that last, including newly reported ones."""
+    new = unknown(told, frame).with_columns(pl.col("windows").str.split(" to ").list.last().alias(WINDOW))
+    new = new.group_by(BREACH, maintain_order=True).agg(pl.col(WINDOW).max())
+    breached, held = (frame.filter(pl.col("verdict") == verdict).select(BREACH) for verdict in ("breached", "holds"))
+    ended = held.join(breached, on=BREACH, how="anti", nulls_equal=True)
+    lasting = told.join(pl.concat([ended, new.select(BREACH)]), on=BREACH, how="anti", nulls_equal=True)
+    return pl.concat([lasting, new])
 
 
 publish("streammetrics", check)

@@ -12,13 +12,13 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.charts import Axis
+from streammetrics.differences.drift import drift, drift_over
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, hidden, keys_of
 from streammetrics.history.breaches import looks
-from streammetrics.history.grid import Cut, Grid, Part
 from streammetrics.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, title_of
-from streammetrics.history.rules import Rule, rules_of
-from streammetrics.history.windows import Windows, after, clock, time_of
+from streammetrics.history.rules import Rule, before, rules_of
+from streammetrics.history.windows import AT_ONCE, Windows, after, clock, time_of
 from streammetrics.html.cards import prose
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, words
@@ -37,6 +37,8 @@ PLACE, RUN = hidden("place"), hidden("run")
 OF_PSI = "By convention, 0.1 and 0.25 are limits of small and large drift. Without drift, values are near the line."
 
 Period: TypeAlias = str | tuple[Any, Any]
+Cut: TypeAlias = tuple[str, ...]
+Part: TypeAlias = tuple[Cut, pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -240,3 +242,52 @@ def _said(period: Period, usual: bool, windows: pl.Series, scored: pl.Series) ->
         return f"{period[0]} to {period[1]}"
     size, which = (scored < period[1]).sum(), " with scores" if len(scored) < len(windows) else ""
     return f"the first {f'{size} windows' if size > 1 else 'window'}{which}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Windows of a history, and cuts: combinations of group columns that define segments."""
+
+    windows: pl.Series
+    cuts: list[Cut]
+
+    @property
+    def columns(self) -> list[str]:
+        """The group columns of all cuts."""
+        return list(dict.fromkeys(column for cut in self.cuts for column in cut))
+
+    def within(self, columns: Sequence[str]) -> Grid:
+        """Return the grid of a history that has only some of the group columns."""
+        return replace(self, cuts=[cut for cut in self.cuts if set(cut) <= set(columns)])
+
+    def estimates(self, history: Windows, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
+        """Return the metrics of every segment and window."""
+        for cut, _, acc in self._read(history):
+            yield cut, acc.finalize(metrics, confidence=confidence).frame
+
+    def reference(self, history: Windows, start: Any, end: Any) -> dict[Cut, Accumulator]:
+        """Return the merged windows of a time range, for every cut."""
+        acc = history.ask(start, end, tuple(self.columns), None)
+        return {cut: acc.rollup(*cut) for cut in self.cuts}
+
+    def drifts(self, history: Windows, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
+        """Return the PSI of every segment and window against a fixed or rolling reference."""
+        window, back = self.windows.name, reference if isinstance(reference, str) else None
+        for cut, windows, acc in self._read(history, back):
+            report = acc.finalize(["rows"])
+            if isinstance(reference, str):
+                moved = drift_over(report, window, reference=reference, of=of)
+            else:
+                moved = drift(reference[cut].finalize(["rows"]), report, of=of)
+            found = moved.frame.filter(pl.col("measure") == "psi", pl.col(window).is_in(windows.implode()))
+            yield cut, found.drop("of").rename({"measure": METRIC})
+
+    def _read(self, history: Windows, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
+        """Each cut of a few windows at a time, with their reference windows."""
+        times, window = clock(self.windows), self.windows.name
+        for i in range(0, len(times), AT_ONCE):
+            some = times[i : i + AT_ONCE]
+            since = some.head(1) if back is None else before(some.head(1), back)
+            acc = history.ask(since.item(), some.tail(1).dt.offset_by("1us").item(), (window, *self.columns), None)
+            for cut in self.cuts:
+                yield cut, self.windows[i : i + AT_ONCE], acc.rollup(window, *cut)

@@ -18,7 +18,7 @@ from streammetrics.history.rules import Rule, before, is_growing, of_count, of_t
 from streammetrics.history.windows import Windows
 from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import rows_to_decide
-from streammetrics.reading.looks import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_count, with_total
+from streammetrics.reading.looks import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_row_count, with_total
 from streammetrics.reading.parts import of_periods
 from streammetrics.report.report import Comparison, Report
 from streammetrics.report.verdicts import (
@@ -168,8 +168,8 @@ def estimated(rule: Rule, current: Report, reference: Report | None) -> pl.DataF
         expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
         ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED[metric].range, strict=True))
         frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
-        frame = with_count(frame, reference.state, "rows", OTHER_ROWS)
-        return _whole(with_count(frame, expected.scores.state, "rows", ROWS))
+        frame = with_row_count(frame, reference.state, OTHER_ROWS)
+        return _whole(with_row_count(frame, expected.scores.state, ROWS))
     if reference is None:
         return of_metric(rule, current)
     if rule.measure is None:
@@ -186,7 +186,7 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     (metric,) = report.metrics
     if rule.against is None:
         rule.required.require_within(*metric.range)
-    found = with_count(report._sampled_frame, report.state, "rows", ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
+    found = with_row_count(report._sampled_frame, report.state, ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
     if report.unit is None and (rule.alarm or rule.always):
         found = with_total(found, report.state, metric)
     found = _whole(found)
@@ -218,7 +218,7 @@ def of_measure(moved: Drift, measure: str) -> pl.DataFrame:
 
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, CURRENT_ROWS)):
-        frame = with_count(frame, report.state, "rows", name)
+        frame = with_row_count(frame, report.state, name)
     return frame.with_columns(pl.min_horizontal(CURRENT_ROWS, OTHER_ROWS).alias(ROWS))
 
 

@@ -106,15 +106,7 @@ class LabelCoverage:
         """Return the share of labels that have arrived for each of some estimates.
 
         The labels that are there are the ``rows`` of the estimates. Those to come are as many as in a matured window,
-        without those that are there.
-
-        Args:
-            estimates: Estimates of one or several periods, by segment.
-            rows: Name of the column with their number of rows.
-            by: Names of the segment columns.
-            since: Start of each period. None for all windows up to the end.
-            until: End of each period.
-            names: The value of the column of that name in the estimates of each period. Defaults to a single period.
+        without those that are there. ``names`` are those of several periods in the estimates.
         """
         by = [name for name in by if name in estimates.columns]
         parts = []

@@ -21,11 +21,7 @@ ADVICE = (
 
 
 def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
-    """Return the empty accumulator of a history, with the models of another accumulator added.
-
-    Raises:
-        MergeError: If the specifications differ in anything except models and their pairs.
-    """
+    """Return the empty accumulator of a history, with the models of another accumulator added."""
     if ours.roles == theirs.roles and ours.statistics == theirs.statistics:
         return ours
     try:
@@ -44,11 +40,7 @@ def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
 
 
 def copied(target: Accumulator, source: Accumulator) -> Accumulator:
-    """Return the empty accumulator of a history, with the models of another history that is copied to it.
-
-    Raises:
-        MergeError: If the target has statistics or thresholds that were not accumulated in the source.
-    """
+    """Return the empty accumulator of a history, with the models of another history that is copied to it."""
     ours, theirs = target.roles, source.roles
     if any(theirs.inputs.get(name) != column for name, column in ours.inputs.items()):
         raise MergeError(difference("inputs", ours, theirs))

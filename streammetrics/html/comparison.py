@@ -42,10 +42,6 @@ def comparison_page(
 
     It begins with the frame and the tables of ``verdicts``, if there are any. For the other arguments, see
     `Comparison.save_html`.
-
-    Raises:
-        SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
-        ReportError: If both sides have the same name.
     """
     comparison = with_names(comparison, names)
     found = findings_list(findings_of_sides(comparison))

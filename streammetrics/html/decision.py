@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.amounts import sized
+from streammetrics.charts.together import sized
 from streammetrics.errors import MetricError
 from streammetrics.html.evaluated import weight_of
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
@@ -85,8 +85,10 @@ def highest_scores(total: Readings) -> str:
         for top in TOPS
     ]
     every = pl.concat(parts).drop_nulls("threshold")
-    found = rows(_rated(every.head(MOST)))
-    listed = [[*_keys(row, ["highest scores", *keys]), _threshold(row), *_rates(row), _lift(row)] for row in found]
+    listed = []
+    for row in rows(_rated(every.head(MOST))):
+        lift = Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
+        listed.append([*_keys(row, ["highest scores", *keys]), _threshold(row), *_rates(row), lift])
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
     note = f"All shares are weighted by {weight_of(total)}." if total.state.weighted else ""
     return _titled("Results among the highest scores", header, listed, f"{note}{_cut(every)}")
@@ -146,10 +148,6 @@ def _counts(row: dict[str, Any]) -> list[Cell]:
 
 def _rates(row: dict[str, Any]) -> list[Cell]:
     return [Cell("–" if row[c] is None else percentage(row[c]), row[c]) for c in RATES]
-
-
-def _lift(row: dict[str, Any]) -> Cell:
-    return Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
 
 
 def _threshold(row: dict[str, Any]) -> Cell:

@@ -46,10 +46,6 @@ def drift_page(
 
     For the arguments, see `Drift.save_html`. ``total`` has the measures of all rows, and ``every`` those of each group.
     Without the former, the reference is rolling, and only groups are shown.
-
-    Raises:
-        SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
-        ReportError: If both sides have the same name.
     """
     by = metrics.b.by
     metrics, names = with_short_names(with_names(metrics, names), names)

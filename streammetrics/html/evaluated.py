@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from streammetrics import charts
+from streammetrics.findings.data import of_one_class
 from streammetrics.present.page import lead
-from streammetrics.reading.one_class import of_one_class
 from streammetrics.reading.readings import Readings
 from streammetrics.state.fingerprints import ROW, fingerprint_of, fingerprints_of_models
 from streammetrics.text.decimals import percentage

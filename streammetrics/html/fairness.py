@@ -32,12 +32,7 @@ METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
 def criteria(report: Readings, over: str) -> str:
-    """Return a table of the fairness criteria: the highest and the lowest value, and their difference.
-
-    Raises:
-        MetricError: If there are no confusion counts.
-        ReportError: If ``over`` is not a group column.
-    """
+    """Return a table of the fairness criteria: the highest and the lowest value, and their difference."""
     own = report.rollup(*(c for c in report.by if c in (over, "model")))
     found = fairness(own, over=over)
     keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import combinations
+
+import polars as pl
 
 from streammetrics import charts
 from streammetrics.findings.findings import findings
+from streammetrics.findings.sides import findings_of_sides
+from streammetrics.frame import VOLUME
 from streammetrics.html import pictures
-from streammetrics.html.calibration import cumulative_error
 from streammetrics.html.cards import cards
+from streammetrics.html.comparison import with_short_names
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores, most_confused
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.findings import findings_list
-from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
+from streammetrics.html.pictures import figures
+from streammetrics.present.differences import differences_table
+from streammetrics.present.html import scrolled
 from streammetrics.present.page import Section, beside, page_of
+from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import MODEL
+from streammetrics.statistics.paired import pairs_kept
+from streammetrics.text import rows
+from streammetrics.text.decimals import interval, said
+from streammetrics.text.markup import markup, minus
+
+SMALLEST = 0.001  # p-value that is told
+NAMES = ("ecce", "expected_ecce", "ecce_p_value")
+MOST = 6  # pairs of models
+CONFIDENCE = 0.95  # default
 
 
 def page(
@@ -71,3 +88,53 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
         found = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), found)
     yield Section("decision", "Decisions", counted + found + best_thresholds(total))
     yield Section("all", "All numbers", numbers(total))
+
+
+def cumulative_error(total: Readings) -> str:
+    """Return a sentence on the cumulative calibration error of each model; empty without scores of two classes."""
+    if total.state.labels or not all(map(total.readable, NAMES)):
+        return ""
+    found = {name: {row.get("model"): row for row in rows(total.rows(name))} for name in NAMES}
+    told = []
+    for model, error in found["ecce"].items():
+        expected, p = found["expected_ecce"][model], found["ecce_p_value"][model]["value"]
+        if error["value"] is None or expected["value"] is None:
+            continue
+        of = f" of {model}" if model else ""
+        limits = interval(error.get("ci_lower"), error.get("ci_upper"), value := said(error))
+        chance = "" if p is None else f" (p < {SMALLEST})" if p < SMALLEST else f" (p = {p:.2g})"
+        ends = f" ({total.confidence or 0:.0%} CI {limits})" if limits else ""
+        by_chance = f"Calibrated scores would have about {expected['value']:.2g}{chance}."
+        told.append(f"Cumulative calibration error{of}: {value}{ends}. {by_chance}")
+    return "".join(f"<p>{markup(minus(sentence))}</p>" for sentence in told)
+
+
+def compared_models(total: Readings, interactive: bool) -> str:
+    """Return what stands out and the differences of each stored pair of models; empty without pairs."""
+    names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
+    kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
+    pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in kept]
+    compared = [of_models(Differences, total, *pair, total.confidence or CONFIDENCE) for pair in pairs[:MOST]]
+    shown = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(compared))
+    omitted = f"<p>The first {MOST} of {len(pairs)} pairs of models, all groups together.</p>"
+    return omitted * (len(pairs) > MOST) + shown
+
+
+def _pair(compared: Differences, identity: str, interactive: bool) -> str:
+    """The findings of two models, the chart of their differences, and the table of those with an interval."""
+    (a, b), every = compared.names, compared.frame
+    heading = f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
+    frame = every.filter(pl.col("ci_lower").is_not_null())
+    if frame.is_empty():
+        return f"{heading}<p>{markup(compared.note)}</p>" if compared.note else ""
+    found = findings_list(findings_of_sides(compared))
+    short, names = with_short_names(compared, (a, b))
+    legend = "" if short.names == (a, b) else f"<p>{markup(', '.join(names))}</p>"
+    drawn = figures(identity, [partial(charts.forest, short)], interactive)
+    omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]
+    note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
+    of = f"of {b} from {a}"
+    table = scrolled(
+        differences_table(frame, short.names, caption=f"Differences {of}"), f"differences {of}", sortable=True
+    )
+    return heading + found + legend + drawn + note + table

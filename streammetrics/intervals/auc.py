@@ -9,8 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import SAMPLED
-from streammetrics.intervals.bisection import bisected
-from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.intervals.limits import Spread
 
 Values = NDArray[np.float64]

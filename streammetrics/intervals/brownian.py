@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals.bisection import bisected
+from streammetrics.intervals.distributions import bisected
 from streammetrics.intervals.limits import Interval, Number, exponential, named
 from streammetrics.intervals.method import FEWEST, Closed, Quantity
 

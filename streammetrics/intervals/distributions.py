@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from streammetrics.arguments import require_level
 
 BELOW_1 = math.nextafter(1, 0)
+Values = NDArray[np.float64]
+
+HALVINGS = 60  # more than a float has digits
 
 
 def upper_level(confidence: float) -> float:
     """Return the probability below the upper limit of a two-sided interval.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> upper_level(0.9)
     0.95
@@ -101,3 +101,17 @@ def _share_within(angle: float, degrees: int) -> float:
         term *= (k - 1) / k * math.cos(angle) ** 2
     within = math.sin(angle) * total
     return 2 / math.pi * (angle + within) if odd else within
+
+
+def bisected(near: Values, far: Values, within: Callable[[Values], NDArray[np.bool_]]) -> tuple[Values, Values]:
+    """Return the last values within a set and the first ones outside of it, on the way from ``near`` to ``far``.
+
+    >>> near, far = bisected(np.array([1.0]), np.array([2.0]), lambda x: x**2 <= 2)
+    >>> near.round(6).tolist()
+    [1.414214]
+    """
+    for _ in range(HALVINGS):
+        middle = (near + far) / 2
+        inside = within(middle)
+        near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+    return near, far

@@ -7,8 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.intervals.beta import log_gamma
-from streammetrics.intervals.bisection import bisected
-from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.intervals.proportions import wilson_interval
 
 Values = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.arguments import shown
 from streammetrics.errors import SpecificationError
 from streammetrics.intervals.beta import Values, log_beta
-from streammetrics.intervals.bisection import bisected
+from streammetrics.intervals.distributions import bisected
 from streammetrics.intervals.evalues import log_e_value_of_share
 
 EDGE = 1e-12
@@ -25,9 +25,6 @@ EDGE = 1e-12
 
 def require_rows(always: object) -> None:
     """Reject an invalid number of rows at which an interval is tightest.
-
-    Raises:
-        SpecificationError: If ``always`` is not an integer of at least 1.
 
     >>> require_rows(True)
     Traceback (most recent call last):

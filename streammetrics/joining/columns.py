@@ -14,8 +14,8 @@ from streammetrics import Accumulator
 from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.history.label_coverage import GROUP
 from streammetrics.rows.batches import read
+from streammetrics.rows.codes import as_written
 from streammetrics.rows.columns import Reader, require_columns
-from streammetrics.rows.floats import as_written
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several

@@ -63,9 +63,6 @@ class Margin:
     def limit(self, metric: Metric) -> Requirement:
         """Return the limit on the change of the metric, or on its relative change.
 
-        Raises:
-            MetricError: If the metric has no preferred direction, or cannot change by the amount.
-
         >>> from streammetrics.metrics import log_loss, roc_auc
         >>> [str(Margin("m", 0.002, improves=better).limit(m)) for m in (roc_auc, log_loss) for better in (False, True)]
         ['m >= -0.002', 'm > 0.002', 'm <= 0.002', 'm < -0.002']

@@ -155,8 +155,6 @@ class Metric:
         """What to write in place of an unknown option."""
         if option == "threshold" and {*self.columns} <= {*CELLS}:
             return f"Pass {option}={value!r} separately."
-        if (self.__name__, option) == ("roc_auc", "max_fpr"):
-            return f"Write partial_auc(max_fpr={value})."
         return f"Options: {', '.join(self.options) or 'none'}."
 
     def with_average(self, average: str | None) -> Metric:

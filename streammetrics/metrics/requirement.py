@@ -35,11 +35,7 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        """Parse a requirement.
-
-        Raises:
-            MetricError: If the text is not a requirement.
-        """
+        """Parse a requirement."""
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             advice = of_percent(re.split("[<>=]", str(text))[-1]) if "%" in str(text) else ""

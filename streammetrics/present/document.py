@@ -14,10 +14,10 @@ from streammetrics.text.markup import markup
 from streammetrics.version import __version__
 
 
-def document(name: str, title: str, style: str, script: str, **content: str) -> str:
-    """The page of a template. Its content security policy allows only its own script, by digest."""
+def document(title: str, style: str, script: str, **content: str) -> str:
+    """A page. Its content security policy allows only its own script, by digest."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = Template(resource("head.html") + resource(f"{name}.html"))
+    page = Template(resource("head.html") + resource("page.html"))
     return page.substitute(title=markup(title), style=style, script=script, digest=digest, **content)
 
 
@@ -31,6 +31,6 @@ def embedded(content: Any) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
 
 
-def resource(name: str, package: str = "streammetrics.present") -> str:
-    """A file of a package."""
-    return (files(package) / name).read_text(encoding="utf-8")
+def resource(name: str) -> str:
+    """A file of this package."""
+    return (files("streammetrics.present") / name).read_text(encoding="utf-8")

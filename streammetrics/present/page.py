@@ -35,7 +35,6 @@ def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterab
     """Return a page of facts and of the sections with content, with links to them, and scripts besides its own."""
     shown = [section for section in sections if section.content]
     return document(
-        "page",
         title,
         resource("page.css"),
         "\n".join((*scripts, resource("page.js"))),

@@ -75,12 +75,7 @@ def at_threshold(state: State, threshold: float) -> State | None:
 
 
 def at_only(state: State, threshold: float) -> State:
-    """Return the state with confusion counts at one threshold only: as stored, or from the score histogram.
-
-    Raises:
-        MetricError: If the threshold is not stored, and there is no histogram; or if there are several labels, since
-            other statistics also depend on their decisions.
-    """
+    """Return the state with confusion counts at one threshold only: as stored, or from the score histogram."""
     if state.labels:
         raise MetricError(f"A threshold requires a binary task, got the labels {few(state.labels)}.")
     stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]

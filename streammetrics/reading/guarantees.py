@@ -110,9 +110,6 @@ def p_value(hits: ArrayLike, total: ArrayLike, limit: float) -> NDArray[np.float
 def constraint_of(requirement: Requirement) -> Constraint:
     """Return a requirement as a constraint that can be tested.
 
-    Raises:
-        MetricError: If it is not on a proportion that falls or rises with the threshold, or its limit is 0 or 1.
-
     >>> constraint_of(Requirement.parse("fpr <= 0.1"))
     Constraint(text='fpr <= 0.1', hits=('tn',), total=('fp', 'tn'), limit=0.9, highest_first=True)
     """
@@ -133,12 +130,7 @@ def constraint_of(requirement: Requirement) -> Constraint:
 
 
 def require_guarantees(where: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool) -> None:
-    """Reject guarantees without constraints, or of rows whose counts are not binomial.
-
-    Raises:
-        SpecificationError: If the confidence level is not between 0 and 1.
-        MetricError: If there are no constraints, or rows are weighted or correlated.
-    """
+    """Reject guarantees without constraints, or of rows whose counts are not binomial."""
     require_level("confidence=", confidence)
     if not where:
         raise MetricError("confidence= requires where=, the constraints that hold for new rows.")

@@ -9,8 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, hidden, joined, keys_of, noted
-from streammetrics.intervals.bisection import bisected
-from streammetrics.intervals.distributions import normal_quantile, upper_level
+from streammetrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.intervals.limits import Range
 from streammetrics.intervals.sequences import errors_wide, is_beyond, share_limits
 from streammetrics.metrics import Metric
@@ -31,7 +30,7 @@ def at_every_look(
 
     They are tightest at ``always`` rows.
     """
-    columns, numbered = frame.columns, with_count(frame.with_row_index(PLACE), state, "rows", ROWS)
+    columns, numbered = frame.columns, with_row_count(frame.with_row_index(PLACE), state, ROWS)
     parts = [
         widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
     ]
@@ -96,9 +95,9 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
     return found.with_columns(pl.when(whole).then(TOTAL).alias(TOTAL))
 
 
-def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
-    """The frame with a metric that counts rows as an additional column."""
-    return _joined(frame, state, estimate(state, find(metric, state.statistics, state.labels)), name)
+def with_row_count(frame: pl.DataFrame, state: State, name: str) -> pl.DataFrame:
+    """The frame with the number of rows as an additional column."""
+    return _joined(frame, state, estimate(state, find("rows", state.statistics, state.labels)), name)
 
 
 def _joined(frame: pl.DataFrame, state: State, counts: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from streammetrics.frame import EFFECTIVE_ROWS, keys_of
 from streammetrics.intervals.proportions import CELLS
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric
-from streammetrics.reading import curves, error_curves
+from streammetrics.reading import curves
 from streammetrics.reading.available import find
 from streammetrics.reading.calibration import of_correlated_rows
 from streammetrics.reading.estimates import at_threshold, estimate
@@ -54,7 +54,7 @@ PARTS = (
     "number_of_folds",
 )  # arguments of `Readings`
 
-ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
+ERROR_CURVES = {"error_cdf": curves.cdf_curve, "rec": curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
 
@@ -432,7 +432,7 @@ class Readings:
         return self._of_matrix(lambda table: confusion.weighted_kappa(table, weights, order))
 
     def _of_matrix(self, read: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-        matrix = self._kept(ConfusionMatrix, "For two classes, see the metrics tp, fp, fn, and tn.")
+        matrix = self._kept(ConfusionMatrix)
         return self._with_keys(matrix, read(self.state.table(matrix)))
 
     def operating_point(
@@ -495,13 +495,11 @@ class Readings:
         histogram = self._kept(ScoreHistogram)
         return histogram.cases(histogram.edges(self.state.table(histogram)))
 
-    def _kept(self, kind: type[S], otherwise: str = "") -> S:
+    def _kept(self, kind: type[S]) -> S:
         for statistic in self.state.statistics:
             if isinstance(statistic, kind):
                 return statistic
-        raise MetricError(
-            f"The statistic {kind.__name__} is required, but not in this accumulator. {otherwise}".rstrip()
-        )
+        raise MetricError(f"The statistic {kind.__name__} is required, but not in this accumulator.")
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         groups = self.state.groups_of(statistic)

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
+from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
 from streammetrics.intervals.limits import Spread, tidy
 from streammetrics.intervals.method import FEWEST
 from streammetrics.intervals.methods import method_of
@@ -24,12 +26,14 @@ from streammetrics.intervals.paired_influence import (
     spread_of_matches,
 )
 from streammetrics.intervals.paired_proportions import paired_limits
-from streammetrics.intervals.proportions import cells_of
+from streammetrics.intervals.proportions import cells_of, wilson_interval
 from streammetrics.intervals.smooth import Influence, share_of_negatives
 from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.independent_rows import reader
 from streammetrics.reading.models import SameRows
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import (
     GROUP,
     ClassLoss,
@@ -71,6 +75,8 @@ FEWEST_OF_LOSSES = {  # rows of each class: few rows of a class do not show the 
     class_probabilities.brier_score.formula: 1,
 }
 MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.formula: False}  # if right rows count
+SAME = ("tn_tn", "fn_fn", "fp_fp", "tp_tp")
+ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 
 @dataclass(frozen=True)
@@ -265,3 +271,39 @@ METHODS: dict[type[Statistic], tuple[type[Paired], Method]] = {
     ClassLoss: (PairedClassLosses, partial(_losses, single=ClassLoss)),
 }
 """Of each statistic, the one of pairs of models, and the intervals from its table."""
+
+
+def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
+    """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``."""
+    folds = FOLD in pairs.by
+    columns = [c for c in pairs.by if c != FOLD]
+    total = roll_up(pairs, columns) if folds else pairs
+    whole, parts = (_counted(state, statistic, names) for state in (total, pairs))
+    if whole is None or parts is None:
+        a, b = names
+        raise MetricError(
+            f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with pairs=True."
+        )
+    whole = whole.with_columns(value=FLIPS / ROWS)
+    if folds:
+        numbers = find_groups(pairs.keys.drop(FOLD), total.groups)
+        own = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
+        left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
+        without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
+        ends = {TOTAL: pl.col("value"), "value": without, LOW: pl.lit(0.0), HIGH: pl.lit(1.0)}
+        limits = jackknife_intervals(left.with_columns(**ends), [GROUP, "threshold"], confidence)
+        limits = limits.select(GROUP, "threshold", *LIMITS)
+        whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
+    elif whole.schema["rows"].is_float():  # weights do not give the number of rows
+        whole = whole.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
+    else:
+        whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))
+    return total.groups.join(whole, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _counted(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:
+    table = statistic.between(state.table(statistic), *names)
+    if table is None:
+        return None
+    differing = [cell for cell in CELLS if cell not in SAME]
+    return table.select(GROUP, "threshold", rows=pl.sum_horizontal(CELLS), flips=pl.sum_horizontal(differing))

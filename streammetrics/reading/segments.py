@@ -14,7 +14,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
-from streammetrics.reading.looks import with_count
+from streammetrics.reading.looks import with_row_count
 from streammetrics.reading.readings import Readings
 
 
@@ -118,4 +118,4 @@ def _ranked(
 def with_rows(report: Readings, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
-    return with_count(frame, report.state, "rows", "rows").with_columns(pl.col("rows").cast(pl.Int64))
+    return with_row_count(frame, report.state, "rows").with_columns(pl.col("rows").cast(pl.Int64))

@@ -18,7 +18,6 @@ from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
-from streammetrics.rows.roles import Roles
 from streammetrics.state.content import no_state
 from streammetrics.state.fingerprints import (
     ROW,
@@ -47,7 +46,6 @@ KINDS: dict[str, type] = (
     | {"confidence": float}
 )
 """Types of fields in JSON."""
-UNSAID = {name: value for name, value in asdict(Roles()).items() if name != "expressions"}
 """Columns of a specification that a receipt omits, with their values."""
 
 
@@ -142,11 +140,7 @@ class Receipt:
 
 
 def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
-    """Return the receipt of a state, of which a report has the metrics of all rows.
-
-    Raises:
-        SpecificationError: If the state has no fingerprint, or the receipt would be too large.
-    """
+    """Return the receipt of a state, of which a report has the metrics of all rows."""
     if fingerprint_of(saved.state) is None:
         raise SpecificationError("A receipt requires a fingerprint of the rows. Evaluate with fingerprint=True.")
     rows, dropped, groups = saved.size

@@ -32,7 +32,7 @@ from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.metrics.margin import Margin, Margins, margins
 from streammetrics.reading.differences import Differences, with_names
-from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.looks import ROWS, with_row_count
 from streammetrics.reading.parts import at_only
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
@@ -114,7 +114,7 @@ class _Gate:
         sampled = sides.confidence is not None
         change = own if sampled else own.with_columns(NO_LIMITS)
         for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
-            change = with_count(change, report.state, "rows", name)
+            change = with_row_count(change, report.state, name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
         without_rows = pl.col("value").is_null() & pl.col("note").is_null()
         note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")

@@ -57,9 +57,6 @@ def as_json(frame: pl.DataFrame, by: list[str]) -> str:
 def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
     """Return the numbers of `nested` by path: a value has the path of its metric, a bound appends its name.
 
-    Raises:
-        ReportError: If two numbers have the same path, such as a bound of label ``a`` and the value of ``a.lower``.
-
     >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}, "mse": {"lower": 2.0}}})
     {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9, 'g=a/mse.lower': 2.0}
     """

@@ -23,12 +23,11 @@ from streammetrics.reading import fairness, segments
 from streammetrics.reading.differences import Differences, of_models
 from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.reading.readings import Readings
-from streammetrics.report.check import check
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.gate import check_sides
 from streammetrics.report.nested import as_json
-from streammetrics.report.verdicts import Verdicts
+from streammetrics.report.verdicts import Verdicts, check
 from streammetrics.rows.roles import LABEL, several
 from streammetrics.slices import slices
 from streammetrics.statistics import PairedOutcomes
@@ -229,7 +228,7 @@ class Report(Readings):
         >>> report.flip_rate("old", "new").select("threshold", "rows", "flips").row(0)
         (0.5, 3, 1)
         """
-        from streammetrics.reading.flips import flip_rates  # when it is needed
+        from streammetrics.reading.same_rows import flip_rates  # when it is needed
 
         require_models(self.state, a, b)
         outcomes = self._kept(PairedOutcomes)

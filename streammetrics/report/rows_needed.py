@@ -14,7 +14,7 @@ from streammetrics.intervals.limits import EVERYWHERE
 from streammetrics.intervals.planning import rows_to_find
 from streammetrics.keys import matching, only
 from streammetrics.metrics import Metric
-from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.looks import ROWS, with_row_count
 from streammetrics.reading.readings import Readings
 from streammetrics.report.gate import at_threshold
 from streammetrics.report.report import Comparison, Report
@@ -109,7 +109,7 @@ def rows_needed(
         row, range = only(metric, matching(every, keys_of(every), keys), keys, lambda: every), EVERYWHERE
     else:
         row, range = report.with_confidence(confidence)._row(found, keys), found.range
-    row = with_count(row, report.state, "rows", ROWS)
+    row = with_row_count(row, report.state, ROWS)
     needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
     if needed is None:
         why = sides._without_interval(found) if isinstance(pilot, Comparison) else row["note"].item() or "too few rows"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,9 +12,11 @@ from streammetrics.arguments import require_level, whole
 from streammetrics.errors import SpecificationError
 from streammetrics.frame import (
     AT_LIMIT,
+    EFFECTIVE_ROWS,
     FEW_EFFECTIVE,
     FEW_OF_A_CLASS,
     LIMITS,
+    NO_LIMITS,
     ON_THESE_ROWS,
     VALUE,
     WIDE,
@@ -25,18 +27,21 @@ from streammetrics.frame import (
     outer_limits,
     too_few_effective,
 )
+from streammetrics.intervals.planning import rows_to_decide
 from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.present.estimates import with_notes
 from streammetrics.present.table import Table
 from streammetrics.present.terminal import as_text, terminal_width
 from streammetrics.present.verdicts import OPEN, verdicts_table
-from streammetrics.reading.looks import MOST_ROWS, ROWS
+from streammetrics.reading.looks import MOST_ROWS, ROWS, with_row_count
+from streammetrics.reading.readings import Readings
 from streammetrics.system.public import publish
 from streammetrics.text.values import where
 
 if TYPE_CHECKING:
     from streammetrics.charts import VerdictsPlot
+
 
 PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
 SCHEMA = pl.Schema(
@@ -123,11 +128,7 @@ class Verdicts:
 
 
 def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | None, int]:
-    """Return the level of two-sided intervals whose endpoints each have the given level, and the minimum of rows.
-
-    Raises:
-        SpecificationError: If an argument of a check is invalid.
-    """
+    """Return the level of two-sided intervals whose endpoints each have the given level, and the minimum of rows."""
     if not isinstance(open, str) or open not in PASSING:
         raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
     least = whole("min_rows=", min_rows, least=1)
@@ -229,6 +230,26 @@ def verdicts(
     columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
     schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
+
+
+def check(
+    report: Readings, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
+) -> Verdicts:
+    """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
+    confidence, min_rows = levels(confidence, open, min_rows)
+    report, passes = report.with_confidence(confidence), pl.col(VERDICT).is_in(PASSING[open])
+    parts = [pl.DataFrame(schema={name: kind for name, kind in SCHEMA.items() if name not in OF_RULES})]
+    for required in map(Requirement.parse, requirements):
+        metric = report.find(required.metric)
+        required.require_within(*metric.range)
+        rows = with_row_count(report._sampled_rows(required.metric, **keys), report.state, ROWS)
+        rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
+        sampled, units = confidence is not None and not is_total(metric), report.folds is not None
+        found = judged_of_sample(at_least_one(rows), required, min_rows, sampled=sampled, units=units)
+        needed = rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
+        found = with_rows_needed(found, needed)
+        parts.append(verdicts(found, required, report.by, passes))
+    return Verdicts(pl.concat(parts), tuple(report.by))
 
 
 publish("streammetrics", Verdicts)

@@ -159,8 +159,27 @@ def _added_up(column: pl.Series, place: Codes, size: int) -> pl.Series:
     if column.dtype == exact_sums.DECIMAL:
         return exact_sums.added_up(column, place, size)
     values = column.to_numpy()
-    runs = isqrt(len(column) // max(size, 1)) + 1 if column.dtype.is_float() else 1
+    if not column.dtype.is_float():
+        total = np.zeros(size, dtype=values.dtype)
+        np.add.at(total, place, values)
+        return pl.Series(column.name, total)
+    runs = isqrt(len(column) // max(size, 1)) + 1
     sums = np.zeros((runs, size), dtype=values.dtype)
     for i, (some, where) in enumerate(zip(np.array_split(values, runs), np.array_split(place, runs), strict=True)):
         np.add.at(sums[i], where, some)
     return pl.Series(column.name, sums.sum(axis=0))
+
+
+def as_written(series: pl.Series) -> pl.Series:
+    """Return floats as the 64-bit floats with the same shortest decimal text.
+
+    As a group, 0.1 is thus the same number in every float type, although its 32 bits are 0.10000000149 in 64 bits.
+
+    >>> as_written(pl.Series([0.1, 3.0, None], dtype=pl.Float32)).to_list()
+    [0.1, 3.0, None]
+    """
+    if series.dtype == pl.Float64 or not len(series):
+        return series.cast(pl.Float64)
+    codes, first = number(series)
+    found = series[first].to_numpy().astype(str).astype(np.float64)  # text of distinct values only
+    return pl.Series(series.name, found[codes]).fill_nan(None)

@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.errors import ColumnError, StreamMetricsError
 from streammetrics.rows.arrow import as_readable, in_utc, is_relation, readable
-from streammetrics.rows.floats import as_written
+from streammetrics.rows.codes import as_written
 from streammetrics.rows.given import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason

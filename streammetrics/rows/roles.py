@@ -14,7 +14,7 @@ import polars as pl
 
 from streammetrics.arguments import whole
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.floats import as_written
+from streammetrics.rows.codes import as_written
 from streammetrics.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
 from streammetrics.system.foreign import FOREIGN

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 
 from streammetrics.metrics import ecce, ecce_p_value
 from streammetrics.slices.lots import Lot
@@ -17,11 +16,9 @@ CALIBRATION = ecce.name  # the metric whose slices are searched in this way
 
 def miscalibrated(remainders: Remainders, lots: Sequence[Lot], fdr: float) -> list[Failing]:
     """Return the slices whose labels contradict their scores. Their p-values are upper bounds."""
-    tested = [_tested(remainders, lot) for lot in lots]
-    return discovered([Failing(lot, p, np.zeros(len(lot.rows))) for lot, p in zip(lots, tested, strict=True)], fdr)
-
-
-def _tested(remainders: Remainders, lot: Lot) -> pl.Series:
-    """The largest p-value of each slice that the certified bounds allow, null if it has too few rows."""
-    count = len(lot.rows)
-    return remainders.estimates(ecce_p_value, remainders.tables(lot.numbers, count), count)["upper"]
+    found = []
+    for lot in lots:
+        count = len(lot.rows)
+        estimates = remainders.estimates(ecce_p_value, remainders.tables(lot.numbers, count), count)
+        found.append(Failing(lot, estimates["upper"], np.zeros(count)))
+    return discovered(found, fdr)

@@ -109,11 +109,7 @@ class Csv:
     def texts(
         self, columns: Sequence[str], types: Mapping[str, pl.DataType] = TEXT, block: int | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Batches of some columns, or of the first one, in the order of rows: as text, or numbers of some ``types``.
-
-        Raises:
-            SourceError: If a line has another number of fields than the header, or a quotation mark is never closed.
-        """
+        """Batches of some columns, or of the first one, in the order of rows: as text, or numbers of some ``types``."""
         separator, names = self._header
         several = len(names) > 1  # in a file of one column, a blank line is a null
         used = list(dict.fromkeys(columns or names[:1]))

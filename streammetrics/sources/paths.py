@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from streammetrics.errors import SourceError
 from streammetrics.sources.kinds import KINDS, SUPPORTED, kind_of, table_of
-from streammetrics.system.uris import without_scheme
+from streammetrics.system.disk import without_scheme
 from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path

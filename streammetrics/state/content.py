@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from streammetrics.arguments import whole
 from streammetrics.core import Codes, warn_if_slow
 from streammetrics.errors import DataError, MergeError, StreamMetricsError
 from streammetrics.rows.arrays import Rows, rows_by_model
@@ -18,7 +19,6 @@ from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, has_values, joint_types, typed, types_of
 from streammetrics.rows.labels import joint
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, SINGLE, Roles
-from streammetrics.state.limit import require_few_groups
 from streammetrics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, find_groups, split_label
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
@@ -40,6 +40,8 @@ BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
 ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or the fixed cells of a group
+MAX_GROUPS = 1_000_000  # default
+MOST_GROUPS = (1 << 32) - 1  # their numbers have 32 bits
 
 
 class Content:
@@ -346,3 +348,18 @@ def data_types(roles: Roles, state: State) -> pl.Schema:
         return types
     labels = [types_of([matrix[side].alias(LABEL)]) for side in ConfusionMatrix.keys]
     return pl.Schema({**types, **joint_types(labels)})
+
+
+def group_limit(max_groups: Any) -> int | None:
+    """Return the maximum number of groups, not counting models and folds; None for no limit."""
+    return None if max_groups is None else whole("max_groups=", max_groups, least=1, most=MOST_GROUPS)
+
+
+def require_few_groups(groups: pl.DataFrame, max_groups: int | None) -> None:
+    """Reject distinct groups that are too many."""
+    if max_groups is not None and groups.height > max_groups:
+        widest = max(groups, key=pl.Series.n_unique).name
+        raise DataError(
+            f"Grouping by {', '.join(groups.columns)} gives more than {max_groups:,} groups; {widest!r} has the "
+            "most values. Group by fewer or coarser columns, or raise max_groups=."
+        )

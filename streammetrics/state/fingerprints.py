@@ -7,7 +7,6 @@ from hashlib import sha256
 
 import polars as pl
 
-from streammetrics.core import Hashes
 from streammetrics.rows.exact_sums import DECIMAL
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, in_order, roll_up
@@ -39,10 +38,10 @@ def fingerprints(state: State) -> pl.DataFrame:
     """Group columns, and the fingerprints ``truth`` and ``row`` of each group: 32 hexadecimal digits, or null."""
     table = state.tables[RowFingerprint.name]
     numbers = {name: table[name].to_numpy().view("u8") for name in RowFingerprint.counts}
-    made = [
-        pl.Series(of, _digits(numbers[f"{of}_first"], numbers[f"{of}_second"]), dtype=pl.String) for of in (TRUTH, ROW)
-    ]
-    found = table.select(GROUP).with_columns(made)
+    found = table.select(GROUP)
+    for of in (TRUTH, ROW):
+        halves = zip(numbers[f"{of}_first"].tolist(), numbers[f"{of}_second"].tolist(), strict=True)
+        found = found.with_columns(pl.Series(of, [f"{a:016x}{b:016x}" for a, b in halves], dtype=pl.String))
     return state.groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
 
@@ -100,10 +99,6 @@ def plain_number(value: float | Decimal) -> str:
     """
     text = f"{Decimal(repr(value) if isinstance(value, float) else value):f}" if value else "0"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _digits(first: Hashes, second: Hashes) -> list[str]:
-    return [f"{a:016x}{b:016x}" for a, b in zip(first.tolist(), second.tolist(), strict=True)]
 
 
 def _exact(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:

@@ -92,15 +92,13 @@ def from_arrow(table: pa.Table) -> Saved:
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
     """The group columns, in the types of batches."""
     keys = [_group_column(frame[c]) for c in roles.group_columns]
-    if roles.unit is not None and not _are_folds(frame[FOLD], roles.folds):
-        raise StateError(f"The state's folds are not numbers from 0 to {roles.folds - 1}.")
+    if roles.unit is not None:
+        folds = frame[FOLD]
+        if not folds.dtype.is_integer() or not folds.is_between(0, roles.folds - 1).fill_null(False).all():
+            raise StateError(f"The state's folds are not numbers from 0 to {roles.folds - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
         raise StateError("The state's groups have a model that its field 'columns' lacks.")
     return keys
-
-
-def _are_folds(column: pl.Series, number: int) -> bool:
-    return column.dtype.is_integer() and bool(column.is_between(0, number - 1).fill_null(False).all())
 
 
 def _group_column(column: pl.Series) -> pl.Series:

@@ -20,11 +20,10 @@ from streammetrics.state.ipc_sizes import ipc_size
 from streammetrics.state.memory import most, require_small, table_size
 from streammetrics.state.parquet_sizes import parquet_sizes
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
-from streammetrics.system.disk import LOG
+from streammetrics.system.disk import LOG, without_scheme
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.threads import of_each
-from streammetrics.system.uris import without_scheme
 from streammetrics.system.writing import write_file
 from streammetrics.text import few, near_paths
 
@@ -69,16 +68,13 @@ def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.Nati
 
 def from_bytes(content: bytes) -> Saved:
     """Return the state of bytes from `to_bytes`."""
-    content = checked(lambda: content if isinstance(content, bytes) else _copied(content))
+    if not isinstance(content, bytes):
+        content = checked(lambda: checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
     sealed = checksums.is_sealed(content)
     saved = from_arrow(checked(lambda: _ipc_table(pa.ipc.open_stream, content)))
     if not sealed:
         _warn("the state")
     return saved
-
-
-def _copied(content: Any) -> bytes:
-    return checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B"))
 
 
 def read(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:

@@ -78,7 +78,8 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
         return table
     group = table["group"].to_numpy()
     if (group[1:] < group[:-1]).any():
-        order = sort_order(group)
+        few = group.max() < 1 << 16  # which are sorted in linear time
+        order = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
         table, group = table[order], group[order]
     shift, bin, *values = (column.to_numpy() for column in table if column.name != "group")
     amount = np.float64 if any(value.dtype.kind == "f" for value in values) else np.int64
@@ -114,8 +115,3 @@ def fit_by(
 
 def _changes(column: NDArray[Any]) -> Codes:
     return np.append(0, np.flatnonzero(column[1:] != column[:-1]) + 1)
-
-
-def sort_order(groups: NDArray[Any]) -> NDArray[np.intp]:
-    """The stable sort order of groups, in linear time for small numbers."""
-    return np.argsort(groups.astype(np.uint16) if groups.max(initial=0) < 1 << 16 else groups, kind="stable")

@@ -107,11 +107,7 @@ class Sums(Counter):
     groups: int = 0
 
     def add(self, rows: Rows, groups: int) -> None:
-        """Add more rows to the sums of their groups.
-
-        Raises:
-            DataError: If a sum is too large.
-        """
+        """Add more rows to the sums of their groups."""
         self._make_room(groups, self.statistic.cells(rows))
         try:
             self.statistic.count(rows, self.values)

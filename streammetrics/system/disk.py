@@ -17,6 +17,9 @@ from streammetrics.errors import SpecificationError
 
 LOG = "_delta_log"
 UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
+# A Path has a single slash: of file://localhost/srv, it makes file:/localhost/srv.
+FILE = re.compile(r"file:/(?:/(?:localhost)?/+|localhost/)?(?!/)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
+DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def directory(uri: str | Path) -> Path | None:
@@ -58,3 +61,21 @@ def _sync(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def without_scheme(path: str | Path) -> str | Path:
+    """Return the path of a file URI of this machine. Other paths and URIs stay unchanged.
+
+    Percent signs encode characters, unless they are part of the name of an existing file.
+
+    >>> without_scheme("file:///srv/my%20scores.csv"), without_scheme("file://localhost/srv/*.csv")
+    ('/srv/my scores.csv', '/srv/*.csv')
+    >>> without_scheme("srv/my%20scores.csv"), without_scheme("file://server/share/a.csv")
+    ('srv/my%20scores.csv', 'file://server/share/a.csv')
+    """
+    match = FILE.fullmatch(str(path))
+    if match is None:
+        return path
+    root = "" if os.sep != "/" and DRIVE.match(match["path"]) else "/"
+    written = root + match["path"]
+    return written if os.path.exists(written) else unquote(written)  # noqa: PTH110

@@ -6,8 +6,9 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from math import inf
-from typing import Any
+from itertools import chain, product
+from math import inf, prod
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,6 @@ from streammetrics.rows.roles import Roles
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic
 from streammetrics.statistics.cases import order_cases
 from streammetrics.testing.check import Check, require
-from streammetrics.testing.rankings import all_rankings, random_bins, table_of
 from streammetrics.testing.rows import MakeRows, rows_of, task_of
 
 SIZES = (0, 1, 2, 3, 10, 200)
@@ -32,6 +32,9 @@ COARSE, FINE = 8, 100_000  # capacities of a histogram
 CONFIDENCE = 0.9
 
 Improve = Callable[[pl.DataFrame], pl.DataFrame]
+Bin: TypeAlias = tuple[int, int, int]  # shift, and numbers of negatives and positives
+Ties: TypeAlias = tuple[tuple[int, int], ...]  # negatives and positives of equal scores, ascending
+COARSE_SHIFT = 9  # a shift at which bins hide the order of their rows
 
 
 @dataclass(frozen=True)
@@ -217,3 +220,45 @@ def _right(roles: Roles) -> Improve | None:
             right = [pl.col(c) for c in truth] if each else [pl.col(truth[0]) == label for label in roles.labels]
             made += [(e.cast(dtype) if dtype else e).alias(name) for e, name in zip(right, names, strict=True)]
     return lambda rows: rows.with_columns(made)
+
+
+def random_bins(seed: int, most: int = 400) -> list[Bin]:
+    """Return a few bins, exact and coarse, with few enough orders to try all of them."""
+    random = np.random.default_rng(seed)
+    while True:
+        shifts = random.choice([0, COARSE_SHIFT], random.integers(1, 5))
+        bins = [(shift, *random.integers(0, 4, 2).tolist()) for shift in shifts.tolist()]
+        if 1 < prod(len(_rankings_of(*bin)) for bin in bins) <= most:
+            return bins
+
+
+def table_of(bins: list[Bin]) -> pl.DataFrame:
+    """Return the table of a score histogram."""
+    return pl.DataFrame(bins, schema={"shift": pl.UInt8, "neg": pl.Float64, "pos": pl.Float64}, orient="row")
+
+
+def all_rankings(bins: list[Bin]) -> pl.DataFrame:
+    """Return all rankings that bins can represent, as exact tables with the column ``ranking``.
+
+    >>> all_rankings([(9, 1, 1)]).rows()
+    [(0, 0.0, 1.0), (0, 1.0, 0.0), (1, 1.0, 0.0), (1, 0.0, 1.0), (2, 1.0, 1.0)]
+    """
+    rows = [
+        (number, *tie)
+        for number, ranking in enumerate(product(*(_rankings_of(*bin) for bin in bins)))
+        for tie in chain.from_iterable(ranking)
+    ]
+    return pl.DataFrame(rows, schema={"ranking": pl.UInt32, "neg": pl.Float64, "pos": pl.Float64}, orient="row")
+
+
+def _rankings_of(shift: int, neg: int, pos: int) -> list[Ties]:
+    return list(_orders(neg, pos)) if shift else [((neg, pos),)]
+
+
+def _orders(neg: int, pos: int) -> Iterator[Ties]:
+    """All sequences of ties of this many rows of each class, ascending."""
+    if neg == pos == 0:
+        yield ()
+    for tie in product(range(neg + 1), range(pos + 1)):
+        if tie != (0, 0):
+            yield from ((tie, *rest) for rest in _orders(neg - tie[0], pos - tie[1]))

@@ -1,8 +1,22 @@
 """Numbers, values, and names as text."""
 
-from streammetrics.text.cells import FEW, LONGEST, UNSAFE, cell, escaped, few, named, noted, rows, shown_of, uncut
-from streammetrics.text.lengths import LONGEST_CELL, LONGEST_SENTENCE, cut, shortened
-from streammetrics.text.near import did_you_mean, near, near_paths
+from streammetrics.text.cells import (
+    FEW,
+    LONGEST,
+    UNSAFE,
+    cell,
+    did_you_mean,
+    escaped,
+    few,
+    named,
+    near,
+    near_paths,
+    noted,
+    rows,
+    shown_of,
+    uncut,
+)
+from streammetrics.text.values import LONGEST_CELL, LONGEST_SENTENCE, cut, shortened
 
 __all__ = [
     "FEW",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from streammetrics.text.lengths import LONGEST_CELL, LONGEST_VALUE, cut
-from streammetrics.text.values import NO_TEXT, dates, supported
+from streammetrics.text.values import LONGEST_CELL, LONGEST_VALUE, NO_TEXT, cut, dates, supported
 
 LONGEST = 40  # groups, or rows of a metric
 FEW = 5  # values in a sentence
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
+PREFIX = 3  # minimum number of characters of a name for longer names that begin with it
 
 
 def escaped(text: str) -> str:
@@ -86,3 +88,41 @@ def noted(note: str | None, names: Mapping[str, str]) -> str:
     """
     side, _, rest = (note or "").partition(" ")
     return f"{names[side]} {rest}" if side in names else note or ""
+
+
+def near(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) -> list[str]:
+    """Return longer names that begin with a name, then similar names, then the shortest with the same words.
+
+    >>> near("click", ["p_click", "clicked", "day"])
+    ['clicked', 'p_click']
+    >>> near("region", ["day", "customer_region"])
+    ['customer_region']
+    """
+    known = list(known)
+    begins = sorted((k for k in known if len(name) >= PREFIX and k.lower().startswith(name.lower())), key=len)
+    words = set(name.lower().split("_"))
+    longer = sorted((k for k in known if words <= set(k.lower().split("_"))), key=len)
+    return list(dict.fromkeys([*begins, *get_close_matches(name, known, n=most, cutoff=cutoff), *longer[:1]]))[:most]
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) -> str:
+    """Return a question with similar names, after a space, or nothing.
+
+    >>> did_you_mean("regresion", ["binary", "regression"])
+    " Did you mean 'regression'?"
+    """
+    found = near(name, known, most, cutoff)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def near_paths(path: str | Path) -> str:
+    """Return a question with files and folders that have a similar name, after a space, or nothing."""
+    missing = Path(path).expanduser()
+    try:
+        names = [p for p in sorted(missing.parent.iterdir()) if p != missing and not p.name.startswith((".", "_"))]
+    except (OSError, ValueError):
+        return ""
+    stems = near(missing.stem, dict.fromkeys(name.stem for name in names))
+    found = [name for stem in stems for name in names if name.stem == stem]
+    same = [name for name in found if name.suffix == missing.suffix] or found
+    return f" Did you mean {' or '.join(repr(str(other)) for other in same[:2])}?" if same else ""

@@ -22,8 +22,7 @@ from streammetrics.metrics import (
 )
 from streammetrics.reading.curves import operating_point, threshold_table
 from streammetrics.statistics.cases import order_cases
-from streammetrics.testing.metrics import promised
-from streammetrics.testing.rankings import all_rankings, random_bins, table_of
+from streammetrics.testing.metrics import all_rankings, promised, random_bins, table_of
 
 RANKING = [
     *(m for m in sm.all_metrics() if {*m.columns} == {"neg", "pos"}),

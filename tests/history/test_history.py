@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from stores import COLUMNS, COUNTS, ERRORS, NIGHT, TASKS, answers, appended, asked, of_hours, predictions
 
 import streammetrics as sm
-from streammetrics.testing.same import require_same
+from streammetrics.testing.laws import require_same
 
 DIGEST = lambda: sm.Accumulator(sm.TDigest(compression=10), **ERRORS)  # noqa: E731
 

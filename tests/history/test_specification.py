@@ -12,7 +12,7 @@ from steps import rival
 
 import streammetrics as sm
 from streammetrics.history import history as stores
-from streammetrics.testing.same import require_same
+from streammetrics.testing.laws import require_same
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
 KEPT = (sm.ConfusionCounts((0.2, 0.5)), sm.ScoreHistogram(capacity=64), sm.CalibrationBins(5))

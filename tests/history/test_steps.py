@@ -13,7 +13,7 @@ from steps import around, rival
 from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
-from streammetrics.testing.same import require_same
+from streammetrics.testing.laws import require_same
 
 
 class Crash(Exception):

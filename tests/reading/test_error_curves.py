@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from streammetrics.metrics.quantiles import cdf, within
-from streammetrics.reading.error_curves import cdf_curve, rec_curve
+from streammetrics.reading.curves import cdf_curve, rec_curve
 
 ENDS = {
     "a": [(-3.0, -2.0, 2), (-0.5, -0.5, 1), (0.0, 0.0, 4), (0.5, 1.0, 3), (2.5, 4.0, 5)],

@@ -118,7 +118,7 @@ def test_unknown_curves_and_missing_statistics(report):
     ):
         with pytest.raises(sm.MetricError, match="is required, but not in this accumulator"):
             ask()
-    with pytest.raises(sm.MetricError, match="For two classes, see the metrics tp"):
+    with pytest.raises(sm.MetricError, match="The statistic ConfusionMatrix is required"):
         report.confusion_matrix()
 
 

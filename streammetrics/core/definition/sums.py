@@ -58,11 +58,7 @@ def as_integers(values: Floats) -> tuple[Integers, Integers]:
 
 
 def settled(sums: NDArray[Any]) -> Integers:
-    """Sums, of shape (..., 2 sums), after carrying from each rest to its millionths.
-
-    Raises:
-        OverflowError: If a sum is too large.
-    """
+    """Sums, of shape (..., 2 sums), after carrying from each rest to its millionths."""
     carry, rest = np.divmod(sums[..., 1::2], CARRY)
     micros = sums[..., ::2] + carry
     if (micros >= MOST_MICROS).any():
