@@ -51,7 +51,7 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     )
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")
-    thresholds = cells["threshold"].drop_nulls().unique() if "threshold" in cells.columns else []
+    thresholds: list[float] = cells["threshold"].drop_nulls().unique().to_list() if "threshold" in cells.columns else []
     at_threshold = f"threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else ""
     is_binary = "threshold" in cells.columns
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
