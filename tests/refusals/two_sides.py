@@ -1,0 +1,80 @@
+"""Two evaluations that cannot be compared, whose distributions have no distance, and windows without a reference."""
+
+import polars as pl
+from data import CANDIDATES, CLICKS, DELIVERIES, TOPICS, candidates, clicks, deliveries, topics
+
+import streammetrics as sm
+
+ROWS, ERRORS = clicks()[:100], deliveries()[:100]
+ALONE, GROUPS, DAYS = (sm.binary(by=by, **CLICKS).update(ROWS) for by in ((), "country", ["country", "day"]))
+NUMBERS = sm.binary(by=pl.lit(1).alias("country"), **CLICKS).update(ROWS)
+REGRESSION = sm.regression(**DELIVERIES).update(ERRORS)
+LABELS = sm.multilabel(**TOPICS).update(topics()[:100])
+MODELS = sm.binary(**CANDIDATES).update(candidates()[:100])
+CLASSES = sm.multiclass(y_true="country", y_pred="country").update(ROWS)
+HARD = sm.binary(y_true="clicked", y_pred="clicked").update(ROWS)
+SCORES = sm.predictions(y_score="score").update(ROWS)
+MARGINS = sm.predictions(y_score="score", domain="real").update(ROWS)
+USED = ("of", "measure", "pair", "rows", "cells", "reference", "current", "current_rows", "reference_cells")
+
+
+def _compare(*sides, **options):
+    return lambda: sm.compare(*sides, **options).frame
+
+
+def _drift(*sides, **options):
+    return lambda: sm.drift(*sides, **options).frame
+
+
+def _over(window="day", reference="7d"):
+    return lambda: sm.drift_over(DAYS, window, reference=reference)
+
+
+def _by(name):
+    """An evaluation by a column of this name."""
+    return sm.binary(by=pl.lit(1).alias(name), **CLICKS).update(ROWS)
+
+
+REFUSALS = {
+    "a comparison with a number": (_compare(ALONE, 3), sm.ReportError, "int"),
+    "a comparison with more groups in the reference": (_compare(GROUPS, ALONE), sm.ReportError, "group columns"),
+    "a comparison of other groups": (_compare(GROUPS, _by("shop")), sm.ReportError, "group columns"),
+    "a comparison of groups of other types": (_compare(GROUPS, NUMBERS), sm.ColumnError, "'country'"),
+    "a comparison by a column that it uses": (_compare(*[_by("better")] * 2), sm.ReportError, "'better'"),
+    "a comparison by a metric of another task": (
+        _compare(REGRESSION, REGRESSION, metrics=["roc_auc"]),
+        sm.MetricError,
+        *("'roc_auc'", "binary", "multiclass"),
+    ),
+    "a comparison of two classes with many": (_compare(HARD, CLASSES), sm.ReportError, "same task"),
+    "a comparison of many classes with two": (_compare(CLASSES, HARD), sm.ReportError, "same task"),
+    "an unknown model": (lambda: MODELS.finalize().compare("old", "best"), sm.ReportError, "'best'", "'old'", "'new'"),
+    "a model of one evaluation": (lambda: ALONE.finalize().compare("old", "new"), sm.ReportError, "'old'", "none"),
+    "drift with one bin": (_drift(ALONE, ALONE, bins=1), sm.SpecificationError, "bins=", "2", "1"),
+    "drift of what one side lacks": (_drift(ALONE, SCORES, of="error"), sm.ReportError, "'error'", "y_score"),
+    "drift without distributions": (_drift(HARD, CLASSES), sm.ReportError, "Histogram"),
+    "drift from probabilities to margins": (_drift(SCORES, MARGINS), sm.ReportError, "'probability'", "'real'"),
+    "drift with more groups in the reference": (_drift(DAYS, GROUPS), sm.ReportError, "'day'"),
+    "drift from labels to a task without them": (_drift(LABELS, ALONE), sm.ReportError, "'label'"),
+    "drift of groups of other types": (_drift(GROUPS, NUMBERS), sm.ColumnError, "'country'"),
+    **{f"drift by a column {name!r}": (_drift(*[_by(name)] * 2), sm.ReportError, f"'{name}'") for name in USED},
+    "windows of text": (_over("country"), sm.SpecificationError, "'country'", "Date", "country, day"),
+    "windows of an unknown column": (_over("week"), sm.SpecificationError, "'week'", "Date"),
+    **{
+        f"a reference of {reference!r}": (_over(reference=reference), sm.SpecificationError, *names)
+        for reference, *names in (
+            ("7 days", "'7 days'"),
+            ("-7d", "'-7d'"),
+            ("0d", "'0d'", "'day'"),
+            (("2026-01-01",), "'28d'"),
+            (("yesterday", "2026-01-05"), "'yesterday'"),
+            ((20260101, 20260105), "20260101"),
+            (("2026-01-01T00:00Z", "2026-01-05"), "time zone"),
+        )
+    },
+    "a reference without windows": (
+        _over(reference=("2025-01-01", "2025-02-01")),
+        sm.ReportError,
+        *("'day'", "2025-01-01", "2025-02-01"),
+    ),
+}
