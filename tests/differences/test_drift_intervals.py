@@ -5,15 +5,11 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 import pytest
+from data import CLICKS, clicks
 from scipy.stats import entropy
 
 import streammetrics as sm
-from streammetrics.differences.distances import distances
-from streammetrics.differences.sampling import drift_intervals
-from streammetrics.history.alarms import detect
-from streammetrics.intervals.evalues import log_e_value
 
-VALUES = np.arange(10.0)
 EVEN = np.full(10, 0.1)
 TILTED = EVEN * np.linspace(0.5, 1.5, 10)
 LIMITS = ["ci_lower", "ci_upper"]
@@ -32,96 +28,65 @@ def ks(a, b):
     return float(np.abs(np.cumsum(a - b)).max())
 
 
-def drawn(seed, samples, a, b, n, m):
-    """Tables of ten values, with n rows of the reference and m of the current side."""
-    random = np.random.default_rng(seed)
-    columns = {"low": np.tile(VALUES, samples), "high": np.tile(VALUES, samples)}
-    sides = {
-        "reference": random.multinomial(n, a, samples).ravel(),
-        "current": random.multinomial(m, b, samples).ravel(),
-    }
-    return pl.DataFrame({"group": np.repeat(np.arange(samples), 10)} | columns | sides)
+def drift_of_samples(samples, current, n, m):
+    """Drift from n rows of the even distribution of ten values to m rows of another one, in many samples."""
+    random, sides = np.random.default_rng(1), []
+    acc = sm.Accumulator(sm.Histogram(domain="real"), y_score="x", by="sample")
+    for share, rows in ((EVEN, n), (current, m)):
+        counts = random.multinomial(rows, share, samples).ravel()
+        columns = {"x": np.tile(np.arange(10.0), samples), "sample": np.repeat(np.arange(samples), 10)}
+        sides.append(acc.empty().update({name: np.repeat(values, counts) for name, values in columns.items()}))
+    return sm.drift(*sides, confidence=0.95).frame
 
 
 @pytest.mark.parametrize(("n", "m"), [(300, 300), (5_000, 400)])
-@pytest.mark.parametrize("current", [EVEN, 0.8 * EVEN + 0.2 * TILTED, TILTED], ids=["none", "little", "much"])
+@pytest.mark.parametrize("current", [TILTED, 0.8 * EVEN + 0.2 * TILTED, EVEN], ids=["much", "little", "none"])
 def test_they_hold_the_truth_as_often_as_they_say(n, m, current):
     """Without drift intervals begin at 0, so that they miss it more seldom than they say."""
-    found = drift_intervals(drawn(1, 1_000, EVEN, current, n, m), 10, 0.95)
+    found = drift_of_samples(500, current, n, m)
     for name, measure in {"psi": psi, "js": js, "ks": ks}.items():
         own, truth = found.filter(measure=name), measure(EVEN, current)
         held = own.select(pl.lit(truth).is_between(*LIMITS).mean()).item()
-        assert held >= 0.93
-        if name != "ks" and current is TILTED:
+        assert held >= 0.925
+        if current is EVEN:
+            assert (own["ci_lower"] == 0).mean() > 0.95
+        if current is TILTED and name != "ks":
             assert held <= 0.985
-            assert own["center"].mean() == pytest.approx(truth, abs=0.07 * truth)
-
-
-def test_without_drift_they_begin_at_zero():
-    tables = drawn(2, 1_000, EVEN, EVEN, 500, 500)
-    found = drift_intervals(tables, 10, 0.95)
-    assert (found["ci_lower"] == 0).mean() > 0.95
-    centers = found.group_by("measure").agg(pl.mean("center"))
-    values = distances(tables).group_by("measure").agg(pl.mean("value"))
-    for name in ("psi", "js"):
-        center, value = (frame.row(by_predicate=pl.col("measure") == name)[1] for frame in (centers, values))
-        assert abs(center) < 0.1 * value  # nearly all of the value is bias
-
-
-def predictions(scores, **options):
-    return sm.predictions(y_score="p", **options).update({"p": scores})
+            middle = own.select(pl.mean_horizontal(LIMITS).median()).item()
+            assert middle == pytest.approx(truth, rel=0.18)  # without the bias of the value, of more than 0.2
+            assert own["value"].mean() > 1.2 * truth
 
 
 def test_a_drift_shows_them():
-    random = np.random.default_rng(3)
-    one, other = (predictions(random.beta(2, b, 2_000)) for b in (5, 4))
+    rows = clicks()[:1_000]
+    one, other = (
+        sm.predictions(y_score="score").update(side) for side in (rows, rows.with_columns(pl.col("score") ** 0.9))
+    )
     found = sm.drift(one, other, confidence=0.9).frame
     assert found.columns == ["of", "measure", "value", "lower", "upper", *LIMITS, "note"]
     notes = dict(found.select("measure", "note").rows())
-    assert notes == {"psi": None, "js": None, "ks": None, "wasserstein": "no interval: not available for this measure"}
+    assert notes.pop("wasserstein").startswith("no interval: ")
+    assert set(notes.values()) == {None}
     inside = found.filter(pl.col("measure") != "wasserstein").select(pl.col("value").is_between(*LIMITS))
     assert inside.to_series().all()
     assert "ci_lower" not in sm.drift(one, other).frame.columns
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"sample_weight": "w"}, "no interval: weights do not count rows"),
-        ({"unit": "u"}, "no interval: rows of a unit are not independent"),
-    ],
-)
-def test_where_there_are_none(options, why):
-    rows = {"y": [0, 1] * 50, "p": np.linspace(0, 1, 100), "w": [1, 2] * 50, "u": range(100)}
-    one, other = (sm.binary(y_true="y", y_score="p", **options).update(rows) for _ in range(2))
-    found = sm.drift(one, other, of="y_score", confidence=0.9).frame
-    assert found["note"].to_list() == [why] * 4
-    assert found.select(LIMITS).null_count().row(0) == (4, 4)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("n", "m"), [(20_000, 500), (500, 500)])
-def test_false_alarms_are_no_more_often_than_promised(n, m):
-    """PSI at the limit in every window: within 100 windows, at a rate of one in 100, at most 1 - 1/e of histories."""
-    histories, windows = 200, 100
-    found = drift_intervals(drawn(4, histories * windows, EVEN, TILTED, n, m), 10, 0.9).filter(measure="psi")
-    error = ((found["ci_upper"] - found["center"]) / 1.6448536269514722).to_numpy()
-    z = ((found["center"].to_numpy() - psi(EVEN, TILTED)) / error).reshape(windows, histories)
-    course = detect(log_e_value(z), log_e_value(-z), rate=1 / windows)
-    assert course.alarm.any(axis=0).mean() <= 1 - np.exp(-1)
+def test_weights_and_units_have_none():
+    rows = clicks()[:100].with_columns(w=1 + pl.int_range(100) % 2, u=pl.int_range(100))
+    for options, why in (({"sample_weight": "w"}, "weights"), ({"unit": "u"}, "unit")):
+        side = sm.binary(metrics=["rows"], **CLICKS, **options).update(rows)
+        found = sm.drift(side, side, of="y_score", confidence=0.9).frame
+        assert found["note"].str.contains(f"no interval: .*{why}").all()
+        assert found.select(LIMITS).null_count().row(0) == (4, 4)
 
 
 def store_of(tmp_path, sides):
     """A history of scores: for each day the parameter of their distribution."""
-    random = np.random.default_rng(5)
-    start = date(2026, 1, 1)
-    rows = pl.DataFrame(
-        {
-            "day": [start + timedelta(days=n) for n in range(len(sides)) for _ in range(400)],
-            "p": np.concatenate([random.beta(2, b, 400) for b in sides]),
-        }
-    )
-    store = sm.MetricStore(tmp_path / "store")
+    random, start = np.random.default_rng(5), date(2026, 1, 1)
+    days = [start + timedelta(days=n) for n in range(len(sides)) for _ in range(400)]
+    rows = pl.DataFrame({"day": days, "p": np.concatenate([random.beta(2, b, 400) for b in sides])})
+    store = sm.MetricStore(tmp_path)
     store.append(sm.predictions(y_score="p", by="day").update(rows), batch_id="all")
     return store
 
