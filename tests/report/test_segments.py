@@ -1,8 +1,5 @@
 """Many groups: the worst of them, how far they differ, and fairness by hand."""
 
-import time
-from functools import partial
-
 import numpy as np
 import polars as pl
 import pytest
@@ -49,6 +46,7 @@ def test_worst_and_best_are_the_sorted_frame(metric, high):
     counts = dict(labelled().group_by("g").len().iter_rows())
     assert worst["rows"].to_list() == [counts[g] for g in worst["g"]]
     assert report.worst(metric, n=100).height == 7
+    assert report.worst(metric, n=0).is_empty()
 
 
 def test_tiny_segments_lead_by_chance():
@@ -90,29 +88,6 @@ def test_keys_models_and_undefined_groups():
     assert total.worst("roc_auc")["rows"].to_list() == [4_000]
 
 
-def test_what_cannot_be_ranked_is_refused():
-    report = report_of(labelled())
-    with pytest.raises(sm.MetricError, match="Metric 'prevalence' has no preferred direction"):
-        report.worst("prevalence")
-    with pytest.raises(sm.MetricError, match="Did you mean 'roc_auc"):
-        report.worst("rok_auc")
-    with pytest.raises(sm.ReportError, match=r"Pass a confidence level to finalize"):
-        report.worst("roc_auc", by_bound=True)
-    with pytest.raises(sm.ReportError, match="Unknown key 'land'"):
-        report.worst("roc_auc", land="x")
-    sampled = report_of(labelled(), confidence=0.9)
-    with pytest.raises(sm.ReportError, match="Metric 'ece' has no confidence intervals"):
-        sampled.worst("ece", by_bound=True)
-    assert sampled.worst("ece").height == 7
-
-
-def test_a_group_column_called_rows_is_refused():
-    report = sm.predictions(y_pred="z", by="rows").update({"z": [1, 0], "rows": ["a", "b"]}).finalize()
-    for ask in (partial(report.worst, "dropped_rate"), partial(report.gaps, "rows", over="rows")):
-        with pytest.raises(sm.ReportError, match="'rows' has the name of a column of this table"):
-            ask()
-
-
 def test_gaps_against_brute_force():
     data = labelled()
     report = report_of(data, by=["g", "h"])
@@ -134,13 +109,12 @@ def test_gaps_against_brute_force():
     assert one.columns[0] == "threshold"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_bounds_of_gaps_hold(seed):
     """Coarse bins against exact ones."""
     data = labelled(600, seed)
     coarse, exact = (report_of(data, by=["h", "g"], capacity=c) for c in (8, 4_096))
-    wide = coarse.gaps("roc_auc", over="g")
-    truth = exact.gaps("roc_auc", over="g")
+    wide, truth = (report.gaps("roc_auc", over="g") for report in (coarse, exact))
     for name in ("difference", "ratio"):
         inside = truth[name].is_between(wide[f"{name}_lower"] - 1e-12, wide[f"{name}_upper"] + 1e-12)
         assert inside.all()
@@ -168,13 +142,6 @@ def test_gaps_of_odd_values():
     assert (found["difference"], found["ratio"]) == (1.0, None)
     none = report.gaps("recall", over="g", g="b").row(0, named=True)
     assert (none["difference"], none["ratio"], none["note"]) == (None, None, "undefined for 1 of 1 values of g")
-    with pytest.raises(sm.ReportError, match=r"Unknown group column 'h'. Group columns: g"):
-        report.gaps("recall", over="h")
-    clash = sm.binary(y_true="y", y_pred="z", by=["ratio", "g"]).update(
-        from_counts(cells, "g").with_columns(ratio=pl.lit(1))
-    )
-    with pytest.raises(sm.ReportError, match="'ratio' has the name of a column"):
-        clash.finalize().gaps("recall", over="g")
 
 
 CELLS = {"f": (30, 10, 20, 40), "m": (45, 20, 5, 30), "x": (8, 1, 2, 9)}
@@ -182,29 +149,21 @@ CELLS = {"f": (30, 10, 20, 40), "m": (45, 20, 5, 30), "x": (8, 1, 2, 9)}
 
 def test_fairness_by_hand():
     report = sm.binary(y_true="y", y_pred="z", by="gender").update(from_counts(CELLS)).finalize()
-    rows = report.fairness(over="gender").to_dicts()
-    selected, recall, fpr = (
-        [40 / 100, 65 / 100, 9 / 20],
-        [30 / 50, 45 / 50, 8 / 10],
-        [10 / 50, 20 / 50, 1 / 10],
-    )
-    parity, opportunity, *odds, predictive = rows
-    assert [r["criterion"] for r in odds] == ["equalized_odds"] * 2
-    assert odds[0] == opportunity | {"criterion": "equalized_odds"}
-    assert (odds[1]["metric"], odds[1]["highest"], odds[1]["lowest"]) == ("fpr", "m", "x")
-    assert parity["difference"] == pytest.approx(max(selected) - min(selected))
-    assert parity["ratio"] == pytest.approx(min(selected) / max(selected))
-    assert (parity["highest"], parity["lowest"], parity["metric"]) == ("m", "f", "predicted_positive_rate")
-    assert opportunity["difference"] == pytest.approx(0.3)
-    assert opportunity["ratio"] == pytest.approx(0.6 / 0.9)
-    assert odds[1]["difference"] == pytest.approx(max(fpr) - min(fpr))
-    assert odds[1]["ratio"] == pytest.approx(min(fpr) / max(fpr))
-    precision = [30 / 40, 45 / 65, 8 / 9]
-    assert predictive["difference"] == pytest.approx(max(precision) - min(precision))
-    for row in rows:
+    selected, recall = [40 / 100, 65 / 100, 9 / 20], [30 / 50, 45 / 50, 8 / 10]
+    fpr, precision = [10 / 50, 20 / 50, 1 / 10], [30 / 40, 45 / 65, 8 / 9]
+    expected = [
+        ("demographic_parity", "predicted_positive_rate", selected),
+        ("equal_opportunity", "recall", recall),
+        ("equalized_odds", "recall", recall),
+        ("equalized_odds", "fpr", fpr),
+        ("predictive_parity", "precision", precision),
+    ]
+    for row, (criterion, metric, values) in zip(report.fairness(over="gender").to_dicts(), expected, strict=True):
+        assert (row["criterion"], row["metric"], row["note"]) == (criterion, metric, None)
+        assert (row["highest"], row["lowest"]) == ("fmx"[np.argmax(values)], "fmx"[np.argmin(values)])
+        assert row["difference"] == pytest.approx(max(values) - min(values))
         assert row["difference"] == row["difference_lower"] == row["difference_upper"]
-        assert row["note"] is None
-    assert max(recall) - min(recall) == pytest.approx(opportunity["difference"])
+        assert row["ratio"] == pytest.approx(min(values) / max(values))
 
 
 def test_fairness_of_thresholds_models_labels_and_other_groups():
@@ -228,8 +187,6 @@ def test_fairness_without_labels_is_demographic_parity():
     found = report.fairness(over="gender")
     assert found["criterion"].to_list() == ["demographic_parity"]
     assert found["difference"].item() == pytest.approx(0.25)
-    with pytest.raises(sm.MetricError, match="Fairness requires confusion counts or predicted counts"):
-        sm.regression(y_true="y", y_pred="z", by="g").finalize().fairness(over="g")
 
 
 def test_what_is_undefined_is_not_fair():
@@ -240,31 +197,6 @@ def test_what_is_undefined_is_not_fair():
     assert found["equal_opportunity"]["note"] == "undefined for 2 of 2 values of gender"
     assert found["equalized_odds"]["difference"] == pytest.approx(1 / 3)
     assert found["demographic_parity"]["difference"] == pytest.approx(1 / 3)
-
-
-def test_many_groups_are_read_fast():
-    groups = 100_000
-    data = {
-        "z": np.arange(2 * groups) % 3 == 0,
-        "g": np.arange(2 * groups) % groups,
-        "h": np.arange(2 * groups) // groups,
-    }
-    report = sm.predictions(y_pred="z", by=["g", "h"]).update(data | {"y": data["z"]}).finalize()
-    start = time.perf_counter()
-    report.frame  # noqa: B018
-    alone = time.perf_counter() - start
-    start = time.perf_counter()
-    assert report.gaps("predicted_positive_rate", over="h").height == groups
-    assert report.fairness(over="h").height == groups
-    assert report.worst("dropped_rate").height == 10
-    assert time.perf_counter() - start < 20 * alone + 1
-
-
-def test_fewer_groups_than_none():
-    report = sm.binary(y_true="y", y_score="p", by="g").update({"y": [1], "p": [0.5], "g": ["a"]}).finalize()
-    assert report.worst("accuracy", n=0).is_empty()
-    with pytest.raises(sm.SpecificationError, match="n= must be an integer of at least 0, got -1"):
-        report.worst("accuracy", n=-1)
 
 
 def test_the_note_of_a_metric_that_is_undefined_for_the_reference():
