@@ -33,7 +33,7 @@ def shown(report, row):
 
 
 def test_expected_metrics_are_near_those_that_labels_show():
-    reference, rows = drawn(0, 40_000, scale=0.8), drawn(1, 20_000, base=0.7, scale=0.8)
+    reference, rows = drawn(0, 20_000, scale=0.8), drawn(1, 10_000, base=0.7, scale=0.8)
     found = sm.expect(unlabeled(rows), labeled(reference), confidence=0.999)
     report = labeled(rows).finalize()
     assert found.frame["metric"].to_list() == [
@@ -53,6 +53,11 @@ def test_a_reference_expects_its_own_metrics():
     assert found["expected_positives"].value == pytest.approx(rows["y"].sum(), rel=1e-3)
     for metric, tolerance in (("roc_auc", 0.003), ("average_precision", 0.01), ("log_loss", 0.002), ("recall", 0.01)):
         assert found[metric].value == pytest.approx(report[metric].value, abs=tolerance)
+    fine = sm.expect(unlabeled(rows), labeled(rows), odds=1.3)
+    coarse = sm.expect(unlabeled(rows, capacity=100, atoms=()), labeled(rows, atoms=(0.5,), capacity=300), odds=1.3)
+    for metric in ("roc_auc", "log_loss", "expected_positives"):  # of other bins, which are brought together
+        assert coarse[metric].value == pytest.approx(fine[metric].value, rel=0.01)
+        assert coarse[metric].upper - coarse[metric].lower > fine[metric].upper - fine[metric].lower
 
 
 @pytest.mark.parametrize("shift", [0.4, -0.4])
@@ -124,10 +129,6 @@ def test_thresholds_are_those_of_the_scores():
         estimate = found.get("recall", threshold=threshold)
         assert estimate.lower < estimate.upper  # a bin of so few lies across
         assert estimate.value == pytest.approx(report.get("recall", threshold=threshold).value, abs=0.02)
-    with pytest.raises(sm.ReportError, match=r"Threshold 0\.5 was not evaluated .*: 0\.2, 0\.7\."):
-        found.get("recall", threshold=0.5)
-    with pytest.raises(sm.ReportError, match=r"recall has 2 values for these keys\. Select one by: threshold"):
-        found["recall"]
 
 
 def test_margins_have_no_losses():
@@ -141,19 +142,10 @@ def test_margins_have_no_losses():
     assert found["roc_auc"].value == pytest.approx(reference.finalize()["roc_auc"].value, abs=0.01)
 
 
-def test_bins_of_other_resolution_are_brought_together():
-    rows = drawn(12, 50_000)
-    fine = sm.expect(unlabeled(rows), labeled(rows), odds=1.3)
-    coarse = sm.expect(unlabeled(rows, capacity=100, atoms=()), labeled(rows, atoms=(0.5,), capacity=300), odds=1.3)
-    for metric in ("roc_auc", "log_loss", "expected_positives"):
-        assert coarse[metric].value == pytest.approx(fine[metric].value, rel=0.01)
-        assert coarse[metric].upper - coarse[metric].lower > fine[metric].upper - fine[metric].lower
-
-
-def test_groups_without_what_is_needed_say_why():
+def test_what_has_no_value_or_interval_says_why():
     rows = pl.DataFrame({"y": [0, 1, 0, 0, 1, 1], "p": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "c": list("aabbcc")})
-    scores = unlabeled(rows.extend(pl.DataFrame({"y": [0], "p": [0.5], "c": ["d"]})), by="c")
-    found = sm.expect(scores, labeled(rows.filter(pl.col("c") != "d"), by="c"), metrics="roc_auc", confidence=0.9)
+    scores = unlabeled(pl.concat([rows, pl.DataFrame({"y": [0], "p": [0.5], "c": ["d"]})]), by="c")
+    found = sm.expect(scores, labeled(rows, by="c"), metrics="roc_auc", confidence=0.9)
     assert dict(found.frame.select("c", "note").iter_rows()) == {
         "a": "no interval: too few rows",
         "b": "undefined: no positives in the reference",
@@ -161,18 +153,11 @@ def test_groups_without_what_is_needed_say_why():
         "d": "undefined: no rows in the reference",
     }
     assert sm.expect(unlabeled(rows.clear()), labeled(rows))["recall"].note == "undefined: no rows"
-
-
-def test_a_group_whose_rows_were_dropped_and_a_threshold_that_none_reaches():
-    reference = labeled(drawn(16, 1_000))
-    scores = unlabeled({"p": [0.2, 0.3, None], "c": ["a", "a", "b"]}, by="c")
-    found = sm.expect(scores, reference, metrics=["precision", "recall"], confidence=0.9)
+    scores = unlabeled({"p": [0.2, 0.3, None], "c": ["a", "a", "b"]}, by="c")  # dropped, and below the threshold
+    found = sm.expect(scores, labeled(drawn(16, 1_000)), metrics=["precision", "recall"], confidence=0.9)
     assert found.get("precision", c="a").note == "undefined: no predicted positives"
     assert found.get("recall", c="a").value == 0
     assert found.get("recall", c="b").note == "undefined: no rows"
-
-
-def test_scores_outside_the_range_of_the_reference_are_noted():
     reference = labeled({"y": [0, 1] * 100, "p": [0.4, 0.5] * 100})
     found = sm.expect(unlabeled({"p": [0.45, 0.9, 0.2, 0.42]}), reference)
     assert found["recall"].note == "50.00% of scores are outside the range of the reference"
@@ -180,12 +165,13 @@ def test_scores_outside_the_range_of_the_reference_are_noted():
 
 def test_no_interval_for_weights_and_units():
     rows = drawn(13, 1_000).with_columns(w=2.5, u=pl.int_range(pl.len()))
-    weighted = labeled(rows, sample_weight="w")
-    found = sm.expect(unlabeled(rows), weighted, confidence=0.9)["roc_auc"]
-    assert (found.ci_lower, found.note) == (None, "no interval: weights do not give the number of rows")
+    found = sm.expect(unlabeled(rows), labeled(rows, sample_weight="w"), confidence=0.9)["roc_auc"]
+    assert found.ci_lower is None
+    assert found.note.startswith("no interval: weights")
     assert found.value == pytest.approx(sm.expect(unlabeled(rows), labeled(rows))["roc_auc"].value, abs=0.01)
     found = sm.expect(unlabeled(rows), labeled(rows, unit="u"), confidence=0.9)["recall"]
-    assert found.note == "no interval: the rows of a unit are correlated"
+    assert found.ci_lower is None
+    assert found.note.startswith("no interval: the rows of a unit")
 
 
 @pytest.mark.thorough
