@@ -181,7 +181,8 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
     of_reference = matching(rows, [over], {over: reference})
     if of_reference.is_empty():
         raise ReportError(
-            f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique(maintain_order=True)) or 'none'}."
+            f"Unknown reference {reference!r}. "
+            f"Values of {over}: {text.few(rows[over].unique(maintain_order=True)) or 'none'}."
         )
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]

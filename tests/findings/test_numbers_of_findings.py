@@ -58,6 +58,7 @@ def test_the_verdict_of_a_comparison_is_that_of_its_first_metric_that_can_be_bet
         assert (found.primary and found.primary.name) == primary
 
 
+@pytest.mark.thorough
 def test_correlated_rows_decide_less():
     """All rows of a unit are alike."""
     sides = []
@@ -100,6 +101,7 @@ def test_commands_write_findings_in_every_format(tmp_path):
         assert f" | {code} | " in summary.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_show_begins_with_findings_unless_metrics_are_named(tmp_path):
     sm.binary(y_true="y", y_score="p").update(scored().with_columns(P * 0.6)).save(tmp_path / "a.state")
     for options, above in (([], True), (["--metric", "roc_auc"], False)):

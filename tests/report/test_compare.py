@@ -15,14 +15,15 @@ import streammetrics as sm
 compare = partial(sm.compare, confidence=None)  # by the certified bounds alone
 HAND = {"y": [1.0, 2.0, 3.0, 4.0], "p": [1.0, 2.0, 3.0, 6.0], "q": [2.0, 1.0, 4.0, 3.0]}
 ERRORS = ["rows", "mae", "rmse", "bias", "median_absolute_error"]
+RATES = ["roc_auc", "log_loss", "brier_score", "f1", "prevalence"]
 
 
 def regression(batch, column="p", **options):
-    return sm.regression(y_true="y", y_pred=column, **options).update(batch)
+    return sm.regression(y_true="y", y_pred=column, **{"metrics": ERRORS} | options).update(batch)
 
 
 def binary(label, score, **options):
-    return sm.binary(y_true="y", y_score="p", **options).update({"y": label, "p": score})
+    return sm.binary(y_true="y", y_score="p", **{"metrics": RATES} | options).update({"y": label, "p": score})
 
 
 def of(comparison, metric, **keys):
@@ -189,7 +190,7 @@ def test_what_is_infinite_or_undefined_is_not_better():
 
 
 def test_rounding_is_not_better():
-    acc = sm.regression(**DELIVERIES, sample_weight=pl.col("naive").sqrt().alias("w"))
+    acc = sm.regression(metrics=ERRORS, **DELIVERIES, sample_weight=pl.col("naive").sqrt().alias("w"))
     one, *others = (deliveries().sample(fraction=1, shuffle=True, seed=seed) for seed in range(3))
     for rows in others:
         found = compare(*(acc.empty().update(side) for side in (one, rows)))
@@ -266,7 +267,8 @@ def two_sides(task, scores, without_a, without_b, **options):
     for name, lacking in (("a", without_a), ("b", without_b)):
         rows = rows.with_columns(pl.when(~pl.col("row").is_in([*lacking])).then(name).alias(name))
     column = "y_score" if task is sm.binary else "y_pred"
-    return task(y_true="y", nulls="drop", **{column: scores}, **options).update(rows)
+    metrics = ["mae"] if task is sm.regression else ["accuracy"]
+    return task(y_true="y", nulls="drop", metrics=metrics, **{column: scores}, **options).update(rows)
 
 
 def test_two_models_of_different_numbers_of_rows_are_told_the_remedy():

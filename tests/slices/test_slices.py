@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
+from false_slices import ALL, false_discoveries, p_values
 from polars.testing import assert_frame_equal
 from present.structure import Page
 
 import streammetrics as sm
 
 COLUMNS = ("a", "b", "c")
-ALL = 0.999  # the false discovery rate at which most slices that are worse at all are findings
 
 
 def rows_of(count=20_000, seed=0, failing=None, share=0.4):
@@ -254,28 +254,6 @@ def test_a_slice_that_is_all_of_a_larger_one_is_not_told_twice():
     assert found[0] in ("a = 1", "b = 9")
 
 
-def noise(seed, count=4_000):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 12, count)
-    data = {name: rng.integers(0, n, count) for name, n in zip("abc", (2, 4, 8), strict=True)}
-    data |= {"p": p, "y": rng.random(count) < p, "v": rng.exponential(size=count), "w": np.zeros(count)}
-    return pl.DataFrame(data)
-
-
-def false_discoveries(seeds, metrics, fdr):
-    """In how many samples without a failure something is found, by metric."""
-    found = dict.fromkeys(metrics, 0)
-    for seed in seeds:
-        data = noise(seed)
-        reports = [sm.binary(y_true="y", y_score="p", by=["a", "b", "c"], thresholds=[0.15])]
-        reports += [sm.regression(y_true="v", y_pred="w", by=["a", "b", "c"])]
-        reports = [acc.update(data).finalize() for acc in reports]
-        for metric in metrics:
-            report = reports[metric in ("mae", "rmse")]
-            found[metric] += report.slices(metric, min_rows=100, fdr=fdr).height > 0
-    return found
-
-
 @pytest.mark.thorough
 def test_noise_gives_no_more_discoveries_than_promised():
     """Where nothing fails every discovery is false, so some are found in a share fdr of samples at most."""
@@ -287,18 +265,6 @@ def test_noise_gives_no_more_discoveries_than_promised():
 def test_noise_gives_no_more_discoveries_than_promised_at_length():
     found = false_discoveries(range(50), ["accuracy", "recall", "log_loss", "f1", "mae", "ecce"], 0.2)
     assert all(count <= 17 for count in found.values()), found  # of 50, with probability 0.994
-
-
-def p_values(metric, rates, threshold, slices):
-    """P-values of slices of 150 rows in which nothing fails: those that are smaller than others are findings."""
-    rng = np.random.default_rng(7)
-    p = rng.beta(*rates, slices * 150)
-    data = pl.DataFrame({"g": np.repeat(np.arange(slices), 150), "p": p, "y": rng.random(len(p)) < p})
-    data = data.with_columns(v=pl.Series(rng.exponential(size=len(p))), w=0.0)
-    acc = sm.binary(y_true="y", y_score="p", by="g", thresholds=[threshold])
-    if metric in ("mae", "rmse"):
-        acc = sm.regression(y_true="v", y_pred="w", by="g")
-    return acc.update(data).finalize().slices(metric, min_rows=150, fdr=ALL)["p_value"]
 
 
 CONFUSION = ["accuracy", "precision", "recall", "f1", "mcc", "balanced_accuracy"]
