@@ -4,6 +4,7 @@ from datetime import date, datetime
 
 import numpy as np
 import polars as pl
+from data import FIRST_DAY
 
 import streammetrics as sm
 
@@ -83,6 +84,22 @@ def appended(store, make, frames):
     for number, frame in enumerate(frames):
         assert store.append(make().update(frame), batch_id=f"batch {number}")
     return store
+
+
+def rows(right, wrong, day=FIRST_DAY, **columns):
+    """Right and wrong predictions of a day."""
+    count = right + wrong
+    return pl.DataFrame({"day": [day] * count, "y": [True] * count, "p": [1.0] * right + [0.0] * wrong, **columns})
+
+
+def accuracy(*by, **options):
+    """A task of such rows."""
+    return sm.binary(y_true="y", y_score="p", by=["day", *by], **options)
+
+
+def checked(store, *rules, **options):
+    """The verdicts of a check, as dicts."""
+    return sm.check(store, rules, **options).frame.rows(named=True)
 
 
 NIGHT = pl.Series([datetime(2026, 3, 28, 22), datetime(2026, 3, 28, 23), datetime(2026, 3, 29, 1)])

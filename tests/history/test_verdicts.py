@@ -6,27 +6,15 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 import pytest
-from data import CLICKS, FIRST_DAY, clicks
-from stores import history
+from data import CLICKS, FIRST_DAY, VISITS, clicks, visits
+from scipy.optimize import brentq
+from scipy.stats import beta, betabinom, binom, norm
+from stores import accuracy, checked, history, rows
 
 import streammetrics as sm
 
 DAYS = [FIRST_DAY + timedelta(days=n) for n in range(90)]
 FEW = "no interval: too few rows of a class"
-
-
-def rows(right, wrong, day=FIRST_DAY, **columns):
-    """Right and wrong predictions."""
-    count = right + wrong
-    return pl.DataFrame({"day": [day] * count, "y": [True] * count, "p": [1.0] * right + [0.0] * wrong, **columns})
-
-
-def accuracy(*by, **options):
-    return sm.binary(y_true="y", y_score="p", by=["day", *by], **options)
-
-
-def checked(store, rule, **options):
-    return sm.check(store, rule, **options).frame.row(0, named=True)
 
 
 @pytest.fixture(scope="module")
@@ -38,207 +26,212 @@ def eighty(tmp_path_factory):
 def test_verdicts_are_those_of_the_interval_widened_by_the_bounds(tmp_path):
     """Also on its ends, where only the comparison that includes the limit is certain. Here bins are wide."""
     coarse = history(tmp_path, sm.binary(by="day", capacity=8, **CLICKS), clicks())
-    found = checked(coarse, sm.Rule("roc_auc >= 0", over="5d"))
-    lower = found["ci_lower"] - (found["value"] - found["lower"])
-    upper = found["ci_upper"] + (found["upper"] - found["value"])
+    [found] = checked(coarse, sm.Rule("roc_auc >= 0", over="5d"))
+    low = found["ci_lower"] - (found["value"] - found["lower"])
+    high = found["ci_upper"] + (found["upper"] - found["value"])
     assert min(found["value"] - found["lower"], found["value"] - found["ci_lower"]) > 0.01
-    expected = {}
-    for sign, other in ((">", "holds breached"), ("<", "breached holds")):
-        low, high = other.split()
-        for strict, comparison in ((True, sign), (False, sign + "=")):
-            at_lower = ("open" if strict else "holds") if sign == ">" else ("breached" if strict else "open")
-            at_upper = ("breached" if strict else "open") if sign == ">" else ("open" if strict else "holds")
-            for limit, verdict in (
-                *((lower - 1e-3, low), ((lower + upper) / 2, "open"), (upper + 1e-3, high)),
-                *((lower, at_lower), (upper, at_upper)),
-            ):
-                expected[sm.Rule(f"roc_auc {comparison} {limit!r}", over="5d")] = verdict
-    verdicts = sm.check(coarse, [*expected])
-    assert dict(zip(map(str, expected), verdicts.frame["verdict"], strict=True)) == {
-        str(rule): verdict for rule, verdict in expected.items()
+    expected = {
+        (low, ">"): "open",
+        (low, ">="): "holds",
+        (low, "<"): "breached",
+        (low, "<="): "open",
+        (high, ">"): "breached",
+        (high, ">="): "open",
+        (high, "<"): "open",
+        (high, "<="): "holds",
+        (low - 1e-3, ">"): "holds",
+        ((low + high) / 2, ">"): "open",
+        (high + 1e-3, "<"): "holds",
     }
+    rules = [sm.Rule(f"roc_auc {sign} {limit!r}", over="5d") for limit, sign in expected]
+    assert [row["verdict"] for row in checked(coarse, *rules)] == [*expected.values()]
 
 
 def test_a_limit_at_the_true_value_is_rarely_decided(tmp_path):
     """One-sided: at most in 5 of 100 segments, and about that often."""
     right = np.random.default_rng(0).binomial(500, 0.8, 400)
-    parts = pl.concat([rows(k, 500 - k, shop=n) for n, k in enumerate(right.tolist())])
-    verdicts = sm.check(history(tmp_path, accuracy("shop"), parts), sm.Rule("accuracy >= 0.8", by="shop")).frame[
-        "verdict"
-    ]
-    assert 0.02 <= (verdicts == "breached").mean() <= 0.07
-    assert 0.02 <= (verdicts == "holds").mean() <= 0.08
+    frame = pl.concat([rows(k, 500 - k, shop=n) for n, k in enumerate(right.tolist())])
+    found = checked(history(tmp_path, accuracy("shop"), frame), sm.Rule("accuracy >= 0.8", by="shop"))
+    for verdict in ("breached", "holds"):
+        assert 0.02 <= np.mean([row["verdict"] == verdict for row in found]) <= 0.08
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("require", "fields", "verdict", "hold"),
-    [
+def test_what_fails_a_check(eighty):
+    """Rows that are no rows are undefined, which fails, and not too few."""
+    failed = {"open": "fail"}
+    table = [
         ("accuracy >= 0.5", {}, "holds", True),
         ("accuracy >= 0.8", {}, "open", True),
-        ("accuracy >= 0.8", {"open": "fail"}, "open", False),
-        ("accuracy >= 0.8", {"open": "fail", "severity": "warn"}, "open", True),
+        ("accuracy >= 0.8", failed, "open", False),
+        ("accuracy >= 0.8", failed | {"severity": "warn"}, "open", True),
         ("accuracy >= 0.99", {}, "breached", False),
         ("accuracy >= 0.99", {"severity": "warn"}, "breached", True),
         ("accuracy >= 0.99", {"min_rows": 100}, "breached", False),
         ("accuracy >= 0.99", {"min_rows": 101}, "too few rows", True),
-        ("accuracy >= 0.99", {"min_rows": 101, "open": "fail"}, "too few rows", False),
+        ("accuracy >= 0.99", {"min_rows": 101} | failed, "too few rows", False),
         ("rows >= 100", {}, "holds", True),
         ("rows >= 101", {}, "breached", False),
         ("roc_auc >= 0.5", {}, "undefined", False),
-        ("roc_auc <= 0.5", {}, "undefined", False),
-    ],
-)
-def test_what_fails_a_check(require, fields, verdict, hold, eighty):
-    found = sm.check(eighty, [sm.Rule("rows >= 1"), sm.Rule(require, **fields)])
-    row = found.frame.row(1, named=True)
-    assert (row["verdict"], row["passes"], found.hold) == (verdict, hold, hold)
-    assert row["note"] == {"rows": "no interval: a count", "roc_auc": "no negatives"}.get(
-        require.split()[0], row["note"]
-    )
-    assert (row["rows"], row["severity"]) == (100, fields.get("severity", "page"))
-
-
-def test_no_rows_are_not_too_few(eighty):
-    row = checked(eighty, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST_DAY)
+    ]
+    rules = [sm.Rule(require, **fields) for require, fields, *_ in table]
+    found = sm.check(eighty, rules)
+    assert found.frame.select("verdict", "passes").rows() == [row[2:] for row in table]
+    assert (found.frame["severity"].to_list(), {*found.frame["rows"]}) == ([rule.severity for rule in rules], {100})
+    assert (found.hold, sm.check(eighty, [rules[0], rules[3]]).hold) == (False, True)
+    [row] = checked(eighty, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST_DAY)
     assert (row["verdict"], row["passes"]) == ("undefined", False)
-
-
-@pytest.mark.thorough
-def test_the_reference_needs_as_many_rows(tmp_path):
-    store = history(tmp_path, accuracy(), pl.concat([rows(30, 10), rows(300, 100, day=DAYS[1])]))
-    for require in ("psi(of='y_score') <= 0.2", "accuracy >= -0.5"):
-        few, enough = (checked(store, sm.Rule(require, against="1d", min_rows=n)) for n in (41, 40))
-        assert (few["verdict"], few["rows"], enough["verdict"]) == ("too few rows", 40, "holds")
 
 
 def test_every_segment_must_hold(shared):
     size = clicks().filter(day=DAYS[9]).group_by("country").len().sort("len")
     found = sm.check(shared, sm.Rule(f"rows >= {size['len'][1]}", by="country"))
+    verdicts = ("breached", "holds", "holds")
     assert dict(found.frame.select("where", "verdict").iter_rows()) == {
-        f"country {country}": verdict
-        for country, verdict in zip(size["country"], ("breached", "holds", "holds"), strict=True)
+        f"country {country}": verdict for country, verdict in zip(size["country"], verdicts, strict=True)
     }
     assert not found.hold
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("positives", "constant", "verdict"), [(2, False, "open"), (200, True, "breached")])
-def test_too_few_rows_of_a_class_decide_nothing(positives, constant, verdict, tmp_path):
+# Few rows
+
+
+def test_the_reference_needs_as_many_rows(tmp_path):
+    store = history(tmp_path, accuracy(), pl.concat([rows(30, 10), rows(300, 100, day=DAYS[1])]))
+    requirements = ("psi(of='y_score') <= 0.2", "accuracy >= -0.5")
+    found = checked(store, *(sm.Rule(text, against="1d", min_rows=n) for text in requirements for n in (41, 40)))
+    assert [(row["verdict"], row["rows"]) for row in found] == [("too few rows", 40), ("holds", 40)] * 2
+
+
+@pytest.mark.parametrize("unit", [None, "unit"])
+def test_rules_are_open_on_few_effective_rows(unit, tmp_path):
+    """Like the check of a report; but alarms and intervals of every look are not."""
+
+    def of(positives):
+        """Two days of scores that rank well."""
+        y, random = np.arange(2_000) < positives, np.random.default_rng(positives)
+        columns = {"y": y, "p": norm.cdf(random.normal(np.where(y, 1.0, -1.0), 1.5)), "unit": np.arange(2_000)}
+        frame = pl.DataFrame(columns).join(pl.DataFrame({"day": DAYS[:2]}), how="cross")
+        return history(tmp_path / f"{positives}", accuracy(unit=unit), frame)
+
+    few, many, change = of(6), of(400), {"against": "1d"}
+    rules = [sm.Rule("roc_auc >= 0.6"), sm.Rule("roc_auc <= 0.6"), sm.Rule("roc_auc >= -0.9", **change)]
+    for row in checked(few, *rules):
+        assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
+        assert re.search(rf"about \d+ effective rows; {15 if unit else 10} decide", row["note"])
+        assert row["rows_needed"] > row["rows"]
+    decided = checked(many, *rules)
+    assert [row["verdict"] for row in decided] == ["holds", "breached", "holds"]
+    for options in ({"always": 1_000}, {"alarm": "1 per year"}):
+        decided += checked(few, sm.Rule("roc_auc >= 0.3", **options))
+    assert not any("decide" in (row["note"] or "") for row in decided)
+
+
+def test_too_few_rows_of_a_class_or_of_large_weight_decide_nothing(tmp_path):
     """Scores that do not vary decide, in contrast: they can be those of a model that fails."""
-    y = np.arange(2_000) < positives
-    p = np.full(2_000, 0.3) if constant else np.where(y, 0.6, np.random.default_rng(0).random(2_000))
-    store = history(tmp_path, accuracy(), pl.DataFrame({"day": [FIRST_DAY] * 2_000, "y": y, "p": p}))
-    row = checked(store, sm.Rule("average_precision >= 0.9"))
-    assert (row["verdict"], "too few rows of a class" in (row["note"] or "")) == (verdict, verdict == "open")
-    assert store.query().finalize().check("average_precision >= 0.9").frame["verdict"].item() == verdict
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("rule", "positives", "weight", "verdict"),
-    [
+    random = np.random.default_rng(1)
+    for rule, positives, weight, verdict in (
+        ("average_precision >= 0.9", 2, None, "open"),
+        ("average_precision >= 0.9", 200, None, "breached"),
         ("average_precision <= 0.2", 30, 10, "open"),
         ("average_precision <= 0.2", 100, 10, "open"),
         ("average_precision <= 0.2", 300, 5, "breached"),
         ("log_loss_skill >= 0.99", 60, 10, "open"),
         ("recall <= 0.1", 2, 10, "open"),
         ("accuracy >= 0.99", 2, 10, "open"),
-    ],
-)
-def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, weight, verdict):
-    """Their weights counted as hundreds of rows, and decided rules although there is no interval."""
-    random, y = np.random.default_rng(1), np.arange(1_000) < positives
-    p = 1 / (1 + np.exp(-random.normal(2 * y - 1, 1)))
-    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update({"y": y, "p": p, "w": np.where(y, weight, 1.0)})
-    row = acc.finalize(rule.split()[0], confidence=0.95).check(rule).frame.row(0, named=True)
-    assert (row["verdict"], row["note"] == FEW) == (verdict, verdict == "open")
+    ):
+        y = np.arange(1_000) < positives
+        p = norm.cdf(random.normal(2 * y - 1, 1)) if weight or verdict == "open" else np.full(1_000, 0.3)
+        acc = sm.binary(y_true="y", y_score="p", sample_weight="w" if weight else None)
+        report = acc.update({"y": y, "p": p, "w": np.where(y, weight or 1, 1.0)}).finalize(rule.split()[0])
+        row = report.check(rule).frame.row(0, named=True)
+        assert (row["verdict"], "too few rows of a class" in (row["note"] or "")) == (verdict, verdict == "open"), rule
+    store = history(tmp_path / "one class", accuracy(sample_weight="w"), rows(80, 20).with_columns(w=0.5))
+    found = checked(store, *(sm.Rule(r) for r in ("accuracy >= 0.79", "accuracy >= 0.81", "recall >= 0.79")))
+    assert [(row["verdict"], row["note"]) for row in found] == [("open", FEW)] * 3
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("weight", [8, 1, 3, 30])
-def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label(weight):
+def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label():
     random, names = np.random.default_rng(2), ["mcc", "kappa", "f1(average=macro)", "precision(average=weighted)"]
     y = np.repeat([0, 1, 2], [200, 95, 5])
     z = np.where(random.random(300) < 0.8, y, random.integers(0, 2, 300))
-    acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w")
-    report = acc.update({"y": y, "z": z, "w": np.where(y == 2, float(weight), 1.0)}).finalize(names, confidence=0.95)
-    found = report.check([f"{name} >= 0.05" for name in names]).frame
-    few = (295 + 5 * weight) / weight < 50
-    carried = [few or name == "f1(average=macro)" for name in names]  # by five rows
-    assert found["verdict"].to_list() == ["open" if each else "holds" for each in carried]
-    notes = found["note"].fill_null("")
-    assert notes.str.contains("effective rows; 10 decide").to_list() == [each and not few for each in carried]
-    assert notes.str.ends_with(FEW).to_list() == [few] * len(names)
-
-
-def test_proportions_of_weighted_rows_of_one_class_are_open(tmp_path):
-    store = history(tmp_path, accuracy(sample_weight="w"), rows(80, 20).with_columns(w=0.5))
-    found = sm.check(store, [sm.Rule(r) for r in ("accuracy >= 0.79", "accuracy >= 0.81", "recall >= 0.79")]).frame
-    assert found.select("verdict", "note").rows() == [("open", FEW)] * 3
+    for weight in (1, 8):
+        acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w")
+        report = acc.update({"y": y, "z": z, "w": np.where(y == 2, float(weight), 1.0)}).finalize(
+            names, confidence=0.95
+        )
+        found = report.check([f"{name} >= 0.05" for name in names]).frame
+        few = (295 + 5 * weight) / weight < 50
+        carried = [few or name == "f1(average=macro)" for name in names]  # by five rows
+        assert found["verdict"].to_list() == ["open" if each else "holds" for each in carried]
+        notes = found["note"].fill_null("")
+        assert notes.str.contains("effective rows; 10 decide").to_list() == [each and not few for each in carried]
+        assert notes.str.ends_with(FEW).to_list() == [few] * len(names)
 
 
 def test_correlated_rows_change_the_interval_and_not_the_value(tmp_path):
-    parts = pl.concat([rows(90 - 5 * (u % 3), 10 + 5 * (u % 3), user=u) for u in range(40)])
-    plain, units = (history(tmp_path / f"{unit}", accuracy(unit=unit), parts) for unit in (None, "user"))
-    for rule in (sm.Rule("accuracy >= 0.8"), sm.Rule("accuracy >= 0.8", alarm="1 per year")):
-        one, other = checked(plain, rule), checked(units, rule)
-        assert one["ci_upper"] - one["ci_lower"] != other["ci_upper"] - other["ci_lower"]
-        assert (other["value"], other["verdict"]) == (one["value"], "holds")
-
-
-def of_few_positives(positives, day=FIRST_DAY):
-    """Scores that rank well, of few positives."""
-    y, random = np.arange(2_000) < positives, np.random.default_rng(day.toordinal() + positives)
-    p = 1 / (1 + np.exp(-random.normal(np.where(y, 1.0, -1.0), 1.5)))
-    return pl.DataFrame({"day": [day] * 2_000, "y": y, "p": p, "unit": np.arange(2_000)})
-
-
-@pytest.mark.parametrize("unit", [None, "unit"])
-def test_rules_are_open_on_few_effective_rows(unit, tmp_path):
-    """Like the check of a report; but alarms and intervals of every look are not."""
-    few, many = (
-        history(tmp_path / f"{n}", accuracy(unit=unit), pl.concat([of_few_positives(n, day) for day in DAYS[:2]]))
-        for n in (6, 400)
+    frame = visits().with_columns(day=pl.lit(FIRST_DAY))
+    plain, units = (
+        history(tmp_path / f"{unit}", sm.binary(by="day", **VISITS | {"sample_weight": None, "unit": unit}), frame)
+        for unit in (None, "visitor")
     )
-    for require, against in (("roc_auc >= 0.6", None), ("roc_auc <= 0.6", None), ("roc_auc >= -0.9", "1d")):
-        row, decided = (checked(store, sm.Rule(require, against=against)) for store in (few, many))
-        assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
-        enough = 15 if unit else 10
-        assert re.search(rf"too few rows \(about \d effective rows; {enough} decide\)", row["note"])
-        assert row["rows_needed"] > row["rows"]
-        assert (decided["verdict"], "effective" in (decided["note"] or "")) == (
-            "breached" if "<=" in require else "holds",
-            False,
-        )
-    for options in ({"always": 1_000}, {"alarm": "1 per year"}):
-        assert "decide" not in (checked(few, sm.Rule("roc_auc >= 0.3", **options))["note"] or "")
-
-
-def adverse(count, seed, capacity=32):
-    """Positives at the lower ends of the bins of a histogram, and negatives at their upper ends."""
-    wide = sm.predictions(y_score="p", capacity=32).update({"p": np.linspace(0.3, 0.7, 10_000)}).finalize(["rows"])
-    low, high = wide.curve("scores").select("lowest", "highest").to_numpy().T
-    rng = np.random.default_rng(seed)
-    cell = rng.integers(0, len(low), count)
-    y = rng.random(count) < 0.3 + 0.4 * cell / len(low)
-    inside = (high - low)[cell] * rng.uniform(0.01, 0.1, count)
-    score = np.where(y, low[cell] + inside, high[cell] - inside)
-    return sm.binary(y_true="y", y_score="p", capacity=capacity).update({"y": y, "p": score})
+    rules = sm.Rule("accuracy >= 0.6"), sm.Rule("accuracy >= 0.6", alarm="1 per year")
+    for one, other in zip(checked(plain, *rules), checked(units, *rules), strict=True):
+        assert one["ci_upper"] - one["ci_lower"] < 0.9 * (other["ci_upper"] - other["ci_lower"])
+        assert (other["value"], other["verdict"]) == (one["value"], "holds")
 
 
 @pytest.mark.thorough
 def test_coarse_bins_widen_the_interval_of_a_verdict():
     """Without that, a verdict at 95 % is wrong in half of all samples: here positives lie low in their bins."""
-    exact = adverse(200_000, 0, capacity=1 << 20).finalize(["roc_auc"])["roc_auc"].value
-    estimate = adverse(200_000, 0).finalize(["roc_auc"])["roc_auc"]
+    wide = sm.predictions(y_score="p", capacity=32).update({"p": np.linspace(0.3, 0.7, 10_000)}).finalize(["rows"])
+    low, high = wide.curve("scores").select("lowest", "highest").to_numpy().T
+
+    def adverse(count, seed, capacity=32):
+        rng = np.random.default_rng(seed)
+        cell = rng.integers(0, len(low), count)
+        y = rng.random(count) < 0.3 + 0.4 * cell / len(low)
+        inside = (high - low)[cell] * rng.uniform(0.01, 0.1, count)
+        score = np.where(y, low[cell] + inside, high[cell] - inside)
+        return sm.binary(y_true="y", y_score="p", capacity=capacity).update({"y": y, "p": score}).finalize(["roc_auc"])
+
+    exact = adverse(200_000, 0, capacity=1 << 20)["roc_auc"].value
+    estimate = adverse(200_000, 0)["roc_auc"]
     assert estimate.lower <= exact < estimate.value - 0.01
-    samples = [adverse(2_000, seed).finalize(["roc_auc"]) for seed in range(1, 41)]
+    samples = [adverse(2_000, seed) for seed in range(1, 41)]
     assert sum(s.check(f"roc_auc > {exact}", open="fail").hold for s in samples) <= 2
     assert all(s.check(f"roc_auc >= {estimate.lower - 0.1}", open="fail").hold for s in samples)
 
 
 # Intervals of every look, and rows that would decide
+
+
+def test_limits_of_every_look_are_the_one_sided_confidence_sequences_of_all_windows(tmp_path):
+    """That of a share is where a beta mixture beyond it is 20 times as likely; others are so many errors wide."""
+    always, alpha = 500, 0.05
+    density = (-2 * np.log(2 * alpha) + np.log(1 - 2 * np.log(2 * alpha))) / always
+    for n in (100, 500):
+        store = history(tmp_path / f"{n}", sm.binary(by="day", **CLICKS), clicks()[:n])
+        right = clicks()[:n].select((pl.col("score") >= 0.5) == pl.col("clicked")).sum().item()
+
+        def beyond(limit, above, right=right, n=n):
+            """The logarithm of how much likelier the rows are beyond the limit than at it, less that of 20."""
+            a, b = limit / density, (1 - limit) / density
+            tail = beta.sf if above else beta.cdf
+            likelier = tail(limit, a + right, b + n - right) / tail(limit, a, b)
+            return np.log(likelier * betabinom.pmf(right, n, a, b) / binom.pmf(right, n, limit) * alpha)
+
+        share, error = checked(store, *(sm.Rule(f"{name} <= 0.9", always=always) for name in ("accuracy", "log_loss")))
+        expected = [brentq(beyond, 0.3, right / n, args=True), brentq(beyond, right / n, 0.98, args=False)]
+        assert [share["ci_lower"], share["ci_upper"]] == pytest.approx(expected, abs=1e-7)
+        assert (share["rows"], share["windows"]) == (n, "2026-01-01 to 2026-01-10")
+        once = store.query().finalize(["log_loss"], confidence=0.9)["log_loss"]
+        spread = n * density
+        wider = np.sqrt((1 + spread) / spread * 2 * np.log1p(np.sqrt(1 + spread) / (2 * alpha))) / norm.ppf(0.95)
+        for end in ("ci_lower", "ci_upper"):
+            assert error[end] - error["value"] == pytest.approx(wider * (getattr(once, end) - once.value))
+    rules = (sm.Rule("accuracy >= 0.7", always=n) for n in (500, 50, 5_000))
+    widths = [row["ci_upper"] - row["ci_lower"] for row in checked(store, *rules)]
+    assert widths[0] == min(widths)
 
 
 @pytest.fixture(scope="module", params=[{}, {"sample_weight": "w"}], ids=["rows", "weights"])
@@ -255,12 +248,13 @@ def steady(request, tmp_path_factory):
 @pytest.mark.parametrize("always", [None, 2_000, 50_000])
 @pytest.mark.parametrize("gap", [-0.03, 0.03])
 def test_so_many_rows_decide_a_steady_stream(steady, metric, always, gap):
-    value = checked(steady, sm.Rule(f"{metric} >= 0"))["value"]
-    limit = value + gap * (0.6 if always is None else 1)
+    [row] = checked(steady, sm.Rule(f"{metric} >= 0"))
+    limit = row["value"] + gap * (0.6 if always is None else 1)
 
     def after(days):
         options = {"always": always} if always else {"over": f"{days}d"}
-        return checked(steady, sm.Rule(f"{metric} >= {limit}", **options), until=FIRST_DAY + timedelta(days))
+        [row] = checked(steady, sm.Rule(f"{metric} >= {limit}", **options), until=FIRST_DAY + timedelta(days))
+        return row
 
     first = after(2)
     assert (first["verdict"], first["rows"]) == ("open", 400)
@@ -270,45 +264,30 @@ def test_so_many_rows_decide_a_steady_stream(steady, metric, always, gap):
 
 
 def test_rules_that_depend_on_more_than_their_rows_name_no_number(steady):
-    value, until = checked(steady, sm.Rule("accuracy >= 0"))["value"], FIRST_DAY + timedelta(10)
-    alarm, change, many, drift = (
-        checked(steady, sm.Rule(require, **fields), until=until)
-        for require, fields in (
-            (f"accuracy >= {value + 0.001}", {"alarm": "1 per year"}),
-            ("accuracy >= -0.001", {"against": "2d"}),
-            ("rows >= 1e6", {"over": "200d"}),
-            ("psi(of='y_score') <= 1e-9", {"against": "2d"}),
-        )
-    )
-    assert (alarm["verdict"], change["verdict"]) == ("open", "open")
-    assert [each["rows_needed"] is None for each in (alarm, change, many, drift)] == [True, False, True, True]
-
-
-def test_an_interval_of_every_look_is_of_all_windows_and_tightest_at_the_number_of_rows_that_was_chosen(tmp_path):
-    store = history(tmp_path, accuracy(), pl.concat([rows(80, 20, day=day) for day in DAYS[:5]]))
-    found = [
-        checked(store, sm.Rule("accuracy >= 0.7", **how))
-        for how in ({"over": "5d"}, *({"always": n} for n in (500, 5_000, 50)))
+    [row] = checked(steady, sm.Rule("accuracy >= 0"))
+    rules = [
+        sm.Rule("accuracy >= -0.001", against="2d"),
+        sm.Rule(f"accuracy >= {row['value'] + 0.001}", alarm="1 per year"),
+        sm.Rule("rows >= 1e6", over="200d"),
+        sm.Rule("psi(of='y_score') <= 1e-9", against="2d"),
     ]
-    once, *every = (row["ci_upper"] - row["ci_lower"] for row in found)
-    assert (found[1]["rows"], found[1]["windows"]) == (500, "2026-01-01 to 2026-01-05")
-    assert every[0] == min(every)
-    assert 1.3 < every[0] / once < 2
+    found = checked(steady, *rules, until=FIRST_DAY + timedelta(10))
+    assert [row["verdict"] for row in found[:2]] == ["open", "open"]
+    assert [row["rows_needed"] is None for row in found] == [False, True, True, True]
 
 
-# Texts
+# Frames and texts
 
 
 def test_the_frame_has_the_same_columns_in_any_case(shared):
-    rules = [sm.Rule("rows >= 1", by=("country",)), sm.Rule("psi(of='y_score') <= 1", against="7d")]
-    rules.append(sm.Rule("accuracy >= 0.5", alarm="1 per year"))
-    schemas = {
-        tuple(sm.check(shared, rule, until=until).frame.schema.items())
-        for rule in rules
-        for until in (None, "2027-01-01")
-    }
-    assert len(schemas) == 1
-    assert [name for name, _ in schemas.pop()] == [
+    rules = [
+        sm.Rule("rows >= 1", by="country"),
+        sm.Rule("psi(of='y_score') <= 1", against="7d"),
+        sm.Rule("accuracy >= 0.5", alarm="1 per year"),
+    ]
+    frames = [sm.check(shared, rule, until=until).frame for rule in rules for until in (None, "2027-01-01")]
+    assert {tuple(frame.schema.items()) for frame in frames} == {tuple(frames[0].schema.items())}
+    assert frames[0].columns == [
         *("rule", "name", "severity", "windows", "where", "rows", "value", "lower", "upper", "ci_lower", "ci_upper"),
         *("reference", "verdict", "passes", "since", "e_value", "note", "description", "rows_needed", "days_needed"),
         *("coverage", "limit", "comparison"),
@@ -318,64 +297,48 @@ def test_the_frame_has_the_same_columns_in_any_case(shared):
 def test_group_columns_may_have_the_names_of_the_verdicts(tmp_path):
     names = ["verdict", "alarm", "since", "name", "rows", "passes"]
     store = history(tmp_path, accuracy(*names), rows(80, 20).with_columns(pl.lit("x").alias(name) for name in names))
-    for rule in (sm.Rule("accuracy >= 0.5", by=names), sm.Rule("accuracy >= 0.5", by=names, alarm="1 per year")):
-        row = checked(store, rule)
+    for row in checked(store, *(sm.Rule("accuracy >= 0.5", by=names, alarm=alarm) for alarm in (None, "1 per year"))):
         assert row["where"] == ", ".join([f"{name} x" for name in names] + ["threshold 0.5"])
         assert row["verdict"] == "holds"
 
 
-def test_verdicts_print_as_a_table_with_names_warnings_and_rows_that_would_decide(eighty, shared):
-    rules = [
-        sm.Rule("accuracy >= 0.99", name="quality", severity="warn", description="Ask the team."),
-        sm.Rule("accuracy >= 0.78"),
-        sm.Rule("rows >= 101"),
-    ]
-    found = sm.check(eighty, rules)
-    first = found.frame.row(0, named=True)
+def lines(store, *rules):
+    """The table of a check, its columns, and what follows."""
+    return str(sm.check(store, rules)).splitlines()
+
+
+def test_verdicts_print_with_names_warnings_and_rows_that_would_decide(eighty, shared):
+    warned = sm.Rule("accuracy >= 0.99", name="quality", severity="warn", description="Ask the team.")
+    open_rule = sm.Rule("accuracy >= 0.78")
+    first, second = checked(eighty, warned, open_rule)
     assert (first["name"], first["description"]) == ("quality", "Ask the team.")
-    lines = str(found).splitlines()
-    assert lines[0].split() == ["rule", "windows", "where", "value", "bound", "interval", "verdict"]
-    needed = found.frame["rows_needed"][1]
-    for line, (start, end) in zip(
-        lines[2:],
-        [
-            ("quality: accuracy >= 0.99", "breached (severity warn)"),
-            ("accuracy >= 0.78", f"open: about {needed:,} rows would decide"),
-            ("rows >= 101", "breached"),
-            ("Failing: ", ""),
-            *[("", "")] * (len(lines) - 6),
-        ],
-        strict=True,
-    ):
-        assert line.startswith(start), line
-        assert line.rstrip().endswith(end), line
-    one, several = (
-        str(sm.check(shared, rules)).splitlines()
-        for rules in ([sm.Rule("rows >= 1", by="country")], [sm.Rule("rows >= 1", by="country"), sm.Rule("rows >= 1")])
-    )
+    head, _, quality, undecided, count, *rest = lines(eighty, warned, open_rule, sm.Rule("rows >= 101"))
+    assert head.split() == ["rule", "windows", "where", "value", "bound", "interval", "verdict"]
+    assert re.fullmatch(r"quality: accuracy >= 0.99 .* breached \(.*warn\)", quality)
+    assert re.fullmatch(f"accuracy >= 0.78 .* open: about {second['rows_needed']:,} rows .*", undecided)
+    assert count.endswith("breached")
+    assert "1 of 3" in rest[0]
+    by = sm.Rule("rows >= 1", by="country")
+    one, several = lines(shared, by), lines(shared, by, sm.Rule("rows >= 1"))
     assert one[0].split() == ["rule", "windows", "country", "value", "bound", "verdict"]
     assert ("  DE  " in one[2], "  country DE  " in several[2]) == (True, True)
 
 
 def test_rows_that_would_decide_are_said_in_windows_of_the_history(tmp_path):
-    random = np.random.default_rng(0)
-    score, hours = (
-        random.random(200),
-        pl.datetime_range(pl.datetime(2026, 1, 1), pl.datetime(2026, 1, 1, 5), "1h", eager=True),
-    )
-    frame = pl.DataFrame({"clicked": random.random(200) < score, "score": score}).join(
-        hours.to_frame("hour"), how="cross"
-    )
-    found = sm.check(history(tmp_path, sm.binary(by="hour", **CLICKS), frame), sm.Rule("accuracy >= 0.78", over="2h"))
+    hours = pl.datetime_range(pl.datetime(2026, 1, 1), pl.datetime(2026, 1, 1, 5), "1h", eager=True).alias("hour")
+    frame = clicks()[:200].join(hours.to_frame(), how="cross")
+    rule = sm.Rule("accuracy >= 0.78", over="2h")
+    found = sm.check(history(tmp_path, sm.binary(by="hour", **CLICKS), frame), rule)
     needed = found.frame["rows_needed"].item()
     assert f"about {needed:,} rows would decide ({np.ceil(needed / 200):.0f} hours)" in str(found)
 
 
 def test_of_many_rows_those_that_do_not_hold_are_printed(tmp_path):
-    frame = pl.DataFrame({"day": [FIRST_DAY] * 100, "user": range(100), "p": 0.5})
-    frame = pl.concat([frame, *([frame.tail(95)] * 2)])
-    store = history(tmp_path, sm.predictions(y_score="p", by=["day", "user"]), frame)
-    few, many = (str(sm.check(store, sm.Rule(f"rows {limit} 2", by="user"))).splitlines() for limit in (">=", "<="))
+    users = pl.DataFrame({"day": [FIRST_DAY] * 100, "user": range(100), "p": 0.5})
+    task = sm.predictions(y_score="p", by=["day", "user"])
+    store = history(tmp_path, task, pl.concat([users, users.tail(95), users.tail(95)]))
+    few, many = (lines(store, sm.Rule(f"rows {limit} 2", by="user")) for limit in (">=", "<="))
     assert all(line.endswith("breached") for line in few[2:7])
-    assert [len(few), few[-1], len(many), many[-1]] == [9, "Failing: 5 of 100", 2 + 40 + 3, "Failing: 95 of 100"]
-    assert [int(re.search(r"\d+", line)[0]) for line in (few[7], *many[-3:-1])] == [95, 55, 5]
+    assert [len(few), len(many)] == [9, 2 + 40 + 3]
+    numbers = [[int(number) for number in re.findall(r"\d+", line)] for line in (*few[7:], *many[-3:])]
+    assert [found[0] for found in numbers] == [95, 5, 55, 5, 95]

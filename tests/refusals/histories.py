@@ -63,6 +63,13 @@ def _checked(*rules, **options):
     return _on(lambda store: sm.check(store, rules, **options))
 
 
+def _to_the_last_day(folder):
+    """A history of which no day can be after the newest."""
+    store = sm.MetricStore(folder / "store")
+    store.append(CLICKED.empty().update(clicks()[:100].with_columns(day=pl.lit(date.max))), batch_id="1")
+    return store
+
+
 def _page(**options):
     return lambda folder: _store(folder).save_html(folder / "page.html", **options)
 
@@ -186,6 +193,14 @@ CHECKS = {
         _checked(sm.Rule("accuracy >= 0.5", alarm="1 per day")),
         SpecificationError,
         "1 days",
+    ),
+    "a check to the end of the calendar": (
+        lambda folder: sm.check(_to_the_last_day(folder), ONE),
+        *(SpecificationError, "9999-12-31", "until="),
+    ),
+    "a page to the end of the calendar": (
+        lambda folder: _to_the_last_day(folder).save_html(folder / "page.html", rules=ONE),
+        *(SpecificationError, "9999-12-31", "until="),
     ),
     "no rules": (_checked(), SpecificationError, "rule"),
     "rules that are text": (_on(lambda store: sm.check(store, "rows >= 1")), SpecificationError, "rules=", "str"),
