@@ -1,5 +1,8 @@
 """A history, simulated: writers, crashes between any two file operations, races, wrong clocks, and all that drops rows.
 
+``python tests/bench/history_simulation.py 1000 5000 8`` runs the seeds from 1,000 to 5,000 with 8 steps each, and first
+two stores that are broken on purpose, which must be found.
+
 Everything that happens follows from a seed, but the names of data files. The truth is a plain dict of windows. A crash
 is simulated by the files that it leaves: a step runs to its end, then all it did after some file operation is undone.
 """
@@ -9,6 +12,8 @@ import functools
 import os
 import random
 import shutil
+import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +24,8 @@ from unittest.mock import patch
 
 import deltalake
 import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from steps import around
 
 import streammetrics as sm
@@ -273,3 +280,55 @@ def brief(rows):
     """Rows by window and segment, as in ``1a:3``."""
     cells = [f"{day.day}{segment}:{count}" for (day, segment), count in dict(rows).items()]
     return " ".join(sorted(cells)) or "nothing"
+
+
+def simulate(seeds, steps, make=sm.MetricStore):
+    """Histories of some seeds. They are in memory, where files take less time, if there is such a place."""
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            try:
+                World(folder, seed, make).run(steps)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}, {steps} steps:\n  {error}") from error
+
+
+@contextlib.contextmanager
+def nameless():
+    """Commits that do not say which batch they bring."""
+    original = stores.write
+
+    def write(table, rows, transactions=(), **how):
+        unnamed = [deltalake.Transaction(app_id="some batch", version=known.version) for known in transactions]
+        original(table, rows, transactions=unnamed, **how)
+
+    with patch.multiple(stores, write=write):
+        yield
+
+
+class InTwo(sm.MetricStore):
+    """A store that replaces in two commits."""
+
+    def replace(self, acc, *, window, batch_id):
+        if deltalake.DeltaTable(self.uri).transaction_version(batch_id) is None:
+            super().replace(acc.empty(), window=window, batch_id=batch_id + ", dropped")
+        return self.append(acc, batch_id=batch_id)
+
+
+def require_found(broken, make):
+    """A fault must be found within some seeds."""
+    try:
+        with broken():
+            simulate(range(19, 60), 6, make)
+    except AssertionError as error:
+        print(f"found: {error}", flush=True)
+    else:
+        raise AssertionError("a store that is broken on purpose agrees with the truth")
+
+
+if __name__ == "__main__":
+    first, last, steps = (int(number) for number in sys.argv[1:4]) if sys.argv[3:] else (0, 20, 4)
+    require_found(nameless, sm.MetricStore)
+    require_found(contextlib.nullcontext, InTwo)
+    simulate(range(first, last), steps)
+    print(f"{last - first} histories of {steps} steps agree with the truth")
