@@ -169,6 +169,18 @@ QUESTIONS = {
         _replaced(FIRST_DAY, CLICKED.empty().update(clicks().filter(day=date(2026, 1, 2)))),
         *(DataError, "'2026-01-02'"),
     ),
+    "a replacement of a source at another offset": (
+        _on(lambda store: store.replace(CLICKED.empty(), window=FIRST_DAY, source="s", start=2, upto=11)),
+        *(DataError, "'s'", "10"),
+    ),
+    "a replacement without an origin": (
+        _on(lambda store: store.replace(CLICKED.empty(), window=FIRST_DAY)),
+        *(SpecificationError, "batch_id=", "source="),
+    ),
+    "rows outside of several windows": (
+        _replaced((FIRST_DAY, date(2026, 1, 2)), CLICKED.empty().update(clicks()[:50])),
+        *(DataError, "2026-01-02"),
+    ),
     "a replacement of another specification": (_replaced(FIRST_DAY, _rows()), MergeError),
     "a table of something else": (
         lambda folder: (
