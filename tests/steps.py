@@ -3,6 +3,11 @@
 import contextlib
 from unittest.mock import patch
 
+import deltalake
+
+WRITES = [(deltalake, "write_deltalake"), *((deltalake.DeltaTable, name) for name in ("delete", "vacuum"))]
+"""What writes to a table that exists."""
+
 
 @contextlib.contextmanager
 def around(steps, before, after=lambda: None):

@@ -9,7 +9,7 @@ from pathlib import Path
 import deltalake
 import polars as pl
 import pytest
-from steps import around, rival
+from steps import WRITES, around, rival
 from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
@@ -20,15 +20,7 @@ class Crash(Exception):
     """The end of a process."""
 
 
-STEPS = [
-    (deltalake, "write_deltalake"),
-    (deltalake.DeltaTable, "create"),
-    (deltalake.DeltaTable, "delete"),
-    (deltalake.DeltaTable, "vacuum"),
-]
-
-
-COMMITS = [STEPS[0], *STEPS[2:]]  # of a table that exists
+STEPS = [*WRITES, (deltalake.DeltaTable, "create")]
 
 
 @contextlib.contextmanager
@@ -65,7 +57,7 @@ def test_rows_say_which_commit_brought_them(store):
     appended(store, make, [predictions(20, 0), predictions(20, 1)])
     require_versions(store)
     theirs = make().update(predictions(20, 2))
-    with rival(lambda: store.append(theirs, batch_id="theirs"), *COMMITS):
+    with rival(lambda: store.append(theirs, batch_id="theirs"), *WRITES):
         store.append(make().update(predictions(20, 3)), batch_id="ours")
     assert pl.read_delta(store.uri).group_by("batch_id").agg(pl.max("version")).sort("version").rows() == [
         ("batch 0", 1),
@@ -87,7 +79,7 @@ def test_rows_are_there_once_if_others_compact_or_drop_them_meanwhile(days, othe
         "replace": lambda: store.replace(COUNTS(), window="2026-01-03", batch_id="nothing"),
         "retain": lambda: store.retain("2026-01-02"),
     }
-    with rival(others[other], *COMMITS):
+    with rival(others[other], *WRITES):
         store.compact()
     left = {"compact": {1, 2, 3}, "replace": {1, 2}, "retain": {2, 3}}[other]
     kept = [make(day) for day in [*days, 3] if day in left]
@@ -108,7 +100,7 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     kept = pl.col("day") >= date(2026, 1, 3 if step == "retain" else 1)
     rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
     (second,) = steps.keys() - {first}
-    with rival(steps[second], *COMMITS):
+    with rival(steps[second], *WRITES):
         steps[first]()
     require_same(store.query(by=["day", "country"]), make().update(rest))
     assert store.query().seen == rest.height

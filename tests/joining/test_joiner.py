@@ -20,19 +20,14 @@ def joined(ids, number=0):
 
 
 def test_both_orders_of_arrival_give_what_joined_rows_give(tmp_path):
+    """Under the day of the score."""
     joiner = made(tmp_path)
     assert joiner.add_labels(labels(range(50))) == sm.Joined(waiting=50)
-    assert joiner.add_scores(scores(range(20, 80))) == sm.Joined(matched=30)
+    assert joiner.add_scores(scores(range(20, 60))) == sm.Joined(matched=30)
+    assert joiner.add_scores(scores(range(60, 80), 2)) == sm.Joined()
     assert joiner.add_labels(labels(range(50, 90))) == sm.Joined(matched=30, waiting=10)
-    assert joiner.store.query(every="1d").to_bytes() == joined(range(20, 80)).to_bytes()
-
-
-def test_the_history_has_rows_under_the_day_of_their_scores(tmp_path):
-    joiner = made(tmp_path)
-    for number in range(3):
-        joiner.add_scores(scores(range(10 * number, 10 * number + 10), number))
-    joiner.add_labels(labels([*range(7), *range(20, 24)]))
-    assert joiner.store.windows().select("day", "rows").rows() == [(day(0), 7), (day(2), 4)]
+    expected = joined(range(20, 60)) + joined(range(60, 80), 2)
+    assert joiner.store.query(every="1d").to_bytes() == expected.to_bytes()
 
 
 def test_rows_that_come_again_change_nothing(tmp_path):
@@ -91,16 +86,6 @@ def test_a_correction_leaves_the_history_as_if_the_old_label_had_never_come(tmp_
     assert joiner.add_labels(labels(range(40)), correct=True) == sm.Joined()
 
 
-def test_a_correction_replaces_the_days_between_with_their_own_rows(tmp_path):
-    joiner = made(tmp_path)
-    for number in range(3):
-        joiner.add_scores(scores([number, 10 + number], number))
-    joiner.add_labels(labels([0, 1, 2]))
-    assert joiner.add_labels({"id": [0, 2, 12], "clicked": [0, 1, 1]}, correct=True).corrected == 2
-    rows = joiner.store.query(every="1d").finalize(["rows", "prevalence"]).frame
-    assert rows.pivot("metric", index="day", values="value").rows() == [(day(0), 1, 0), (day(1), 1, 0), (day(2), 2, 1)]
-
-
 def test_a_label_that_is_late_does_not_undo_a_correction(tmp_path):
     joiner = made(tmp_path)
     joiner.add_labels({"id": [1], "clicked": [1]}, correct=True)
@@ -131,17 +116,6 @@ def test_rows_expire_and_are_counted(tmp_path):
     assert found["labels_without_score"].to_list() == [1, 0, 2, 0]
 
 
-def test_a_label_stays_as_long_as_its_score(tmp_path):
-    joiner = made(tmp_path, expires="3d")
-    joiner.add_scores(scores([1]))
-    joiner.add_labels(labels([9]))
-    joiner.add_scores(scores([9], 2))
-    joiner.add_scores(scores([2], 4))
-    assert joiner.coverage().select("day", "labeled").rows() == [(day(0), 0), (day(2), 1), (day(4), 0)]
-    assert joiner.add_labels(labels([9])).duplicates == 1
-    assert joiner.store.query().seen == 1
-
-
 def test_scores_of_the_future_let_nothing_expire(tmp_path):
     joiner = made(tmp_path, expires="1d")
     today = date.today()
@@ -169,29 +143,20 @@ def test_rows_may_wait_for_ever(tmp_path):
 
 
 @pytest.mark.thorough
-def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
+@pytest.mark.parametrize("order", ["scores first", "labels first", "in turn"])
+def test_many_files_are_merged_without_being_asked(order, tmp_path, monkeypatch):
     monkeypatch.setattr("streammetrics.joining.waiting.SCATTERED", 2)
     joiner = made(tmp_path)
-    for number in range(4):
-        joiner.add_scores(scores([2 * number, 2 * number + 1]))
-        joiner.add_labels(labels([2 * number, 2 * number + 1]))
-    log = deltalake.DeltaTable(f"{joiner.store.uri}/_waiting")
-    assert len(log.file_uris()) <= 2 + 2
+    steps = [(joiner.add_scores, scores([number])) for number in range(4)]
+    steps += [(joiner.add_labels, labels([number])) for number in range(4)]
+    numbers = {"scores first": range(8), "labels first": (*range(4, 8), *range(4)), "in turn": (0, 4, 1, 5, 2, 6, 3, 7)}
+    for number in numbers[order]:
+        add, batch = steps[number]
+        add(batch)
+    assert len(deltalake.DeltaTable(f"{joiner.store.uri}/_waiting").file_uris()) <= 2 + 2
     assert len(deltalake.DeltaTable(joiner.store.uri).file_uris()) <= 2
-    assert joiner.store.query(every="1d").to_bytes() == joined(range(8)).to_bytes()
-    assert joiner.coverage().select("scores", "labeled").row(0) == (8, 8)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("first", ["scores", "labels"])
-def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monkeypatch):
-    monkeypatch.setattr("streammetrics.joining.waiting.SCATTERED", 2)
-    joiner = made(tmp_path)
-    scored = (lambda number: joiner.add_scores(scores([number])), lambda number: joiner.add_labels(labels([number])))
-    for add in scored if first == "scores" else scored[::-1]:
-        for number in range(4):
-            add(number)
     assert joiner.store.query(every="1d").to_bytes() == joined(range(4)).to_bytes()
+    assert joiner.coverage().select("scores", "labeled").row(0) == (4, 4)
 
 
 @pytest.mark.thorough
@@ -209,24 +174,21 @@ def test_days_without_expired_rows_rewrite_nothing(tmp_path):
 
 
 @pytest.mark.thorough
-def test_files_are_joined_and_nothing_changes(tmp_path):
+def test_compaction_merges_files_and_changes_nothing(tmp_path):
     joiner = made(tmp_path, expires="9d")
     for number in range(12):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number, 50 + number]))
-    before, version = joiner.coverage(), deltalake.DeltaTable(joiner.store.uri).version()
-    log = str(tmp_path / "history" / "_waiting")
+    before, log = joiner.coverage(), str(tmp_path / "history" / "_waiting")
     rows = pl.read_delta(log)
     with rival(lambda: joiner.compact(vacuum=False), (deltalake, "write_deltalake")):
         joiner.compact(vacuum=False)
-    merged, left = pl.read_delta(log), deltalake.DeltaTable(log)
-    assert_frame_equal(merged, rows, check_row_order=False)
+    left = deltalake.DeltaTable(log)
+    assert_frame_equal(pl.read_delta(log), rows, check_row_order=False)
     assert len(left.file_uris()) == len(left.partitions()) < 24
     joiner.compact(vacuum=False)
     assert deltalake.DeltaTable(log).version() == left.version()
     assert joiner.coverage().equals(before)
-    assert joiner.add_labels(labels([])) == sm.Joined()
-    assert deltalake.DeltaTable(joiner.store.uri).version() == version  # no rows came
     assert joiner.add_labels(labels([11, 5])).duplicates == 2
     assert joiner.store.query().seen == 12
 
@@ -282,28 +244,17 @@ def test_labels_can_bring_further_columns(tmp_path):
     assert joiner.store.query(every="1d", by="channel").to_bytes() == expected.to_bytes()
 
 
-def test_a_history_of_another_specification_is_refused_and_nothing_is_lost(tmp_path):
-    sm.MetricStore(tmp_path / "history").append(
-        sm.binary(y_true="clicked", y_pred="p", by="day").update({"clicked": [1], "p": [1], "day": [FIRST]}),
-        batch_id="another",
-    )
-    joiner = made(tmp_path)
-    with pytest.raises(sm.MergeError):
-        joiner.add_scores(scores([1]))
-    with pytest.raises(sm.MergeError):
-        joiner.add_labels(labels([1]))
-    assert joiner.coverage().is_empty()
-
-
-def test_rows_of_a_specification_that_is_refused_do_not_stop_others(tmp_path):
-    joiner = made(tmp_path)
-    joiner.add_scores(scores([1, 2, 3]))
-    joiner.add_labels(labels([1]))
-    other = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop"))
-    with pytest.raises(sm.MergeError, match="nulls"):
-        other.add_labels({"id": [2], "clicked": pl.Series([None], dtype=pl.Boolean)})
-    with pytest.raises(sm.MergeError, match="nulls"):
-        other.add_scores({"id": [4], "p": pl.Series([None], dtype=pl.Float64), "day": [FIRST]})
+def test_rows_of_another_specification_do_not_wait(tmp_path):
+    sm.MetricStore(tmp_path / "history").append(joined([0]), batch_id="another")
+    other, joiner = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop")), made(tmp_path)
+    null = pl.Series([None], dtype=pl.Float64)
+    for waiting in (0, 3):
+        with pytest.raises(sm.MergeError):
+            other.add_labels({"id": [2], "clicked": null})
+        with pytest.raises(sm.MergeError):
+            other.add_scores({"id": [4], "p": null, "day": [FIRST]})
+        assert other.coverage()["scores"].sum() == waiting
+        joiner.add_scores(scores([1, 2, 3]))
     assert joiner.add_labels(labels([2, 3, 4])) == sm.Joined(matched=2, waiting=1)
 
 

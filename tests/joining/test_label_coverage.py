@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
+from present.structure import Page
 
 import streammetrics as sm
 
@@ -79,20 +80,16 @@ FIRST_60 = pl.int_range(pl.len()) < 60
 EVERY, NEGATIVES = pl.lit(True), ~pl.col("fraud")
 
 
-def verdict(joiner, rule, **options):
-    return sm.check(joiner.store, rule, **options).frame.row(0, named=True)
+def checked(joiner, *rules, **options):
+    return sm.check(joiner.store, rules, **options).frame.rows(named=True)
 
 
-@pytest.mark.parametrize(("rules", "every"), [("windows", 4), ("windows", 1), ("periods", 1), ("alarms", 1)])
+@pytest.mark.parametrize(("rules", "every"), [("windows", 6), ("windows", 1), ("periods", 1), ("alarms", 1)])
 def test_labels_that_arrive_late_give_no_false_alarm_at_any_look(tmp_path, rules, every):
     joiner, everything = joined(tmp_path), pl.concat(map(transactions, range(14)))
     for last in range(1, 14, every):  # thirteen looks, or some of them
-        arrived = pl.col("arrives").is_between(day(last - every + 1), day(last))
-        add(
-            joiner,
-            everything.filter(pl.col("day").is_between(day(max(last - every, 0)), day(last))),
-            everything.filter(arrived),
-        )
+        scored = everything.filter(pl.col("day").is_between(day(max(last - every, 0)), day(last)))
+        add(joiner, scored, everything.filter(pl.col("arrives").is_between(day(last - every + 1), day(last))))
         wrong = sm.check(joiner.store, RULES[rules]).frame.filter(~pl.col("passes"))
         assert wrong.select("rule", "where", "verdict", "note").rows() == []
     seen = sm.check(joiner.store, RULES[rules], until=day(7)).frame
@@ -100,107 +97,97 @@ def test_labels_that_arrive_late_give_no_false_alarm_at_any_look(tmp_path, rules
 
 
 def test_a_day_of_which_only_negatives_have_come_decides_nothing(tmp_path):
-    joiner = days_of(tmp_path, NEGATIVES)
+    """Whether its metric has a value or none."""
+    joiner, rows = days_of(tmp_path, NEGATIVES), transactions(0, 100)
     [share] = joiner.coverage()["coverage"]
     assert 0.6 < share < 0.95
-    found = sm.check(joiner.store, sm.Rule("log_loss <= 0.45"))
-    assert found.hold
-    row = found.frame.row(0, named=True)
-    assert (row["verdict"], row["coverage"]) == ("open", share)
-    assert row["note"] == f"{int(100 * share)} % of labels have arrived"
-    assert f"open: {int(100 * share)} % of labels have arrived" in str(found)
-    assert not sm.check(joiner.store, sm.Rule("log_loss <= 0.45", open="fail")).hold
-    rows = transactions(0, 100)
+    required = ("log_loss <= 0.45", {}), ("roc_auc >= 0.6", {}), ("log_loss <= 0.45", {"open": "fail"})
+    rules = [sm.Rule(text, **fields) for text, fields in required]
+    for row, passes in zip(checked(joiner, *rules), (True, True, False), strict=True):
+        assert (row["verdict"], row["coverage"], row["passes"]) == ("open", share, passes)
+        assert row["note"] == f"{int(100 * share)} % of labels have arrived"
+    assert checked(joiner, rules[1])[0]["value"] is None
     add(joiner, rows, rows)
-    assert verdict(joiner, sm.Rule("log_loss <= 0.75"))["verdict"] == "holds"
-    assert verdict(joiner, sm.Rule("log_loss <= 0.45"))["verdict"] != "holds"
+    later = checked(joiner, sm.Rule("log_loss <= 0.75"), rules[0])
+    assert [row["verdict"] == "holds" for row in later] == [True, False]
 
 
-@pytest.mark.parametrize(("coverage", "open"), [(0.6, False), (0.61, True), (0, False), (1, True)])
-def test_a_rule_states_the_coverage_that_it_requires(tmp_path, coverage, open):
-    found = verdict(days_of(tmp_path, FIRST_60), sm.Rule("mean_score >= 0", coverage=coverage))
-    assert (found["verdict"] == "open") == open
-    assert found["coverage"] == (0.6 if coverage else None)
-
-
-def test_a_day_without_any_label_and_metrics_without_a_value_are_open(tmp_path):
-    joiner = days_of(tmp_path, EVERY, pl.lit(False))
-    found = verdict(joiner, sm.Rule("roc_auc >= 0.6"), until=day(2))
-    assert (found["verdict"], found["value"], found["note"]) == ("open", None, "0 % of labels have arrived")
-    found = verdict(days_of(tmp_path / "other", NEGATIVES), sm.Rule("roc_auc >= 0.6"))
-    assert (found["verdict"], found["value"]) == ("open", None)
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [("rows >= 50", "holds"), ("rows >= 90", "open"), ("rows <= 50", "breached"), ("rows <= 90", "open")],
-)
-def test_counts_are_decided_as_soon_as_no_further_label_can_change_it(tmp_path, rule, expected):
-    assert verdict(days_of(tmp_path, FIRST_60), sm.Rule(rule))["verdict"] == expected
+def test_rules_are_open_below_the_coverage_that_they_require(tmp_path):
+    """Unless it is on a count that no further label can change."""
+    joiner = days_of(tmp_path, FIRST_60, pl.lit(False))
+    table = {
+        sm.Rule("mean_score >= 0", coverage=0.6): ("holds", 0.6),
+        sm.Rule("mean_score >= 0", coverage=0.61): ("open", 0.6),
+        sm.Rule("mean_score >= 0", coverage=0): ("holds", None),
+        sm.Rule("mean_score >= 0", coverage=1): ("open", 0.6),
+        sm.Rule("rows >= 50"): ("holds", 0.6),
+        sm.Rule("rows >= 90"): ("open", 0.6),
+        sm.Rule("rows <= 50"): ("breached", 0.6),
+        sm.Rule("rows <= 90"): ("open", 0.6),
+    }
+    found = checked(joiner, *table, until=day(1))
+    assert [(row["verdict"], row["coverage"]) for row in found] == [*table.values()]
+    [row] = checked(joiner, sm.Rule("roc_auc >= 0.6"), until=day(2))  # of a day without any label
+    assert (row["verdict"], row["value"], row["coverage"]) == ("open", None, 0)
 
 
 @pytest.mark.parametrize("country", ["country", pl.col("code").str.head(2).alias("country")])
 def test_segments_wait_for_their_own_labels(tmp_path, country):
     rows = transactions(0, 200).with_columns(code=pl.col("country") + "1")
     rows = rows.drop("country") if isinstance(country, pl.Expr) else rows
-    small = (pl.int_range(pl.len()) < 190) if isinstance(country, pl.Expr) else pl.lit(True)
-    joiner = joined(tmp_path, by=("day", country))
-    add(joiner, rows, rows.filter(small, pl.col("code") == "DE1"))
-    found = sm.check(joiner.store, sm.Rule("mean_score >= 0", by="country", coverage=0.9)).frame
-    assert found.select("where", "verdict").rows() == [("country DE", "holds")]
-    add(joiner, rows, rows.filter(pl.col("code") == "FR1").head(10))
-    found = sm.check(joiner.store, sm.Rule("mean_score >= 0", by="country", coverage=0.9)).frame
-    assert found.select("where", "verdict").rows() == [("country DE", "holds"), ("country FR", "open")]
+    joiner, rule = joined(tmp_path, by=("day", country)), sm.Rule("mean_score >= 0", by="country", coverage=0.9)
+    for labeled, expected in (
+        (rows.head(190).filter(code="DE1"), [("country DE", "holds")]),
+        (rows.filter(code="FR1").head(10), [("country DE", "holds"), ("country FR", "open")]),
+    ):
+        add(joiner, rows, labeled)
+        assert [(row["where"], row["verdict"]) for row in checked(joiner, rule)] == expected
 
 
 def test_the_reference_waits_too(tmp_path):
-    joiner = days_of(tmp_path, FIRST_60, EVERY)
-    found = verdict(joiner, sm.Rule("mean_score >= -0.5", against="1d"))
-    assert (found["verdict"], found["coverage"]) == ("open", 0.6)
+    """Also that of rules before labels."""
+    joiner, rows = days_of(tmp_path, FIRST_60, EVERY), transactions(0, 100)
     scores = sm.MetricStore(tmp_path / "scores")
     acc = sm.predictions(y_score="p", by=["day", "country"])
-    scores.append(acc.update(pl.concat(transactions(n) for n in range(2))), batch_id="all")
-    rule = sm.Rule("accuracy >= 0.1", before_labels=True)
-    assert verdict(joiner, rule, scores=scores)["verdict"] == "open"
-    rows = transactions(0, 100)
+    scores.append(acc.update(pl.concat([rows, transactions(1)])), batch_id="all")
+    rules = sm.Rule("accuracy >= 0.1", before_labels=True), sm.Rule("mean_score >= -0.5", against="1d")
+    found = checked(joiner, *rules, scores=scores)
+    assert [(row["verdict"], row["coverage"]) for row in found] == [("open", 0.6)] * 2
     add(joiner, rows, rows)
-    assert verdict(joiner, rule, scores=scores)["verdict"] == "holds"
+    assert [row["verdict"] for row in checked(joiner, *rules, scores=scores)] == ["holds"] * 2
 
 
 def test_labels_that_never_come_are_not_awaited(tmp_path):
-    joiner = days_of(tmp_path, FIRST_60, EVERY, expires="3d")
-    rule = sm.Rule("mean_score >= 0", coverage=0.95)
-    assert verdict(joiner, rule, until=day(1))["verdict"] == "open"
-    rows = transactions(5, 100)
+    joiner, rows = days_of(tmp_path, FIRST_60, EVERY, expires="3d"), transactions(5, 100)
+    rules = [sm.Rule("mean_score >= 0", coverage=share) for share in (0.95, 0.7)]
+    assert [row["verdict"] for row in checked(joiner, *rules, until=day(1))] == ["open", "open"]
     add(joiner, rows, rows.head(58))
     assert joiner.coverage()["expired"].to_list() == [40, 0, 0]
-    assert verdict(joiner, rule, until=day(1))["verdict"] == "holds"
-    found = verdict(joiner, rule)
-    assert (found["verdict"], found["coverage"]) == ("open", pytest.approx(58 / 80))  # of 80 that a matured day has
-    assert verdict(joiner, sm.Rule("mean_score >= 0", coverage=0.7))["verdict"] == "holds"
+    assert [row["verdict"] for row in checked(joiner, *rules, until=day(1))] == ["holds", "holds"]
+    found = checked(joiner, *rules)
+    assert [row["verdict"] for row in found] == ["open", "holds"]
+    assert found[0]["coverage"] == pytest.approx(58 / 80)  # of 80 that a matured day has
 
 
 def test_windows_within_a_day(tmp_path):
     hours = [datetime(2026, 1, 1, 9), datetime(2026, 1, 1, 10)]
-    rows = pl.concat(
-        transactions(n, 50).with_columns(time=pl.lit(hour) + pl.duration(minutes=5)) for n, hour in enumerate(hours)
-    )
-    joiner = joined(tmp_path, by=[pl.col("time").dt.truncate("1h").alias("hour")])
+    parts = [transactions(n, 50).with_columns(time=hour + timedelta(minutes=5)) for n, hour in enumerate(hours)]
+    joiner, rows = joined(tmp_path, by=[pl.col("time").dt.truncate("1h").alias("hour")]), pl.concat(parts)
     add(joiner, rows.drop("day"), pl.concat([rows.head(50), rows.tail(10)]))
     rule = sm.Rule("mean_score >= 0", over="1h")
-    assert verdict(joiner, rule, until=hours[1])["verdict"] == "holds"
-    found = verdict(joiner, rule)
-    assert (found["verdict"], found["coverage"]) == ("open", 0.2)
+    [first], [second] = checked(joiner, rule, until=hours[1]), checked(joiner, rule)
+    assert [(row["verdict"], row["coverage"]) for row in (first, second)] == [("holds", 1), ("open", 0.2)]
 
 
-def test_the_page_and_findings_say_it(tmp_path):
-    joiner = days_of(tmp_path, EVERY, EVERY, FIRST_60)
+def test_the_page_and_findings_say_it(tmp_path, undrawn):
+    joiner = days_of(tmp_path, EVERY, FIRST_60)
     joiner.store.save_html(tmp_path / "page.html", rules=sm.Rule("mean_score <= 0.01"))
-    assert "60 % of labels have arrived" in (tmp_path / "page.html").read_text()
+    page = Page((tmp_path / "page.html").read_text())
+    assert "finding: SM802 info" in page.lines
     (tmp_path / "rules.toml").write_text("[[rule]]\nrequire = 'mean_score <= 0.01'\ncoverage = 0.8\n")
     printed = run("store", "check", tmp_path / "history", tmp_path / "rules.toml")
-    assert "Undecided: mean_score <= 0.01, over 1d: All rows (0.2" in printed
-    assert "60 % of labels have arrived" in printed
+    for text in ("".join(page.words), printed):
+        assert "60 % of labels have arrived" in text
 
 
 def test_a_history_without_a_joiner_has_no_coverage(tmp_path):
