@@ -53,15 +53,14 @@ def test_a_commit_succeeds_if_another_writer_deletes_its_attempt_at_it(store):
     assert store.query().seen == 8
 
 
-@pytest.mark.parametrize("name", ["a[b]", "]", "a|b", "a^b", "a%20b", "a\tb", "a\x7fb", "a\\b"])
-def test_directories_that_delta_lake_cannot_open_are_refused_before_they_are_made(name, tmp_path):
-    for uri in (tmp_path / name, str(tmp_path / name), tmp_path / name / "store"):
-        with pytest.raises(sm.SpecificationError, match="Delta Lake cannot open a path with"):
-            sm.MetricStore(uri)
+def test_a_directory_that_delta_lake_cannot_open_is_not_made(tmp_path):
+    """Other such names stand in ``tests/refusals/histories.py``."""
+    with pytest.raises(sm.SpecificationError):
+        sm.MetricStore(tmp_path / "a[b]" / "store")
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["a b", "Märkte", "100%", "a{b}", "a'b\"", "a`b", "a<b>", "a;b&c=d", "a~b", "a?b"])
+@pytest.mark.parametrize("name", ["Märkte {b}~ 100%", "a'b\"`<>;&=?"])
 def test_directories_of_other_names_are_opened(name, tmp_path):
     store = sm.MetricStore(tmp_path / name)
     store.append(batch(1), batch_id="1")

@@ -1,6 +1,7 @@
 """Histories: what is appended and asked, what rules cannot find in them, and pages of them."""
 
 from datetime import date, datetime
+from functools import partial
 
 import polars as pl
 import pytest
@@ -21,6 +22,14 @@ DAY, OTHER = [date(2026, 1, 1)], [datetime(2026, 1, 1)]
 CLICKED = sm.binary(by="day", **CLICKS)
 ONE = sm.Rule("rows >= 1")
 EARLY = sm.Rule("roc_auc >= 0.8", before_labels=True)
+
+
+FAR = {
+    "year 12000": pl.Series([3_663_508], dtype=pl.Int32).cast(pl.Date),
+    "before year 1": pl.Series([-719_163], dtype=pl.Int32).cast(pl.Date),
+    "time": pl.Series([253_402_300_800_000_000]).cast(pl.Datetime("us")),
+    "zoned": pl.Series([253_402_300_799_000_000]).cast(pl.Datetime("us", "UTC")).dt.convert_time_zone("Asia/Kolkata"),
+}
 
 
 def _store(folder):
@@ -45,6 +54,23 @@ def _first(acc, **options):
     """A call that appends the first batch."""
     batch = {"batch_id": options.pop("batch_id", "1")}
     return lambda folder: sm.MetricStore(folder / "store", **options).append(acc, **batch)
+
+
+def _second(first, then):
+    """A call that appends a segment of another type than the first one."""
+
+    def call(folder):
+        store = sm.MetricStore(folder / "store", window="day")
+        for number, values in enumerate((first, then)):
+            store.append(_rows(["day", "s"], day=DAY, s=values), batch_id=f"{number}")
+
+    return call
+
+
+def _far(role, time, folder):
+    """Append a batch of one row that is out of the range."""
+    columns = {"when": time} if role == "window" else {"day": DAY, "when": time}
+    return _first(_rows([*columns], **columns), window=next(iter(columns)))(folder)
 
 
 def _from(**origin):
@@ -104,6 +130,45 @@ FIRST = {
     **{
         f"acc= of type {type(thing).__name__}": (_first(thing), SpecificationError, "acc=", type(thing).__name__)
         for thing in (5, clicks(), CLICKED.finalize())
+    },
+    **{
+        f"a segment of type {type(then[0]).__name__} after {type(first[0]).__name__}": (
+            _second(first, then),
+            *(ColumnError, "'s'"),
+        )
+        for first, then in (
+            (["a"], [1]),
+            ([1], [1.5]),
+            ([1], [True]),
+            ([date(2026, 1, 1)], [datetime(2026, 1, 1)]),
+        )
+    },
+    "a segment beyond the integers after small ones": (
+        _second(*(pl.Series([n], dtype=pl.UInt64) for n in (1, 2**63))),
+        *(ColumnError, "'s'"),
+    ),
+    **{
+        f"a {role} of {name}": (
+            partial(_far, role, time),
+            *(DataError, "'when'"),
+        )
+        for name, time in FAR.items()
+        for role in ("window", "segment")
+    },
+    "a file in place of a history": (
+        lambda folder: (
+            (folder / "file").write_text("x"),
+            sm.MetricStore(folder / "file").append(_rows(), batch_id="1"),
+        ),
+        *(StateError, "file"),
+    ),
+    **{
+        f"a directory named {name!r}": (
+            lambda folder, name=name: sm.MetricStore(folder / name),
+            SpecificationError,
+            "Delta",
+        )
+        for name in ("a[b]", "]", "a|b", "a^b", "a%20b", "a\tb", "a\x7fb", "a\\b")
     },
     "an unknown place": (lambda: sm.MetricStore("nowhere://store").query(), StateError, "nowhere"),
     **{
