@@ -134,21 +134,3 @@ def test_the_numbers_of_a_rule():
     assert (plain.alarms_per_day, plain.fdr, plain.measure, plain.two_sided) == (None, None, None, pytest.approx(0.8))
     required = sm.Rule("mae<3").required
     assert (required.metric, required.comparison, required.limit, required.wants_high) == ("mae", "<", 3, False)
-
-
-@pytest.mark.parametrize("text", ["rule = " + "[" * 20_000, "rule = " + '{"a" = ' * 20_000, "[[rule]", b"\xff\xfe"])
-def test_a_file_that_is_not_toml_is_refused(text, path):
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(sm.SpecificationError, match=r"rules\.toml .*TOML"):
-        sm.read_rules(path)
-
-
-def test_what_cannot_be_opened_is_refused(tmp_path):
-    for path in (None, 5, "a\0b", tmp_path, "."):
-        with pytest.raises(sm.SpecificationError, match="Cannot read"):
-            sm.read_rules(path)
-
-
-def test_periods_of_alarms_have_one_unit():
-    with pytest.raises(sm.SpecificationError, match=r"'over' .*'1mo1d'"):
-        sm.Rule("roc_auc >= 0.8", alarm="1 per year", over="1mo1d")

@@ -14,6 +14,14 @@ def _call(function, *arguments, **options):
     return lambda: function(*arguments, **options)
 
 
+def _in_short(function, *arguments, **options):
+    """Call a function, and leave out of its message what comes from Python or Polars."""
+    try:
+        return function(*arguments, **options)
+    except SpecificationError as error:
+        raise SpecificationError(str(error).partition(": ")[0]) from None
+
+
 def _rules(error, *cases):
     """Refusals of fields: each case has fields of a rule, and the names of the message."""
     return {str(fields): (_call(sm.Rule, **LIMIT | fields), error, *names) for fields, *names in cases}
@@ -110,6 +118,25 @@ FILES = {
         "rules.toml",
         "'rows'",
     ),
+    **{
+        f"a file that is not TOML: {str(text)[:8]!r}": (
+            partial(_in_short, _read, text),
+            SpecificationError,
+            "rules.toml",
+            "TOML",
+        )
+        for text in ("rule = " + "[" * 20_000, 'x = {"a" = ' * 20_000, "[[rule]", b"\xff\xfe")
+    },
+    **{
+        f"a file named {name!r}": (_call(_in_short, sm.read_rules, name), SpecificationError, "read")
+        for name in (None, 5, "a\0b", ".")
+    },
     "no file": (lambda folder: sm.read_rules(folder / "no.toml"), SpecificationError, "no.toml"),
 }
-REFUSALS = {**FIELDS, **LENGTHS, **REQUIREMENTS, **FILES}
+PERIODS = {
+    "an alarm of periods of two units": (
+        _call(_in_short, sm.Rule, **ALARM | {"over": "1mo1d"}),
+        *(SpecificationError, "'over'", "'1mo1d'"),
+    )
+}
+REFUSALS = {**FIELDS, **PERIODS, **LENGTHS, **REQUIREMENTS, **FILES}
