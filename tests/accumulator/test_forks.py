@@ -37,6 +37,18 @@ doors = [
     lambda: report["roc_auc"], lambda: str(report), lambda: report.curve("roc"),
 ]
 """
+HISTORIES = """
+from datetime import date
+
+acc = sm.binary(y_true="y", y_score="p", by="day").update({"day": [date(2026, 1, 1)] * 2, **batch})
+store, rule = sm.MetricStore(%r + "/store"), sm.Rule("rows >= 1")
+store.append(acc, batch_id="1")
+joiner = sm.Joiner(sm.MetricStore(store.uri + "joined"), acc.empty(), key="id", expires="9d")
+doors = [
+    store.query, store.windows, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
+    lambda: sm.Rule("rows >= 1"), joiner.coverage, lambda: joiner.add_labels({"id": [1], "y": [1]}),
+]
+"""
 IN_A_FORK = """
 if os.fork():
     os.wait()
@@ -60,9 +72,12 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.thorough
-def test_a_fork_after_use_is_told():
-    found = output(USED + IN_A_FORK)
-    assert len(found) == 16
+@pytest.mark.parametrize("doors", ["accumulators", "histories"])
+def test_a_fork_after_use_is_told(doors, tmp_path):
+    if doors == "histories":
+        pytest.importorskip("deltalake")
+    found = output(USED + (HISTORIES % str(tmp_path) if doors == "histories" else "") + IN_A_FORK)
+    assert len(found) == {"accumulators": 16, "histories": 8}[doors]
     for line in found:
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
         assert "multiprocessing.get_context('spawn')" in line
@@ -84,30 +99,6 @@ else:
 
 
 @pytest.mark.thorough
-def test_a_fork_after_use_is_told_by_histories(tmp_path):
-    pytest.importorskip("deltalake", reason="deltalake is not installed")
-    code = f"""
-from datetime import date
-from streammetrics.system import forks
-
-forks.PATIENCE = 0.2
-day = {{"day": [date(2026, 1, 1)] * 2, **batch}}
-acc = sm.binary(y_true="y", y_score="p", by="day").update(day)
-store, rule = sm.MetricStore({str(tmp_path / "store")!r}), sm.Rule("rows >= 1")
-store.append(acc, batch_id="1")
-joiner = sm.Joiner(sm.MetricStore({str(tmp_path / "joined")!r}), acc.empty(), key="id", expires="9d")
-doors = [
-    store.query, store.windows, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
-    lambda: sm.Rule("rows >= 1"), joiner.coverage, lambda: joiner.add_labels({{"id": [1], "y": [1]}}),
-]
-"""
-    found = output(code + IN_A_FORK)
-    assert len(found) == 8
-    for line in found:
-        assert line.startswith("StreamMetricsError: This process was forked after Polars")
-
-
-@pytest.mark.thorough
 def test_a_fork_before_use_works():
     code = """
 with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -118,21 +109,3 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
 @pytest.mark.thorough
 def test_locks_are_free_in_a_forked_process():
-    code = """
-acc = sm.binary(y_true="y", y_score="p")
-
-def hold():
-    with acc._own_lock:
-        held.set()
-        done.wait()
-
-held, done = threading.Event(), threading.Event()
-threading.Thread(target=hold, daemon=True).start()
-held.wait()
-if os.fork():
-    os.wait()
-else:
-    print(acc._own_lock.acquire(timeout=5), flush=True)
-    os._exit(0)
-"""
-    assert output(code) == ["True"]

@@ -1,9 +1,9 @@
 """Group columns can have the names of columns that the library uses on the way, or are rejected by name."""
 
-from datetime import date
+from datetime import timedelta
 
-import numpy as np
 import pytest
+from data import FIRST_DAY, candidates, clicks, visits
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -14,16 +14,14 @@ NAMES = (
     *("value of a", "lower of b", "a_ci_lower", "without", "without_right", "a_without", "criterion", "rest", "index"),
     *("number of the segment", "verdict of the rule", "value of the reference", "rows of the reference", "e-value"),
 )
-ROWS = 2_000
-RNG = np.random.default_rng(0)
 DATA = {
-    "label": RNG.random(ROWS) < 0.4,
-    "p": RNG.random(ROWS),
-    "q": RNG.random(ROWS),
-    "unit": RNG.integers(0, 99, ROWS),
-    "day": [date(2026, 1, 1 + i % 4) for i in range(ROWS)],
+    "label": candidates()["clicked"],
+    "p": candidates()["old"],
+    "q": candidates()["new"],
+    "unit": visits()["visitor"][:2_000] % 99,
+    "day": clicks()["day"][:2_000].clip(upper_bound=FIRST_DAY + timedelta(days=3)),
 }
-GROUPS = RNG.integers(0, 2, ROWS)
+GROUPS = visits()["visitor"][:2_000] % 2
 
 
 def evaluated(by, score="p", **options):

@@ -5,24 +5,19 @@ import math
 import pickle
 
 import numpy as np
+import polars as pl
 import pytest
+from data import visits
 from influences import limits_of_rows
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 
-LIMITS = ["ci_lower", "ci_upper"]
-
-
-def rows(count=3_000, of=400, seed=0):
-    rng = np.random.default_rng(seed)
-    u, y = rng.integers(0, of, count), rng.random(count) < 0.3
-    x = 1.2 * y + rng.normal(size=count) + 0.5 * rng.normal(size=of)[u]
-    return {"y": y, "p": 1 / (1 + np.exp(-x)), "e": x, "u": u, "g": np.where(u % 2, "a", "b")}
+ROWS = visits().with_columns(e=pl.col("score").log(), g=pl.col("visitor") % 2)
 
 
 def binary(**options):
-    return sm.binary(y_true="y", y_score="p", **{"unit": "u"} | options)
+    return sm.binary(y_true="bought", y_score="score", **{"unit": "visitor"} | options)
 
 
 def header(acc):
@@ -31,13 +26,13 @@ def header(acc):
 
 @pytest.mark.parametrize("folds", [5, 10, 40, 100])
 def test_folds_of_a_divisor_are_those_of_fewer_folds(folds):
-    rolled_up = binary(folds=200, by="g").update(rows()).rollup("g", folds=folds)
-    assert rolled_up.to_bytes() == binary(folds=folds, by="g").update(rows()).to_bytes()
+    rolled_up = binary(folds=200, by="g").update(ROWS).rollup("g", folds=folds)
+    assert rolled_up.to_bytes() == binary(folds=folds, by="g").update(ROWS).to_bytes()
     assert binary(folds=200, by="g").rollup("g", folds=folds).to_bytes() == binary(folds=folds, by="g").to_bytes()
 
 
 def test_states_say_their_number():
-    usual, more = binary().update(rows()), binary(folds=50).update(rows())
+    usual, more = binary().update(ROWS), binary(folds=50).update(ROWS)
     assert header(usual)["folds"] == 20
     assert header(more)["folds"] == 50
     assert "folds=50" in repr(more)
@@ -50,7 +45,8 @@ def test_states_say_their_number():
 
 def test_comparisons_use_the_folds_that_both_have():
     one, other = (
-        sm.regression(y_true="y", y_pred=c, unit="u", folds=f).update(rows()) for c, f in (("p", 60), ("e", 40))
+        sm.regression(y_true="weight", y_pred=c, unit="visitor", folds=f).update(ROWS)
+        for c, f in (("score", 60), ("e", 40))
     )
     found = sm.compare(one, other, metrics=["mae"]).frame
     alike = sm.compare(*(acc.rollup(folds=20) for acc in (one, other)), metrics=["mae"]).frame
@@ -59,7 +55,7 @@ def test_comparisons_use_the_folds_that_both_have():
 
 
 def test_comparisons_say_that_both_have_too_few_folds_in_common():
-    one, other = (binary(folds=folds).update(rows(seed=folds)) for folds in (20, 21))
+    one, other = (binary(folds=folds).update(ROWS) for folds in (20, 21))
     found = sm.compare(one, other, metrics=["accuracy"])
     assert found.frame["ci_lower"].item() is None
     assert found.note
