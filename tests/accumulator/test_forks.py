@@ -109,3 +109,21 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
 @pytest.mark.thorough
 def test_locks_are_free_in_a_forked_process():
+    code = """
+acc = sm.binary(y_true="y", y_score="p")
+
+def hold():
+    with acc._own_lock:
+        held.set()
+        done.wait()
+
+held, done = threading.Event(), threading.Event()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+if os.fork():
+    os.wait()
+else:
+    print(acc._own_lock.acquire(timeout=5), flush=True)
+    os._exit(0)
+"""
+    assert output(code) == ["True"]

@@ -1,5 +1,8 @@
 """Paths from which no state can be read, and to which no file can be written."""
 
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 from states import DATA, state
 
 import streammetrics as sm
@@ -46,7 +49,69 @@ def _blocked(save, name, place):
     return call
 
 
+def _nested(folder):
+    """A Parquet file of a deeply nested column."""
+    kind = pa.int64()
+    for _ in range(30):
+        kind = pa.struct([("x", kind)])
+    pq.write_table(pa.table({"x": pa.array([None], kind)}), folder / "nested")
+    return sm.Accumulator.load(folder / "nested")
+
+
+def _in_short(read, source):
+    """Read a state, and leave out of the message what other libraries say."""
+    try:
+        return read(source)
+    except sm.StateError as error:
+        raise sm.StateError(f"{error}".partition(": ")[0]) from None
+
+
+def _no_state(write, name):
+    """A call that loads a file without a state."""
+
+    def call(folder):
+        write(folder / name)
+        _in_short(sm.Accumulator.load, folder / name)
+
+    return (call, sm.StateError, name)
+
+
+def _read(read, source):
+    return (lambda: _in_short(read, source), sm.StateError, "read")
+
+
+NO_STATES = {
+    "a folder": lambda path: path.mkdir(),
+    "an empty file": lambda path: path.touch(),
+    "a text": lambda path: path.write_text("a,b\n1,2\n"),
+    "a foreign Parquet file": DATA.write_parquet,
+    "a foreign Arrow file": DATA.write_ipc,
+    "a file that was cut": lambda path: (ACC.save(path), path.write_bytes(path.read_bytes()[:-100])),
+    **{
+        f"a header of nothing, {content[4:7]!r}": lambda path, content=content: path.write_bytes(content)
+        for content in (
+            *(
+                b"PAR1" + byte * 100_000 + (100_000).to_bytes(4, "little") + b"PAR1"
+                for byte in (b"\x00", b"\x1c", b"\x19")
+            ),
+            b"PAR1\xff\xff\xff\x7fPAR1",
+            b"ARROW1" + b"\xff" * 64 + b"ARROW1",
+            b"ARROW1" + b"\x00" * 64 + b"ARROW1",
+        )
+    },
+}
 REFUSALS = {
+    **{f"{what} in place of a state": _no_state(write, "a.file") for what, write in NO_STATES.items()},
+    "columns that are nested too deeply": (_nested, sm.StateError, "nested"),
+    **{
+        f"{read.__name__} of {source!r}": _read(read, source)
+        for read, sources in (
+            (sm.Accumulator.from_bytes, ("no bytes", b"", None, 3)),
+            (sm.Accumulator.from_arrow, ("no table", b"", None, 3)),
+            (sm.Accumulator.load, (None, 5, "a\0b")),
+        )
+        for source in sources
+    },
     "a file twice": _twice("a.state", "a.state"),
     "a file and a pattern that matches it": _twice("a.state", "*.state"),
     "a folder of a file and a link to it": _twice(""),

@@ -103,12 +103,6 @@ def test_labels_may_come_back_in_another_width(kind):
     assert loaded.update(DATA).to_bytes() == (acc + acc).to_bytes()
 
 
-def test_other_programs_can_read_a_state(tmp_path):
-    state("grouped").save(tmp_path / "state.parquet")
-    rows = duckdb.sql(f"SELECT sum(list_sum([c.rows for c in row_counts])) FROM '{tmp_path}/state.parquet'")
-    assert rows.fetchall() == [(SIZE,)]
-
-
 def test_a_group_column_may_come_back_in_another_width_or_as_a_dictionary():
     acc = state("grouped")
     table = acc.to_arrow()
@@ -116,14 +110,6 @@ def test_a_group_column_may_come_back_in_another_width_or_as_a_dictionary():
     loaded = sm.Accumulator.from_arrow(encoded)
     assert loaded.to_bytes() == acc.to_bytes()
     assert (loaded + acc).finalize(["rows"]).frame["value"].sum() == 2 * SIZE
-
-
-@pytest.mark.parametrize("content", ["no bytes", b"", None, 3], ids=str)
-def test_what_is_no_content_is_refused(content):
-    with pytest.raises(sm.StateError):
-        sm.Accumulator.from_bytes(content)
-    with pytest.raises(sm.StateError):
-        sm.Accumulator.from_arrow(content)
 
 
 def test_options_of_numpy_are_saved_as_those_of_python():
