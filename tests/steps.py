@@ -32,3 +32,20 @@ def rival(act, *steps):
     """Another writer that acts once, before the first of some steps."""
     acts = iter([act])
     return around(steps, lambda: next(acts, lambda: None)())
+
+
+class Killed(BaseException):
+    """The process has gone."""
+
+
+@contextlib.contextmanager
+def killed(moment, steps=WRITES):
+    """The process ends at one of the moments before and after each of some steps."""
+    passed = iter(range(1000))
+
+    def act():
+        if next(passed) == moment:
+            raise Killed
+
+    with contextlib.suppress(Killed), around(steps, act, act):
+        yield

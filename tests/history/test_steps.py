@@ -1,7 +1,5 @@
 """Steps of several writers, crashes, and races: every batch is there exactly once."""
 
-import contextlib
-import random
 import re
 from datetime import date
 from pathlib import Path
@@ -9,36 +7,13 @@ from pathlib import Path
 import deltalake
 import polars as pl
 import pytest
-from steps import WRITES, around, rival
+from steps import WRITES, killed, rival
 from stores import COUNTS, TASKS, appended, predictions
 
 import streammetrics as sm
 from streammetrics.testing.laws import require_same
 
-
-class Crash(Exception):
-    """The end of a process."""
-
-
 STEPS = [*WRITES, (deltalake.DeltaTable, "create")]
-
-
-@contextlib.contextmanager
-def crash(uri, moment):
-    """End before or after one of the next steps that write; half-written files stay."""
-    passed = iter(range(1000))
-
-    def before():
-        if next(passed) == moment:
-            pl.DataFrame({"x": [1]}).write_parquet(Path(uri, f"part-{random.random()}.parquet"), mkdir=True)
-            raise Crash
-
-    def after():
-        if next(passed) == moment:
-            raise Crash
-
-    with around(STEPS, before, after), contextlib.suppress(Crash):
-        yield
 
 
 def require_versions(store):
@@ -109,15 +84,14 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
 
 
 def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store):
+    """Before and after a table is made, and before the batch is there."""
     acc = COUNTS().update(predictions(9, 0))
-    for moment, made in (
-        (0, False),
-        (1, True),
-        (0, True),
-    ):  # before and after a table is made; before the batch is there
-        with crash(store.uri, moment):
+    for moment, is_made in ((0, False), (1, True), (0, True)):
+        with killed(moment, STEPS):
             store.append(acc, batch_id="1")
-        assert deltalake.DeltaTable.is_deltatable(store.uri) == made
+        Path(store.uri).mkdir(exist_ok=True)
+        pl.DataFrame({"x": [1]}).write_parquet(Path(store.uri, "part-half-written.parquet"))
+        assert deltalake.DeltaTable.is_deltatable(store.uri) == is_made
     assert store.query().seen == 0
     assert store.append(acc, batch_id="1")
     assert store.query().seen == 9

@@ -6,24 +6,16 @@ import shutil
 import polars as pl
 import pytest
 from late_rows import FIRST, day, labels, made, scores
+from steps import killed
 
 import streammetrics as sm
 
 
-class Killed(BaseException):
-    """The process has gone."""
-
-
-def killed(add, *batch, **options):
+def dying(add, *batch, **options):
     """Add a batch, but die between the commit to the waiting rows and the commit to the history."""
-
-    def die(*_, **__):
-        raise Killed
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streammetrics.history.history.write", die)
-        with pytest.raises(Killed):
-            add(*batch, **options)
+    with killed(1):
+        add(*batch, **options)
+        pytest.fail("did not die")
 
 
 def models(*names):
@@ -45,10 +37,10 @@ def test_a_model_can_be_added_while_scores_wait(tmp_path):
     old.add_scores(scored(range(10), "a"))
     old.add_labels(labels([0]))
     new.add_scores(scored(range(10, 16), "a", "b"))
-    killed(new.add_labels, labels([1, 2, 10]))
+    dying(new.add_labels, labels([1, 2, 10]))
     assert new.add_labels(labels([3, 11, 12])) == sm.Joined(matched=3)
     assert rows_of_models(new.store) == {(FIRST, "a"): 7, (FIRST, "b"): 3}
-    killed(new.add_labels, {"id": [1, 12], "clicked": [1, 1]}, correct=True)
+    dying(new.add_labels, {"id": [1, 12], "clicked": [1, 1]}, correct=True)
     assert new.add_labels({"id": [0], "clicked": [0]}, correct=True) == sm.Joined(corrected=1)
     assert rows_of_models(new.store) == {(FIRST, "a"): 7, (FIRST, "b"): 3}
     right = {0: 0, 1: 1, 2: 0, 3: 1, 10: 0, 11: 0, 12: 1}
@@ -84,7 +76,7 @@ def test_rows_of_too_many_groups_do_not_wait(tmp_path):
     with pytest.raises(sm.DataError, match="more than 3 groups"):
         joiner.add_labels(labels(range(4)))
     assert joiner.coverage()["labeled"].to_list() == [0]
-    killed(joiner.add_labels, labels(range(3)))
+    dying(joiner.add_labels, labels(range(3)))
     assert joiner.add_labels(labels(range(3, 6))).matched == 3
     assert joiner.add_labels({"id": [0, 3, 5], "clicked": [0, 0, 1]}, correct=True).corrected == 3
     assert joiner.store.query().seen == 6
@@ -112,7 +104,7 @@ def test_scores_and_labels_of_types_that_do_not_fit_together(tmp_path):
     joiner.add_scores({"id": [1, 2], "p": ["cat", "dog"], "day": [FIRST] * 2})
     with pytest.raises(sm.ColumnError, match=r"Class labels have different types .*: Int64 and String"):
         joiner.add_labels({"id": [1], "clicked": [3]})
-    killed(joiner.add_labels, {"id": [1], "clicked": ["cat"]})
+    dying(joiner.add_labels, {"id": [1], "clicked": ["cat"]})
     assert joiner.add_labels({"id": [2], "clicked": ["cat"]}).matched == 1
     assert joiner.store.query().finalize()["accuracy"].value == 0.5
 

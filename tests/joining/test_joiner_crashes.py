@@ -1,6 +1,5 @@
 """Processes that add scores and labels, die at any moment or race with others: every row is in the history once."""
 
-import contextlib
 import copy
 import random
 import signal
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import received, start
-from steps import WRITES, around
+from steps import WRITES, around, killed
 
 import streammetrics as sm
 
@@ -95,36 +94,15 @@ def add(joiner, kind, rows):
     return joiner.add_labels({"id": keys, "y": values}, correct=kind == "corrections")
 
 
-class Killed(BaseException):
-    """The process has gone."""
-
-
-def at_writes(act):
-    """Call ``act`` with the number of the write, twice for each: before it and after it."""
-    count = iter(range(1000))
-    return around(WRITES, *[lambda: act(next(count))] * 2)
-
-
-def crash(joiner, one, moment):
-    """Add a batch, but die at a write."""
-
-    def act(number):
-        if number == moment:
-            raise Killed
-
-    with at_writes(act), contextlib.suppress(Killed):
-        add(joiner, *one)
-
-
 def race(folder, one, other, moment):
     """Add a batch, and at a write of it another process adds another one."""
-    left = [other]
+    left, passed = [other], iter(range(1000))
 
-    def act(number):
-        if number >= moment and left:
+    def act():
+        if next(passed) >= moment and left:
             add(made(folder), *left.pop())
 
-    with at_writes(act):
+    with around(WRITES, act, act):
         add(made(folder), *one)
     for late in left:
         add(made(folder), *late)
@@ -145,7 +123,8 @@ def simulate(folder, seed, steps, monkeypatch):
         one, what = batch(rng, step), rng.choice(["alone", "crash", "race", "compact"])
         did.append((what, one))
         if what == "crash":
-            crash(made(folder), one, rng.randrange(8))
+            with killed(rng.randrange(8)):
+                add(made(folder), *one)
         if what == "compact" and step:
             made(folder).compact()
             compact(folder)

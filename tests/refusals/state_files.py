@@ -1,6 +1,5 @@
 """Paths from which no state can be read, and to which no file can be written."""
 
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 from states import DATA, state
@@ -58,12 +57,12 @@ def _nested(folder):
     return sm.Accumulator.load(folder / "nested")
 
 
-def _in_short(read, source):
-    """Read a state, and leave out of the message what other libraries say."""
+def _in_short(act, path):
+    """Read or write a file, and leave out of the message what other libraries say."""
     try:
-        return read(source)
-    except sm.StateError as error:
-        raise sm.StateError(f"{error}".partition(": ")[0]) from None
+        return act(path)
+    except sm.StreamMetricsError as error:
+        raise type(error)(f"{error}".partition(": ")[0]) from None
 
 
 def _no_state(write, name):
@@ -76,8 +75,8 @@ def _no_state(write, name):
     return (call, sm.StateError, name)
 
 
-def _read(read, source):
-    return (lambda: _in_short(read, source), sm.StateError, "read")
+def _refused(act, path, error=sm.StateError, name="read"):
+    return (lambda: _in_short(act, path), error, name)
 
 
 NO_STATES = {
@@ -104,13 +103,18 @@ REFUSALS = {
     **{f"{what} in place of a state": _no_state(write, "a.file") for what, write in NO_STATES.items()},
     "columns that are nested too deeply": (_nested, sm.StateError, "nested"),
     **{
-        f"{read.__name__} of {source!r}": _read(read, source)
+        f"{read.__name__} of {source!r}": _refused(read, source)
         for read, sources in (
             (sm.Accumulator.from_bytes, ("no bytes", b"", None, 3)),
             (sm.Accumulator.from_arrow, ("no table", b"", None, 3)),
             (sm.Accumulator.load, (None, 5, "a\0b")),
         )
         for source in sources
+    },
+    **{
+        f"a {what} written to {place!r}": _refused(save, place, error, "write")
+        for what, (save, error, _) in WRITES.items()
+        for place in (None, 5, "a\0b")
     },
     "a file twice": _twice("a.state", "a.state"),
     "a file and a pattern that matches it": _twice("a.state", "*.state"),
