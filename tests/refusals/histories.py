@@ -1,7 +1,9 @@
 """Histories: what is appended and asked, what rules cannot find in them, and pages of them."""
 
+import shutil
+import tempfile
 from datetime import date, datetime
-from functools import partial
+from functools import cache, partial
 
 import polars as pl
 import pytest
@@ -32,12 +34,19 @@ FAR = {
 }
 
 
-def _store(folder):
-    """A history of clicks by day, and of a source until offset 10."""
+@cache
+def _written():
+    """Where a history of clicks by day, and of a source until offset 10, is written once."""
     pytest.importorskip("deltalake")
-    store = sm.MetricStore(folder / "clicks")
-    store.append(CLICKED.empty().update(clicks()[:500]), source="s", upto=10)
-    return store
+    place = tempfile.TemporaryDirectory()
+    sm.MetricStore(place.name).append(CLICKED.empty().update(clicks()[:500]), source="s", upto=10)
+    return place
+
+
+def _store(folder):
+    """A copy of this history."""
+    shutil.copytree(_written().name, folder / "clicks")
+    return sm.MetricStore(folder / "clicks")
 
 
 def _rows(by="day", **columns):
