@@ -83,6 +83,7 @@ def test_a_fork_after_use_is_told(doors, tmp_path):
         assert "multiprocessing.get_context('spawn')" in line
 
 
+@pytest.mark.thorough
 def test_a_fork_before_the_first_use_is_told_if_polars_was_used():
     code = """
 pl.DataFrame({"a": range(99)}).lazy().group_by("a").len().collect()

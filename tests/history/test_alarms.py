@@ -96,19 +96,19 @@ def test_an_alarm_is_the_recursion_in_plain_numbers_over_exact_evidence(require,
 
 def test_evidence_of_other_metrics_and_of_changes_comes_from_their_interval(tmp_path):
     """Of the less favorable bound; of drift, without its bias. The first windows without a reference add nothing."""
-    by_day = deliveries()[:600].with_columns(day=pl.Series(days(6) * 100))
-    clicked = clicks().filter(pl.col("day") < days(7)[6])
+    by_day = deliveries()[:400].with_columns(day=pl.Series(days(4) * 100))
+    clicked = clicks().filter(pl.col("day") < days(5)[4])
     errors = history(tmp_path / "errors", sm.regression(by="day", **DELIVERIES), by_day)
     scores = history(tmp_path / "scores", sm.binary(by="day", capacity=16, **CLICKS), clicked)
     tasks = sm.regression(**DELIVERIES), sm.binary(capacity=16, **CLICKS)
-    parts = [[frame.filter(day=day) for day in days(6)] for frame in (by_day, clicked)]
+    parts = [[frame.filter(day=day) for day in days(4)] for frame in (by_day, clicked)]
 
     def reports(task, parts, metric):
         return [task.empty().update(part).finalize([metric], confidence=0.9).frame.row(0, named=True) for part in parts]
 
     def pairs():
         """Each day, and the two days before it."""
-        for n in range(1, 6):
+        for n in range(1, 4):
             yield (
                 tasks[1].empty().update(pl.concat(part)) for part in (parts[1][max(n - 2, 0) : n], parts[1][n : n + 1])
             )

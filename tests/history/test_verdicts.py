@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from data import CLICKS, FIRST_DAY, VISITS, clicks, visits
 from scipy.optimize import brentq
-from scipy.stats import beta, betabinom, binom, norm
+from scipy.special import betaln, xlog1py, xlogy
+from scipy.stats import beta, norm
 from stores import accuracy, checked, history, rows
 
 import streammetrics as sm
@@ -215,10 +216,10 @@ def test_limits_of_every_look_are_the_one_sided_confidence_sequences_of_all_wind
 
         def beyond(limit, above, right=right, n=n):
             """The logarithm of how much likelier the rows are beyond the limit than at it, less that of 20."""
-            a, b = limit / density, (1 - limit) / density
+            a, b, wrong = limit / density, (1 - limit) / density, n - right
             tail = beta.sf if above else beta.cdf
-            likelier = tail(limit, a + right, b + n - right) / tail(limit, a, b)
-            return np.log(likelier * betabinom.pmf(right, n, a, b) / binom.pmf(right, n, limit) * alpha)
+            likelier = np.log(tail(limit, a + right, b + wrong) / tail(limit, a, b) * alpha)
+            return likelier + betaln(a + right, b + wrong) - betaln(a, b) - xlogy(right, limit) - xlog1py(wrong, -limit)
 
         share, error = checked(store, *(sm.Rule(f"{name} <= 0.9", always=always) for name in ("accuracy", "log_loss")))
         expected = [brentq(beyond, 0.3, right / n, args=True), brentq(beyond, right / n, 0.98, args=False)]

@@ -84,7 +84,7 @@ def checked(joiner, *rules, **options):
     return sm.check(joiner.store, rules, **options).frame.rows(named=True)
 
 
-@pytest.mark.parametrize(("rules", "every"), [("windows", 6), ("windows", 1), ("periods", 1), ("alarms", 1)])
+@pytest.mark.parametrize(("rules", "every"), [("windows", 12), ("windows", 1), ("periods", 1), ("alarms", 1)])
 def test_labels_that_arrive_late_give_no_false_alarm_at_any_look(tmp_path, rules, every):
     joiner, everything = joined(tmp_path), pl.concat(map(transactions, range(14)))
     for last in range(1, 14, every):  # thirteen looks, or some of them
