@@ -8,9 +8,10 @@ import threading
 import time
 from contextlib import suppress
 
-import fuzz
 import numpy as np
 import pyarrow as pa
+from fuzz import REFUSED
+from loops import LOOPS, Rows, arrays
 
 import streammetrics as sm
 from streammetrics import core
@@ -24,46 +25,7 @@ WRONG = {
     "u": [0, 1, 255],
     "b": [True, False],
 }
-
-
-def calls() -> dict[str, tuple]:
-    """The loops with valid columns of many rows, as evaluations call them, and the columns that others can change."""
-    random = np.random.default_rng(0)
-    label, truth = random.integers(0, 2, ROWS).astype("u1"), random.integers(0, 5, ROWS)
-    one, other, weight = random.random((3, ROWS))
-    classes, others = [*random.random((5, ROWS))], [*random.random((5, ROWS))]
-    codes, few = random.integers(0, 300, ROWS), np.sort(random.integers(0, 2, ROWS))
-    views = random.integers(0, 9, (ROWS, 2))
-    decisions = [one >= 0.5], [other >= 0.5]
-    edges, thresholds = np.linspace(0, 1, 16), np.linspace(0.1, 0.9, 30)
-    runs = Runs(np.array([0, 1_000, ROWS]), np.array([1, 0]))
-
-    def cells(*shape: int, kind: str = "i8") -> np.ndarray:
-        return np.zeros((2, *shape), dtype=kind)
-
-    reference, extremes = np.zeros((2, 2)), np.zeros((2, 5))
-    return {
-        "arrange": ((codes, 300, [one, label]), [codes]),
-        "arrange in order": ((few, 2, [one]), [few]),
-        "count_outcomes": ((label, one, thresholds, None, runs, cells(31, 2)), [label, one]),
-        "count_outcomes at one": ((label, one, thresholds[:1], None, runs, cells(2, 2)), [label, one]),
-        "count_pairs": ((label, *decisions, None, runs, cells(1, 8)), [label, *decisions[0], *decisions[1]]),
-        "count_ranks": ((truth, classes, None, runs, cells(5)), [truth, classes[0]]),
-        "extent": ((one,), [one]),
-        "interleave": ((one, other, True, np.zeros(ROWS, dtype="i8")), [one, other]),
-        "likeliest": ((classes,), classes),
-        "number_integers": ((codes,), [codes]),
-        "number_views": (([views],), [views[:, 0]]),
-        "sum_calibration": ((label, one, edges, None, runs, cells(15, 2, 5)), [label, one]),
-        "sum_calibration of weights": ((label, one, edges, weight, runs, cells(15, 2, 3, kind="f8")), [one, weight]),
-        "sum_class_loss_differences": ((truth, classes, others, None, runs, cells(5, 13)), [truth, classes[0]]),
-        "sum_class_losses": ((truth, classes, None, runs, cells(5, 9)), [truth, classes[0]]),
-        "sum_error_differences": ((one, other, weight, None, runs, cells(13, kind="f8")), [one, other]),
-        "sum_errors": ((one, other, weight, reference, runs, cells(29, kind="f8"), extremes), [one, other]),
-        "sum_loss_differences": ((label, one, other, None, runs, cells(2, 13)), [label, one, other]),
-        "sum_losses": ((label, one, None, runs, cells(2, 9)), [label, one]),
-        "sum_values": ((one, other, weight, runs, cells(3, kind="f8")), [one, other]),
-    }
+OF_CELLS = {"as_decimals", "fit", "is_fitted"}  # which are their own, and no columns of a user
 
 
 def while_written(columns: list[np.ndarray], run, seconds: float) -> None:
@@ -71,12 +33,14 @@ def while_written(columns: list[np.ndarray], run, seconds: float) -> None:
     right, ended = [column.copy() for column in columns], threading.Event()
     run()  # which is not rejected
 
+    @np.errstate(all="ignore")
     def write() -> None:
         random = np.random.default_rng(1)
         while not ended.is_set():
             for column, valid in zip(columns, right, strict=True):
                 column[:] = valid
-                column[random.integers(len(column)) :] = random.choice(WRONG[column.dtype.kind])
+                wrong = np.array(random.choice(WRONG[column.dtype.kind]))
+                column[random.integers(len(column)) :] = wrong.astype(column.dtype)
                 column[:] = valid
 
     writer = threading.Thread(target=write)
@@ -84,7 +48,7 @@ def while_written(columns: list[np.ndarray], run, seconds: float) -> None:
     end = time.monotonic() + seconds
     try:
         while time.monotonic() < end:
-            with suppress(*fuzz.REFUSED, OverflowError, sm.StreamMetricsError):
+            with suppress(*REFUSED, sm.StreamMetricsError):
                 run()
     finally:
         ended.set()
@@ -92,10 +56,13 @@ def while_written(columns: list[np.ndarray], run, seconds: float) -> None:
 
 
 def race_loops(seconds: float) -> None:
-    for name, (arguments, columns) in calls().items():
-        loop = getattr(core.compiled, name.split(" ")[0])
-        while_written(columns, lambda loop=loop, arguments=arguments: loop(*arguments), seconds)
-        print(name, flush=True)
+    """Loops over columns, of few groups with weights, and of many groups without them."""
+    for seed, groups in ((7, 2), (9, 300)):
+        for name in sorted(LOOPS.keys() - OF_CELLS):
+            arguments, loop = LOOPS[name](Rows(np.random.default_rng(seed), ROWS, groups)), getattr(core.compiled, name)
+            columns = [array for array in arrays(arguments) if len(array) > 1_000 and array.flags.writeable]
+            while_written(columns, lambda loop=loop, arguments=arguments: loop(*arguments), seconds)
+            print(name, flush=True)
 
 
 def race_bins(seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -187,16 +188,135 @@ def exact_m2(values):
     return sum((x - sum(fractions) / len(fractions)) ** 2 for x in fractions)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("value", [0.1, 1.7e9 + 0.1, -3.3, 0.0, 1e150])
-def test_constants_leave_no_dust(value, weighted):
+@pytest.mark.whole
+@pytest.mark.parametrize("value", [0.1, 1.7e9 + 0.1, -3.3, 0.0, -1e-300, 1e150, 1e308])
+def test_constants_leave_no_dust(value):
     rng = np.random.default_rng(0)
-    rows = pl.DataFrame({"y": np.full(3_000, value), "p": rng.random(3_000), "w": rng.random(3_000)})
-    rows = rows if weighted else rows.drop("w")
-    merged = table(merged_as_a_tree(map(moments, shards(rows, rng, 20)), rng))
-    assert merged.select("actual_mean", "actual_m2", "comoment").row(0) == (value, 0, 0)
-    if value > 0:
-        assert merged.select(f"{family}_null_deviance_sum" for family in ALL[2:]).row(0) == (0, 0, 0)
+    rows = pl.DataFrame({"y": np.full(500, value), "p": rng.random(500), "w": rng.random(500)})
+    for of in (rows, rows.drop("w")):
+        merged = table(merged_as_a_tree(map(moments, shards(of, rng, 4)), rng))
+        assert merged.select("actual_mean", "actual_m2", "comoment").row(0) == (value, 0, 0)
+        assert value <= 0 or merged.select(f"{family}_null_deviance_sum" for family in ALL[2:]).row(0) == (0, 0, 0)
+        turned = table(moments(of.rename({"y": "p", "p": "y"}), sm.ErrorMoments()))
+        assert turned.select("predicted_mean", "predicted_m2", "comoment").row(0) == (value, 0, 0)
+
+
+KEPT = {"an outlier comes first": (1e9, 0.0, 4_999), "sums are rounded": (1e15, 1e15, 700)}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("first", "others", "size"), KEPT.values(), ids=KEPT)
+def test_no_digits_are_lost_to_a_first_value_far_away_or_to_a_rounded_mean(first, others, size):
+    y = np.append(first, others + np.random.default_rng(3).normal(0, 1, size))
+    found = table(moments(pl.DataFrame({"y": y, "p": y}), sm.ErrorMoments())).row(0, named=True)
+    mean = Fraction(sum(map(Fraction, y)), len(y))
+    m2 = math.fsum(float(Fraction(x) - mean) ** 2 for x in y)
+    assert [found[c] for c in ("actual_m2", "predicted_m2", "comoment")] == pytest.approx([m2] * 3, rel=1e-12)
+
+
+def test_equal_terms_add_up_without_drift():
+    """A million equal numbers in a row round to the same side."""
+    rows = pl.DataFrame({"y": 0.0, "p": 0.1, "w": 0.1}).select(pl.all().repeat_by(1_000_000).explode())
+    found = table(moments(rows, sm.ErrorMoments())).row(0, named=True)
+    assert found["weight"] == pytest.approx(1e5, rel=1e-12)
+    assert found["over_sum"] == pytest.approx(1e4, rel=1e-12)
+
+
+NO_SUM = dict.fromkeys(("actual_mean", "actual_min", "actual_max", "over_sum", "under_sum", "comoment"), 0.0)
+ODD = {  # true values, predictions, and what they give
+    "zeros of both signs": ([0.0, -0.0], [-0.0, 0.0], NO_SUM),
+    "zeros with a sign": ([-0.0], [-0.0], NO_SUM),
+    "no error of zero": ([0.0, 2.0], [0.0, 1.0], {"percentage_sum": math.nan, "symmetric_percentage_sum": 2 / 3}),
+    "an error of zero": ([0.0, 2.0], [1.0, 1.0], {"percentage_sum": math.inf, "symmetric_percentage_sum": 2 + 2 / 3}),
+    "huge": ([1.7e308], [0.9e308], {"symmetric_percentage_sum": 2 * 0.8 / 2.6}),
+    "huge of both signs": ([-1.7e308], [1.7e308], {"symmetric_percentage_sum": 2.0}),
+    "tiny": ([5e-324], [0.0], {"symmetric_percentage_sum": 2.0}),
+    "far apart": ([1e-300], [1e300], {"symmetric_percentage_sum": 2.0}),
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("actual", "predicted", "expected"), ODD.values(), ids=ODD)
+def test_there_is_one_zero_and_percentages_do_not_overflow(actual, predicted, expected):
+    found = table(moments(pl.DataFrame({"y": actual, "p": predicted}), sm.ErrorMoments())).row(0, named=True)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, nan_ok=True), name
+        assert math.copysign(1, found[name]) == 1 or value != 0, name
+
+
+OUTSIDE = [
+    *(("log", 1.5, -1.0, 1.0), ("log", 1.5, 1.0, -1.0), ("log", 1.5, -3.0, -2.0)),
+    *(
+        ("poisson", 1.5, -1.0, 1.0),
+        ("poisson", 1.5, 1.0, 0.0),
+        ("poisson", 1.5, 0.0, 0.0),
+        ("poisson", 1.5, -1.0, -1.0),
+    ),
+    *(("gamma", 1.5, 0.0, 1.0), ("gamma", 1.5, 1.0, 0.0), ("gamma", 1.5, -1.0, -2.0)),
+    *(("tweedie", 1.5, -1.0, 1.0), ("tweedie", 1.0, 1.0, 0.0), ("tweedie", 2.0, 0.0, 1.0)),
+    *(("tweedie", 3.0, 0.0, 1.0), ("tweedie", 3.0, 2.0, -1.0)),
+]
+
+
+def test_a_row_outside_of_the_domain_of_a_family_makes_its_sums_nan():
+    for family, power, actual, predicted in OUTSIDE:
+        statistic = sm.ErrorMoments((family,), power)
+        own = [c for c in statistic.columns if c not in sm.ErrorMoments().columns]
+        outside = table(moments(pl.DataFrame({"y": [1.0, actual], "p": [1.0, predicted]}), statistic))
+        inside = table(moments(pl.DataFrame({"y": [1.0, 0.5], "p": [1.0, 2.0]}), statistic))
+        assert math.isnan(outside[own[0]].item()), (family, power, actual, predicted)
+        assert outside.select("actual_mean", "actual_m2", "square_error_sum").to_numpy().tolist()[0] == pytest.approx(
+            [(1 + actual) / 2, (1 - actual) ** 2 / 2, (predicted - actual) ** 2]
+        )
+        assert np.isfinite(inside.select(statistic.columns).to_numpy()).all()
+
+
+def loss_by_row(y, p, statistic, column):
+    """The loss of each row, which is a group of its own."""
+    acc = moments(pl.DataFrame({"y": y, "p": p}).with_row_index("row"), statistic, by="row")
+    return table(acc).join(acc.state.groups, on="group").sort("row")[column].to_numpy()
+
+
+def unit_deviance(y, m, power):
+    """The textbook formula, in decimal numbers of 60 digits."""
+    y, m, power = Decimal(float(y)), Decimal(float(m)), Decimal(power)
+    a = 2 - power
+    if power == 1:
+        return 2 * ((y * (y / m).ln() if y else 0) - y + m)
+    if power == 2:
+        return 2 * ((m / y).ln() + y / m - 1)
+    return 2 * ((y**a if y else 0) / (a * (a - 1)) - y * m ** (a - 1) / (a - 1) + m**a / a)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("power", [1.0, 1.01, 1.5, 1.99, 2.0, 2.5, 3.0])
+def test_deviances_keep_their_digits(power):
+    """Also where value and mean are close, where the textbook formula loses them, or would be negative."""
+    rng = np.random.default_rng(5)
+    close, any_size = 1 + np.geomspace(1e-9, 0.9, 20), 10.0 ** rng.uniform(-9, 9, (2, 40))
+    y = np.concatenate([close, 2 - close, any_size[0], [1.0, 1.7e9 + 1], [0.0] * (power < 2)])
+    m = np.concatenate([np.ones(40), any_size[1], [1.0, 1.7e9], [3.0] * (power < 2)])
+    found = loss_by_row(y, m, sm.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum")
+    with localcontext(prec=60):
+        expected = np.array([float(unit_deviance(*pair, power)) for pair in zip(y, m, strict=True)])
+    change = np.clip(np.abs(y - m) / m, 1e-16, 0.5)  # a textbook formula loses as many digits twice
+    lost = 1 if power == 1 else max(1, 1 / (power - 1))
+    powers = 1 + np.abs(np.log(np.where(y > 0, y, m) / m))
+    assert (np.abs(found - expected) <= 2e-15 * lost * powers / change * expected + 1e-50).all()
+    y = rng.uniform(0.1, 10, 300)
+    for m in (np.nextafter(y, 0), y, np.nextafter(y, 99), y * (1 + 1e-14)):
+        assert (loss_by_row(y, m, sm.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum") >= 0).all()
+
+
+def test_log_cosh_keeps_its_digits():
+    error = np.concatenate([np.geomspace(1e-160, 1e3, 200), [699.9, 700.0, 700.1, 1e6, 1.7e308]])
+    with localcontext(prec=400, Emax=999_999, Emin=-999_999):
+        x = [Decimal(float(e)) for e in error[:-2]]
+        expected = [float(((e.exp() + (-e).exp()) / 2).ln()) for e in x]
+    expected += [1e6 - math.log(2), 1.7e308]
+    for sign in (1, -1):
+        found = loss_by_row(np.zeros(len(error)), sign * error, sm.ErrorMoments(("log_cosh",)), "log_cosh_sum")
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_families_add_columns_in_one_order():
