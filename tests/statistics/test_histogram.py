@@ -1,12 +1,14 @@
-"""The score histogram on adversarial inputs: one table however rows are split, bounds that hold, a small size."""
+"""The score histogram on adversarial inputs: bounds that hold, a small size, and growth from batch to batch."""
 
 import math
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
-from strategies import bins_of, histogram, merged_as_a_tree, shards, shuffled, use_small_chunks
+from strategies import bins_of, histogram, use_small_chunks
 
 import streammetrics as sm
 
@@ -21,15 +23,13 @@ def spread(rng):
     return rng.choice([-1.0, 1.0], N) * np.exp(rng.uniform(-700, 700, N))
 
 
-REAL = {
+KINDS = {  # of real numbers, then of probabilities
     "two bulks": lambda rng: np.where(rng.random(N) < 0.5, rng.normal(1, 1e-6, N), rng.normal(1000, 1, N)),
     "outliers": lambda rng: np.where(rng.random(N) < 0.01, spread(rng), rng.normal(1e6, 1, N)),
     "any size": spread,
     "huge": lambda rng: rng.choice([-1.7e308, 1.7e308, HUGE, -HUGE, 1.0], N),
     "infinite": lambda rng: rng.choice([-np.inf, np.inf, 0.0, 1.0], N) + rng.normal(size=N),
     "median infinite": lambda rng: np.where(rng.random(N) < 0.7, np.inf, rng.normal(size=N)),
-}
-PROBABILITIES = {
     "uniform": lambda rng: rng.random(N),
     "closing in": lambda rng: 0.3 + 0.7 ** rng.integers(0, 80, N) * rng.random(N) * 0.7,
     "zeros": lambda rng: rng.random(N) * (rng.random(N) < 0.05),
@@ -42,19 +42,7 @@ PROBABILITIES = {
     "powers of two": lambda rng: np.nextafter(2.0 ** -rng.integers(0, 1074, N), rng.choice([0.0, 0.5, 1.0], N)),
     "saturated": lambda rng: 1 / (1 + np.exp(-rng.normal(0, 30, N))),
 }
-INPUTS = {
-    name: (make, domain) for domain, of in (("real", REAL), ("probability", PROBABILITIES)) for name, make in of.items()
-}
-adversarial = pytest.mark.parametrize(("make", "domain"), INPUTS.values(), ids=INPUTS)
-
-
-def rows_of(make):
-    """Scores, labels that lean on their order, whole weights, and a group."""
-    rng = np.random.default_rng(0)
-    score = make(rng)
-    rank = score.argsort().argsort() / N
-    label, weight, group = rng.random(N) < 0.1 + 0.6 * rank, rng.integers(1, 4, N), rng.integers(0, 3, N)
-    return pl.DataFrame({"p": score, "y": label, "w": weight, "g": group})
+REAL = ("two bulks", "outliers", "any size", "huge", "infinite", "median infinite")
 
 
 def task(capacity, domain="probability", **options):
@@ -73,62 +61,30 @@ def assert_bounds_hold(acc, label, score):
         assert found.lower <= found.value <= found.upper
 
 
-@adversarial
-def test_the_table_is_the_same_however_rows_are_split(make, domain, monkeypatch):
-    rng = np.random.default_rng(8)
-    frame = rows_of(make)
-    whole, grouped = task(8, domain).update(frame), task(16, domain, by="g").update(frame)
-    use_small_chunks(monkeypatch)
-    assert bins_of(whole).select(pl.sum("neg", "pos")).row(0) == (N - frame["y"].sum(), frame["y"].sum())
-    for order in (shuffled(frame, rng), frame.sort("p", descending=True)):
-        parts = shards(order, rng, 5)
-        for acc in (whole, grouped):
-            merged = merged_as_a_tree((acc.empty().update(part) for part in parts), rng)
-            batches = acc.empty()
-            for part in parts:
-                batches.update(part)
-            assert merged.to_bytes() == batches.to_bytes() == acc.to_bytes()
-    for group in range(3):
-        alone = task(16, domain).update(frame.filter(g=group))
-        assert bins_of(grouped.filter(pl.col("g") == group)).equals(bins_of(alone))
+@settings(max_examples=10)
+@given(
+    kind=st.sampled_from([*KINDS]),
+    seed=st.integers(0, 999),
+    capacity=st.sampled_from([8, 64, 2048]),
+    weighted=st.booleans(),
+)
+def test_bounds_hold_with_as_many_bins_as_the_capacity(kind, seed, capacity, weighted):
+    """Labels lean on the order of the scores. A row of weight 2 is two rows."""
+    rng, domain = np.random.default_rng(seed), "real" if kind in REAL else "probability"
+    score = KINDS[kind](rng)
+    label, weight = rng.random(N) < 0.1 + 0.6 * score.argsort().argsort() / N, rng.integers(1, 4, N)
+    acc = task(capacity, domain, sample_weight="w" if weighted else None).update({"p": score, "y": label, "w": weight})
+    times = weight if weighted else 1
+    assert_bounds_hold(acc, np.repeat(label, times), np.repeat(score, times))
+    ends, distinct = 1 + (3 if domain == "real" else 2), len(np.unique(score))  # zero and what is infinite, or 0 and 1
+    assert bins_of(acc).height <= max(capacity, 63 * 2 * ends)
+    if capacity >= distinct:
+        assert bins_of(acc).height == distinct
+        assert bins_of(acc)["shift"].max() == 0
+        assert weighted or all(acc.finalize([m])[m].exact for m in METRICS)
 
 
-@adversarial
-def test_bounds_hold_with_as_many_bins_as_the_capacity(make, domain):
-    frame = rows_of(make)
-    label, score, weight = (frame[c].to_numpy() for c in "ypw")
-    for capacity in (8, 64, 2048):
-        acc = task(capacity, domain).update(frame)
-        assert_bounds_hold(acc, label, score)
-        ends = 1 + (3 if domain == "real" else 2)  # zero and what is infinite, or 0 and 1
-        assert bins_of(acc).height <= max(capacity, 63 * 2 * ends)
-        if capacity >= frame["p"].n_unique():
-            assert bins_of(acc).height == frame["p"].n_unique()
-            assert bins_of(acc)["shift"].max() == 0
-            assert all(acc.finalize([m])[m].exact for m in METRICS)
-    weighted = task(16, domain, sample_weight="w").update(frame)
-    assert_bounds_hold(weighted, np.repeat(label, weight), np.repeat(score, weight))
-
-
-@pytest.mark.parametrize("distinct", [17, 16, 15])
-def test_capacity_is_exactly_what_is_kept(distinct):
-    score = np.linspace(0.1, 0.2, distinct)
-    table = bins_of(histogram(np.tile(score, 3), np.arange(3 * distinct) % 2, 16))
-    assert (table.height == distinct) is (table["shift"].max() == 0) is (distinct <= 16)
-    assert table.height <= 16
-
-
-def test_the_shift_is_the_smallest_that_fits():
-    """By trying each shift in turn."""
-    lattice = sm.ScoreHistogram(8).lattice
-    for step in range(1, 40, 4):
-        keys = np.unique(lattice.keys(np.random.default_rng(step).random(50) * 0.7**step + 0.25))
-        table = bins_of(histogram(lattice.values(keys), np.arange(len(keys)) % 2, 8))
-        smallest = next(shift for shift in range(63) if len(np.unique(keys >> shift)) <= 8)
-        assert table["shift"].unique().to_list() == [smallest]
-        assert table["bin"].to_list() == np.unique(keys >> smallest).tolist()
-
-
+@pytest.mark.whole
 @pytest.mark.parametrize("rows", [2, 1, 0])
 def test_hardly_any_rows(rows):
     acc = histogram([0.2, 0.7][:rows], [0, 1][:rows])
@@ -137,24 +93,21 @@ def test_hardly_any_rows(rows):
 
 
 @pytest.mark.parametrize("capacity", [136, 72, 400])
-def test_atoms_keep_their_bins(capacity, monkeypatch):
+def test_atoms_keep_their_bins(capacity):
     """Near an atom a bin can be needed for each power of two of distance; capacities leave room for them."""
     rng = np.random.default_rng(capacity)
     atoms = (0.05,) if capacity < 136 else (0.05, 1 - 1e-9)
     score = rng.choice([*atoms, 0.0, 1.0], N)
     near = 2.0 ** -rng.integers(1, 60, N) * rng.choice([-1, 1], N)
     score = np.where(rng.random(N) < 0.3, score, np.where(rng.random(N) < 0.5, rng.random(N), score + near)).clip(0, 1)
-    frame = pl.DataFrame({"p": score, "y": rng.random(N) < score})
-    whole = histogram(score, frame["y"], capacity, atoms=atoms)
-    table = bins_of(whole)
+    label = rng.random(N) < score
+    acc = histogram(score, label, capacity, atoms=atoms)
+    table = bins_of(acc)
     assert table.height <= capacity + 126
-    for key, atom in zip(whole.statistics[1].lattice.keys(np.array(atoms)).tolist(), atoms, strict=True):
+    for key, atom in zip(acc.statistics[1].lattice.keys(np.array(atoms)).tolist(), atoms, strict=True):
         row = table.row(by_predicate=(pl.col("shift") == 0) & (pl.col("bin") == key), named=True)
         assert row["pos"] + row["neg"] == (score == atom).sum()
-    assert_bounds_hold(whole, frame["y"].to_numpy(), score)
-    use_small_chunks(monkeypatch)
-    parts = [whole.empty().update(part) for part in shards(shuffled(frame, rng), rng, 7)]
-    assert merged_as_a_tree(parts, rng).to_bytes() == whole.to_bytes()
+    assert_bounds_hold(acc, label, score)
 
 
 def test_fine_groups_over_all_floats():
@@ -193,14 +146,6 @@ def test_groups_and_ranges_that_grow_from_batch_to_batch(weight, monkeypatch):
         acc.update(batch)
     assert acc.to_bytes() == whole.to_bytes()
     assert acc.seen == 3600
-
-
-def test_one_group_is_coarsened_while_later_ones_have_a_single_bin():
-    rows = {"g": ["a"] * 100 + ["b", "c"], "y": [0, 1] * 51, "p": np.linspace(0.01, 0.99, 102)}
-    sizes = bins_of(task(16, by="g").update(rows)).group_by("group", maintain_order=True).agg(pl.len(), pl.max("shift"))
-    assert sizes["len"].to_list()[1:] == [1, 1]
-    assert sizes["shift"].to_list()[1:] == [0, 0]
-    assert 8 <= sizes["len"][0] <= 16
 
 
 BIG = 1_000_000
