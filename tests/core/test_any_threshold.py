@@ -5,55 +5,13 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from data import CANDIDATES, candidates
 
 import streammetrics as sm
 from streammetrics.statistics.cases import threshold_cases
 
 COUNTS = ("tp", "fp", "fn", "tn")
 METRICS = [m for m in sm.all_metrics() if set(m.columns) <= set(COUNTS)]
-
-
-def counts(label, score, threshold, weight=1.0):
-    weight, reaching = np.broadcast_to(weight, label.shape), score >= threshold
-    cells = ((label, reaching), (~label, reaching), (label, ~reaching), (~label, ~reaching))
-    return [float(weight[of_class & side].sum()) for of_class, side in cells]
-
-
-def value(metric, cells):
-    return metric(*(cells[COUNTS.index(c)] for c in metric.columns))
-
-
-@pytest.fixture(scope="module")
-def rows():
-    random = np.random.default_rng(0)
-    score = np.concatenate([random.beta(1, 5, 1500), random.integers(0, 20, 500) / 20])
-    return random.random(2000) < 0.1 + 0.6 * score, score, random.choice([0.3, 1.7], 2000)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("capacity", [64, 16_384])
-def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
-    label, score, weight = rows
-    thresholds = (0.0, 0.05, 0.1234, float(score[7]), 1.0, 2.0)
-    batch = {"y": label, "p": score, "w": weight}
-    acc = sm.Accumulator(
-        *(sm.ScoreHistogram(capacity), sm.ConfusionCounts()),
-        y_true="y",
-        y_score="p",
-        sample_weight="w" if weighted else None,
-    ).update(batch)
-    report, exact = acc.finalize(), 0
-    for threshold in thresholds:
-        cells = counts(label, score, threshold, weight if weighted else 1.0)
-        for metric in METRICS:
-            truth, found = value(metric, cells), report.get(metric, threshold=threshold)
-            if truth is not None and found.value is not None:
-                rounding = 1e-9 * max(1, abs(truth))
-                assert found.lower - rounding <= truth <= found.upper + rounding, (metric, threshold)
-                assert found.lower <= found.value <= found.upper
-            exact += found.exact
-    assert (exact == len(METRICS) * len(thresholds)) == (capacity > 2000)
 
 
 def test_every_count_of_a_cut_bin_lies_within_the_bounds():
@@ -102,22 +60,19 @@ def test_a_threshold_between_bins_or_at_an_edge_is_exact_and_one_inside_has_boun
     assert inside.value == pytest.approx((inside.lower + inside.upper) / 2)
 
 
-def test_groups_models_labels_intervals_and_folds(rows):
-    label, score, _ = rows
-    batch = pl.DataFrame(
-        {"y": label, "a": score, "b": score[::-1], "day": np.arange(2000) % 2, "u": np.arange(2000) // 3}
+def test_groups_models_intervals_and_folds():
+    rows = candidates().with_columns(unit=pl.int_range(2_000) // 3)
+    kept, other = (
+        sm.binary(by="country", thresholds=thresholds, unit="unit", **CANDIDATES).update(rows)
+        for thresholds in ([0.5, 0.3], [0.5])
     )
-    acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5, 0.3], unit="u")
-    report = acc.update(batch).finalize("precision", confidence=0.9)
-    again = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5], unit="u").update(batch)
-    for keys in ({"model": "a", "day": 0}, {"model": "b", "day": 1}):
-        found = again.finalize("precision", confidence=0.9).get("precision", threshold=0.3, **keys)
-        kept = report.get("precision", threshold=0.3, **keys)
-        assert found.lower <= kept.value <= found.upper
-        if found.exact:
-            assert vars(found) == pytest.approx(vars(kept))
+    report, again = (acc.finalize("precision", confidence=0.9) for acc in (kept, other))
+    for keys in ({"model": "old", "country": "DE"}, {"model": "new", "country": "FR"}):
+        expected, found = (read.get("precision", threshold=0.3, **keys) for read in (report, again))
+        assert found.lower <= expected.value <= found.upper
+        assert not found.exact or vars(found) == pytest.approx(vars(expected))
         assert found.ci_lower < found.value < found.ci_upper
-    worst = again.finalize().worst("recall", threshold=0.3)
+    worst = other.finalize().worst("recall", threshold=0.3)
     assert worst["threshold"].to_list() == [0.3] * 4
 
 

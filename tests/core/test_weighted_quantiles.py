@@ -10,12 +10,13 @@ import streammetrics as sm
 from streammetrics.metrics import median, median_absolute_error, quantile
 
 
-def weighted_samples(seed, weight, number=150):
+def weighted_samples(seed, weight, number=80):
     random = np.random.default_rng(seed)
     data = [sample for sample in samples(seed, number) if ordinary(sample)]
     return data, [random.choice(weight, len(sample)).tolist() for sample in data]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("weight", [[0.125, 0.5, 1.75], [0.1, 0.3, 7e5], [1, 2, 3]], ids=str)
 def test_weighted_median_absolute_error(weight):
     data, weights = weighted_samples(11, weight)
