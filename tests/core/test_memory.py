@@ -46,6 +46,7 @@ print(count(1), count(20))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
 def test_the_memory_of_counters_does_not_grow_with_the_rows():
     run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)

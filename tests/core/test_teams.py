@@ -1,10 +1,12 @@
 """Threads that count in the same bins: the same counts, and a batch enters whole or not at all."""
 
+from functools import partial
 from itertools import count
 
 import numpy as np
 import polars as pl
 import pytest
+from data import CLICKS, clicks
 from polars.testing import assert_frame_equal
 from strategies import shards
 
@@ -13,32 +15,32 @@ from streammetrics.pipeline import _Part
 from streammetrics.state import content
 from streammetrics.state.content import Content
 
-SIZE = 6_000
+SIZE = 4_000
 rng = np.random.default_rng(5)
-DATA = pl.DataFrame(
-    {
-        "y": rng.random(SIZE) < 0.3,
-        "p": rng.random(SIZE),
-        "q": rng.random(SIZE),
-        "w": rng.integers(0, 4, SIZE) / 2,
-        "user": rng.integers(0, 500, SIZE),
-        "g": pl.Series(rng.integers(0, 60, SIZE)).cast(pl.String),
-        "class": rng.choice(["a", "b", "c"], SIZE),
-        "measured": rng.normal(size=SIZE),
-        "predicted": rng.normal(size=SIZE),
-    }
+DATA = clicks().with_columns(
+    q=pl.Series(rng.random(SIZE)),
+    w=pl.Series(rng.integers(0, 4, SIZE) / 2),
+    user=pl.int_range(SIZE) % 500,
+    g=pl.Series(rng.integers(0, 60, SIZE)).cast(pl.String),
+    measured=pl.Series(rng.normal(size=SIZE)),
+    holes=pl.when(pl.int_range(SIZE) % 7 > 0).then("score"),
 )
-HOLES = DATA.with_columns(pl.when(pl.int_range(SIZE) % 7 == 0).then(None).otherwise(pl.col("p")).alias("p"))
 SKEWED = DATA.with_columns(g=pl.when(pl.int_range(SIZE) % 5 < 2).then(pl.lit("large")).otherwise(pl.col("g")))
 COUNTS = {"row_counts", "confusion_counts", "confusion_matrix", "score_histogram", "error_histogram"}
 TASKS = {
-    "binary": lambda: sm.binary(y_true="y", y_score="p", by="g"),
-    "weights and nulls": lambda: sm.binary(y_true="y", y_score="p", sample_weight="w", by="g", nulls="drop"),
-    "unit": lambda: sm.binary(y_true="y", y_score="p", unit="user", by="g"),
-    "two models": lambda: sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=["g", "class"]),
-    "regression": lambda: sm.regression(y_true="measured", y_pred="predicted", by="g"),
-    "classes": lambda: sm.multiclass(
-        y_true="class", y_score={"a": "p", "b": "q", "c": "w"}, by="g", renormalize=True, capacity=64, one_vs_one=True
+    "binary": partial(sm.binary, **CLICKS, by="g"),
+    "weights and nulls": partial(sm.binary, y_true="clicked", y_score="holes", sample_weight="w", by="g", nulls="drop"),
+    "unit": partial(sm.binary, **CLICKS, unit="user", by="g"),
+    "two models": partial(sm.binary, y_true="clicked", y_score={"one": "score", "two": "q"}, by=["g", "country"]),
+    "regression": partial(sm.regression, y_true="measured", y_pred="q", by="g"),
+    "classes": partial(
+        sm.multiclass,
+        y_true="country",
+        y_score={"DE": "score", "FR": "q", "IN": "w"},
+        by="g",
+        renormalize=True,
+        capacity=64,
+        one_vs_one=True,
     ),
 }
 
@@ -62,7 +64,6 @@ def together(monkeypatch):
 @pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 @pytest.mark.parametrize("workers", [2, pytest.param(5, marks=pytest.mark.thorough)])
 def test_threads_count_together_what_one_thread_counts(make, workers, rows, together):
-    rows = rows.with_columns(p=HOLES["p"]) if make().roles.nulls == "drop" else rows
     batches = shards(rows, rng, 4)
     found = sm.accumulate(batches, make(), workers=workers)
     expected = make().update(rows)
@@ -73,10 +74,11 @@ def test_threads_count_together_what_one_thread_counts(make, workers, rows, toge
     assert len(together) == sum(batch.height >= 1_000 for batch in batches)
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("strict_first", [True, False])
 def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
-    few, many = sm.binary(y_true="y", y_score="p", by="g", max_groups=60), TASKS["weights and nulls"]()
+    few, many = sm.binary(**CLICKS, by="g", max_groups=60), TASKS["weights and nulls"]()
     accumulators = {"few": few, "many": many} if strict_first else {"many": many, "few": few}
     bad = DATA.with_columns(g=pl.when(pl.col("g") == "7").then(pl.lit("new")).otherwise(pl.col("g")))
     with pytest.raises(sm.DataError, match="more than 60 groups"):
@@ -100,7 +102,7 @@ def test_groups_can_become_floats_and_cannot_become_text(together):
 @pytest.mark.usefixtures("together")
 def test_what_threads_count_alone_and_together_adds_up():
     batches = [DATA[:900], DATA[900:], DATA[:50]]
-    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
+    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(**CLICKS)}
     sm.accumulate(batches, into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [SIZE + 50] * 2
     expected = TASKS["binary"]().update(pl.concat(batches))
@@ -117,7 +119,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
             raise MemoryError
         add(self, rows)
 
-    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
+    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(**CLICKS)}
     monkeypatch.setattr(content, "BUFFER", 1_000)
     with monkeypatch.context() as patch:
         patch.setattr(Content, "_count_block", fails)
@@ -128,7 +130,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
 
 def test_many_threads_count_in_the_same_bins(monkeypatch):
     """Groups appear, lists become arrays, and shifts rise while other threads count."""
-    rows = pl.DataFrame({"y": rng.random(400_000) < 0.3, "p": rng.random(400_000), "g": rng.integers(0, 300, 400_000)})
+    rows = pl.DataFrame({"y": rng.random(200_000) < 0.3, "p": rng.random(200_000), "g": rng.integers(0, 300, 200_000)})
     task = sm.Accumulator(sm.ScoreHistogram(capacity=64), y_true="y", y_score="p", by="g")
     monkeypatch.setattr(content, "BLOCK", 1_000)
     found = sm.accumulate((rows[i::80].sort("g", "p") for i in range(80)), task, workers=8)

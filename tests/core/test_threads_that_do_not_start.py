@@ -33,6 +33,7 @@ def _no_threads(request, monkeypatch):
     monkeypatch.setattr(threading, "_start_new_thread", request.param, raising=False)
     monkeypatch.setattr(threads, "STEPS", 2)
     monkeypatch.setattr(pipeline, "STEPS", 2)
+    monkeypatch.setattr(pipeline, "GRACE", 2)
     monkeypatch.setattr(content, "BUFFER", 4)
 
 
