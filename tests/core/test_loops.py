@@ -22,7 +22,7 @@ def test_every_compiled_loop_has_arguments():
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", LOOPS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_loop_equals_its_definition(name, seed):
     for form in forms():

@@ -73,12 +73,12 @@ BANDS = [
 
 
 def test_bands_of_kappa_are_exact_at_the_edges():
-    for (matrix, word), times in product(BANDS, (1, 10**8, 10**15 + 37)):
+    for (matrix, word), times in product(BANDS, (1, 10**15 + 37)):
         cells = of_matrix(matrix).with_columns(pl.col("count") * times)
         assert read([m.kappa], cells)["note of kappa"].item() == f"{word} agreement" == band(exact_kappa(matrix, None))
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(matrix=matrices, times=st.sampled_from([1, 10**6 + 3, 10**15 + 37]))
 def test_kappas_and_their_bands_equal_exact_fractions(matrix, times):
     cells = of_matrix(matrix).with_columns(pl.col("count") * times)

@@ -84,7 +84,7 @@ def test_days_are_those_of_python(zone):
 
 @pytest.mark.parametrize(("zone", "day"), CASES)
 def test_rules_over_days_without_midnight(zone, day, tmp_path):
-    times = hours(zone, day, days=10)
+    times = hours(zone, day, days=5)
     rows = pl.DataFrame(
         {"y": [1, 0] * (len(times) // 2) + [1], "p": [0.8, 0.4] * (len(times) // 2) + [0.8], "t": times}
     )

@@ -226,7 +226,7 @@ def cells(rows, keys, values, squared):
 @pytest.mark.whole
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize(("statistic", "columns", "keys", "values"), TABLES.values(), ids=TABLES)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(rows=ROWS)
 def test_a_row_adds_its_values_to_its_cells(statistic, columns, keys, values, weighted, rows):
     weight, squared = ("w", statistic.squared) if weighted else (None, ())

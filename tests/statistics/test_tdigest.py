@@ -15,8 +15,8 @@ from streammetrics.metrics import digest_cdf, digest_median, digest_quantile
 
 COMPRESSION = 16
 HUGE, TINY = 1.7e308, 5e-324
-SHARES = (0, 1e-3, 0.01, 0.1, 0.25, 0.29, 0.5, 0.7, 0.9, 0.99, 0.999, 1)
-VALUES = (-np.inf, -HUGE, -1.0, -TINY, 0.0, TINY, 0.1, 0.3, 1.0, 1000.0, 1e6, HUGE, np.inf)
+SHARES = (0, 0.01, 0.25, 0.29, 0.5, 0.9, 0.999, 1)
+VALUES = (-np.inf, -HUGE, -TINY, 0.0, 0.3, 1000.0, HUGE, np.inf)
 
 
 def adversarial(rng, n=200):
