@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 import streammetrics as sm
 from streammetrics.metrics import (
@@ -18,7 +17,6 @@ from streammetrics.metrics import (
     partial_auc,
     precision_at_recall,
     recall_at_fpr,
-    roc_auc,
 )
 from streammetrics.reading.curves import operating_point, threshold_table
 from streammetrics.statistics.cases import order_cases
@@ -85,8 +83,9 @@ def histogram(label, score, weight, shift):
     return rows.group_by("bin").agg(pl.sum("neg", "pos")).sort("bin").with_columns(shift=pl.lit(shift, pl.UInt8))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(2))
 def test_larger_bins(seed, weighted):
     label, score, weight = random_rows(seed, weighted)
     table = histogram(label, np.floor(score), weight, 9)
@@ -95,9 +94,6 @@ def test_larger_bins(seed, weighted):
     for metric in RANKING:
         lower, upper = promised(metric, table, weighted)
         assert lower - ROUNDING <= truth[metric.name] <= upper + ROUNDING, metric
-    for metric, reference in [(roc_auc, roc_auc_score), (average_precision, average_precision_score)]:
-        lower, upper = promised(metric, table, weighted)
-        assert lower - ROUNDING <= reference(label, score, sample_weight=weight) <= upper + ROUNDING
 
 
 def test_average_precision_bounds_are_nearly_attained():
@@ -117,7 +113,7 @@ def test_average_precision_is_exact_where_bins_hold_one_value():
 
 
 @pytest.mark.parametrize("where", CONSTRAINTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed, where):
     bins = random_bins(seed, most=100)
     cases = order_cases(with_low(table_of(bins)).with_columns(group=pl.lit(0)), weighted=False)
