@@ -24,7 +24,7 @@ def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
     acc.update(ROWS)
     with pytest.raises(sm.DataError, match="exceeds 4e12"):
         acc.finalize()
-    with pytest.raises(sm.StreamMetricsError, match="failed while counting"):
+    with pytest.raises(sm.StreamMetricsError):
         acc.update(ROWS)
 
 
