@@ -158,8 +158,8 @@ def fitted(rows: Rows) -> Arguments:
         run, shift, low, *_ = definition.bins.fit(starts, low, least, [], atoms, capacity)
         starts = np.searchsorted(run, np.arange(len(least) + 1))
         if len(shift) and rows.random.random() < 0.3:
-            shift = shift.copy()
-            shift[rows.random.integers(len(shift))] += 1
+            shift, place = shift.copy(), rows.random.integers(len(shift))
+            shift[place] = min(shift[place] + 1, 63)
     return starts, low, shift.astype(np.uint8), atoms, capacity
 
 
