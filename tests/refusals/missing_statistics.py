@@ -40,7 +40,7 @@ REFUSALS = {
     ),
     "a metric of scores": _lacking(sm.binary(y_true="y", y_pred="z"), "auroc", "ScoreHistogram", "y_score="),
     "a metric of a family": _lacking(REGRESSION, "d2_gamma", "ErrorMoments", "families='gamma'"),
-    "a metric of a digest": _lacking(BINARY, "digest_median", "TDigest(of='y_score')", "Accumulator"),
+    "a metric of a digest": _lacking(BINARY, "digest_quantile", "TDigest(of='y_score')", "Accumulator"),
     "a metric of another task": _lacking(BINARY, "mae", "regression", "binary"),
     "an average without labels": _lacking(BINARY, "f1(average=macro)", "labels"),
     "a metric of a custom statistic": (_of_a_custom_statistic, MetricError, "SpreadOfForecasts", "spread="),

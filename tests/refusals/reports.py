@@ -85,7 +85,7 @@ LOOK_UPS = {
         sm.MetricError,
         "predicted_positive_rate",
     ),
-    "a confusion matrix of two classes": (lambda: REPORT.confusion_matrix(), sm.MetricError, "tp"),
+    "a confusion matrix of two classes": (lambda: REPORT.confusion_matrix(), sm.MetricError, "ConfusionMatrix"),
     "a total by an unknown column": (lambda: REPORT.rollup("x"), sm.ReportError, "'x'", "country"),
     "a threshold that is text": (lambda: sm.ConfusionCounts("half"), sm.SpecificationError, "thresholds"),
 }
