@@ -174,7 +174,7 @@ def test_no_interval_for_weights_and_units():
     assert found.note.startswith("no interval: the rows of a unit")
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_intervals_hold_the_metrics_that_labels_show():
     held, settings = {}, [(2_000, 500, 0.0), (1_000, 300, -2.0)]
     for rows, new, base in settings:

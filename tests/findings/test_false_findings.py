@@ -74,8 +74,8 @@ def test_no_model_of_rare_events_without_faults_is_bad():
 @pytest.mark.thorough
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_few_reports_of_models_without_faults_blame_the_model(setting):
-    found = [faults(SETTINGS[setting](seed)) for seed in range(10)]
-    assert sum(map(bool, found)) <= 2, found
+    found = [faults(SETTINGS[setting](seed)) for seed in range(5)]
+    assert sum(map(bool, found)) <= 1, found
 
 
 @pytest.mark.long
@@ -100,7 +100,7 @@ def drifts(seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.long) for start in (20, 40, 60))])
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.long) for start in range(10, 80, 10))])
 @pytest.mark.parametrize("kind", [differences, drifts])
 def test_few_pairs_without_differences_have_findings(kind, start):
-    assert sum(bool(kind(seed)) for seed in range(start, start + 20)) <= 3
+    assert sum(bool(kind(seed)) for seed in range(start, start + 10)) <= 2

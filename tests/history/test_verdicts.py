@@ -109,9 +109,12 @@ def test_rules_are_open_on_few_effective_rows(unit, tmp_path):
 
     def of(positives):
         """Two days of scores that rank well."""
-        y, random = np.arange(2_000) < positives, np.random.default_rng(positives)
-        columns = {"y": y, "p": norm.cdf(random.normal(np.where(y, 1.0, -1.0), 1.5)), "unit": np.arange(2_000)}
-        frame = pl.DataFrame(columns).join(pl.DataFrame({"day": DAYS[:2]}), how="cross")
+        y, units = np.arange(2_000) < positives, np.arange(2_000)
+        noise = {day: np.random.default_rng(day.day).normal(0, 1.5, 2_000) for day in DAYS[:2]}
+        frame = pl.concat(
+            pl.DataFrame({"y": y, "p": norm.cdf(np.where(y, 1.0, -1.0) + noise[day]), "unit": units, "day": day})
+            for day in noise
+        )
         return history(tmp_path / f"{positives}", accuracy(unit=unit), frame)
 
     few, many, change = of(6), of(400), {"against": "1d"}
@@ -245,7 +248,7 @@ def steady(request, tmp_path_factory):
     return history(tmp_path_factory.mktemp("steady"), accuracy(**request.param), every)
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "log_loss", "precision"])
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
 @pytest.mark.parametrize("always", [None, 2_000, 50_000])
 @pytest.mark.parametrize("gap", [-0.03, 0.03])
 def test_so_many_rows_decide_a_steady_stream(steady, metric, always, gap):

@@ -329,6 +329,7 @@ def test_differences_of_classes_are_those_of_rows():
 # Decisions that change
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("unit", [False, True])
 def test_flip_rates_are_those_of_rows(unit):
     """Their intervals are those of a rate of errors: whether a decision is another one."""
