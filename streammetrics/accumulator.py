@@ -21,12 +21,11 @@ from streammetrics.report.report import Report
 from streammetrics.rows.batches import read
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
-from streammetrics.state import storage
-from streammetrics.state import tables as states
 from streammetrics.state.content import MAX_GROUPS, Content, group_limit, no_state
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
-from streammetrics.state.tables import State
+from streammetrics.state.storage import from_bytes, read_states, to_bytes, write
+from streammetrics.state.tables import State, combine, filtered, in_order, roll_up, with_keys
 from streammetrics.statistics import RowCounts, RowFingerprint, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
@@ -320,11 +319,11 @@ class Accumulator:
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
-        rows = state if state.exact else states.in_order(state)  # so that sums of floats round alike
-        total = states.roll_up(states.with_keys(rows, made or {}), roles.group_columns)
+        rows = state if state.exact else in_order(state)  # so that sums of floats round alike
+        total = roll_up(with_keys(rows, made or {}), roles.group_columns)
         if roles.keys or (state.groups.height and total.groups.height == len(roles.models)):
             return total
-        return states.combine([no_state(roles, self.statistics), total])
+        return combine([no_state(roles, self.statistics), total])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
         """Return an accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.
@@ -340,7 +339,7 @@ class Accumulator:
         """
         if not self.roles.group_columns:
             raise SpecificationError("Cannot filter groups: the accumulator has neither by= nor models.")
-        state = states.filtered(self.state, predicates)
+        state = filtered(self.state, predicates)
         return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
 
     def finalize(
@@ -381,7 +380,7 @@ class Accumulator:
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None, folds=FOLDS)), total
-        unit, weight, total = self.roles.unit, self.roles.sample_weight, states.in_order(total, self.roles.models)
+        unit, weight, total = self.roles.unit, self.roles.sample_weight, in_order(total, self.roles.models)
         return Report(total, found, confidence, folds, unit, always, weight, self.roles.folds)
 
     def receipt(
@@ -453,7 +452,7 @@ class Accumulator:
         >>> acc.to_bytes() == acc.copy().to_bytes()
         True
         """
-        return storage.to_bytes(self._saved())
+        return to_bytes(self._saved())
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Accumulator:
@@ -471,7 +470,7 @@ class Accumulator:
         3
         """
         require_threads()
-        return cls._of(storage.from_bytes(content))
+        return cls._of(from_bytes(content))
 
     def save(self, path: str | Path) -> None:
         """Write the state as Parquet, or as Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``.
@@ -489,7 +488,7 @@ class Accumulator:
         ...     sm.Accumulator.load(f"{directory}/clicks.state").seen
         3
         """
-        storage.write(self._saved(), path)
+        write(self._saved(), path)
 
     @classmethod
     def load(cls, *paths: str | Path) -> Accumulator:
@@ -518,7 +517,7 @@ class Accumulator:
         6
         """
         require_threads()
-        parts = ((path, cls._of(saved)) for path, saved in storage.read(paths))
+        parts = ((path, cls._of(saved)) for path, saved in read_states(paths))
         first, total = next(parts, ("", None))
         if total is None:
             return merge(())

@@ -7,10 +7,9 @@ Errors of arguments and data are also `ValueError`; `ReportError` is also `Looku
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import Any
-
-from streammetrics.text import LONGEST_SENTENCE, cut, escaped
 
 __all__ = [
     "ColumnError",
@@ -24,6 +23,28 @@ __all__ = [
     "StateWarning",
     "StreamMetricsError",
 ]
+
+LONGEST_SENTENCE = 1_000  # characters
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that control a terminal, change the direction of text, or cannot be encoded."""
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with control characters escaped.
+
+    >>> print(escaped("a\x1b[2Jb\r\u202ec"))
+    a\x1b[2Jb\r\u202ec
+    """
+    return UNSAFE.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most so many characters, with an ellipsis in the middle of a longer one.
+
+    >>> cut("customer_segment_north_2026", 12), cut("short", 12)
+    ('custom…_2026', 'short')
+    """
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}"
 
 
 class StreamMetricsError(Exception):

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.errors import LONGEST_SENTENCE, cut
 from streammetrics.intervals.distributions import normal_quantile
-from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cut
+from streammetrics.text import LONGEST_CELL
 
 Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
 Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell"]

@@ -12,8 +12,8 @@ import polars as pl
 
 from streammetrics.charts import cells
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
+from streammetrics.errors import escaped
 from streammetrics.system.lazy import of_extra
-from streammetrics.text import escaped
 
 if TYPE_CHECKING:
     import altair as alt

@@ -15,7 +15,8 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.root import with_options
-from streammetrics.findings.table import as_frame, findings_table, outcomes
+from streammetrics.errors import escaped
+from streammetrics.findings.table import as_frame, findings_table, outcomes_of_findings
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
 from streammetrics.present.github import add_to_summary, commands, inert
@@ -25,7 +26,6 @@ from streammetrics.present.terminal import PIPED, as_text, terminal_width
 from streammetrics.reading.parts import sorted_by
 from streammetrics.report.nested import as_json
 from streammetrics.system.writing import write_file
-from streammetrics.text import escaped
 from streammetrics.text.values import without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
@@ -90,7 +90,7 @@ def show_tables(
     """Write tables below the first findings: those of a terminal, or all of Markdown; or a frame."""
     begin = [findings_table(found, first)] if found else []
     if form == GITHUB:
-        write_for_github([*begin, *tables], [*begin, *every], outcomes(found), output)
+        write_for_github([*begin, *tables], [*begin, *every], outcomes_of_findings(found), output)
     else:
         write(frame, [*begin, *(every if form == "markdown" else tables)], form, output)
 
@@ -104,7 +104,7 @@ def write_findings(found: Sequence[sm.Finding], form: str, output: Path | None) 
     """Write findings alone: all of them, as a table or as data."""
     shown = [findings_table(found)]
     if form == GITHUB:
-        write_for_github(shown, shown, outcomes(found), output)
+        write_for_github(shown, shown, outcomes_of_findings(found), output)
     else:
         write(as_frame(found), shown, form, output)
 

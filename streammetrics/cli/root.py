@@ -16,8 +16,7 @@ import click
 from streammetrics.cli.parameters import WRITTEN
 from streammetrics.cli.sections import Command, ExampleFirst
 from streammetrics.core import FORMS, form
-from streammetrics.errors import StreamMetricsError
-from streammetrics.text import escaped
+from streammetrics.errors import StreamMetricsError, escaped
 from streammetrics.version import __version__
 
 ARGUMENT = r"""([a-z_]+)=(True\b|-?\d+(?:\.\d+)?(?:e-?\d+)?|'[^']*'|"[^"]*"|\([^\s(),]+,\))?"""

@@ -16,7 +16,7 @@ from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.frames import DIGITS
 from streammetrics.sources.streams import Source, open_stream, paths_of
-from streammetrics.state import storage
+from streammetrics.state.storage import restored_table
 from streammetrics.system.lazy import of_extra, pa
 
 Metrics: TypeAlias = Sequence[str | Metric] | None
@@ -111,7 +111,7 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
             if pa.types.is_decimal256(field.type):  # of blocks whose decimals have different scales
                 digits = pa.decimal128(DIGITS, field.type.scale)
                 table = table.set_column(i, field.name, table.column(i).cast(digits))
-        return storage.restored(table, acc.empty().to_arrow().schema)
+        return restored_table(table, acc.empty().to_arrow().schema)
     except (KeyError, pa.ArrowException) as error:
         raise SpecificationError(f"The table does not contain states of {acc!r}: {error}") from error
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import (
     HIGH,
     LOW,
@@ -26,7 +27,6 @@ from streammetrics.frame import LIMITS, VALUE
 from streammetrics.reading.parts import least_confidence, of_wrong_labels
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.text import escaped
 from streammetrics.text.decimals import percentage, said
 
 RATIO, ECCE, BIAS, RATE, MEAN = "calibration_ratio", "ecce", "bias", "observed_rate", "mean_score"

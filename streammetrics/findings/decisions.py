@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import WHERE, Finding, Row, Searched, Severity, found, listed, placed
 from streammetrics.intervals.method import FEWEST
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, RankCounts, ScoreHistogram
-from streammetrics.text import escaped
 from streammetrics.text.decimals import cutoff, percentage
 
 RARE = 0.1  # predicted positives per positive, below which almost nothing is predicted positive

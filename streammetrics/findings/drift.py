@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
 from streammetrics.findings.sides import findings_of_sides
 from streammetrics.frame import LIMITS
@@ -31,7 +32,6 @@ from streammetrics.reading.shifts import (
     VERDICT,
 )
 from streammetrics.rows.roles import MODEL
-from streammetrics.text import escaped
 from streammetrics.text.decimals import compared, interval, percentage
 
 S = TypeVar("S", bound=Differences)

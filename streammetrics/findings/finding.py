@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 import polars as pl
 
+from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
 from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, VALUE, few_effective, hidden, joined, outer_limits
 from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.system.public import publish
-from streammetrics.text import LONGEST_SENTENCE, cut, escaped
 from streammetrics.text.values import beyond_python, readable
 
 Severity: TypeAlias = Literal["bad", "warn", "info"]

@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from streammetrics.errors import escaped
 from streammetrics.findings import calibration, data, decisions, groups, ranking
 from streammetrics.findings.finding import NAMED, Finding, Searched, in_order, listed
 from streammetrics.reading.readings import Readings
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.text import escaped
 
 ERROR = 0.05  # probability that a report has a false finding
 BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import MetricError, ReportError, escaped
 from streammetrics.findings.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
 from streammetrics.metrics.words import in_a_sentence
 from streammetrics.rows.roles import MODEL
@@ -14,7 +14,7 @@ from streammetrics.slices.slices import OF_SLICE, with_columns_of_slices
 from streammetrics.state.tables import select
 from streammetrics.statistics import RowCounts
 from streammetrics.statistics.view import PAIR
-from streammetrics.text import escaped, rows
+from streammetrics.text import rows
 from streammetrics.text.decimals import alike
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import HIGH, LOW, PLACE, WHERE, Finding, Searched, beside, decided, found, listed
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.text import escaped
 from streammetrics.text.decimals import cutoff, percentage, said
 
 AUC, CHANCE, USEFUL = "roc_auc", 0.5, 0.55

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
-from streammetrics.present.verdicts import arrived
-from streammetrics.text import escaped, rows
+from streammetrics.text import rows
 from streammetrics.text.decimals import said
 from streammetrics.text.values import readable
 
@@ -94,3 +94,13 @@ def _facts(row: Mapping[str, Any]) -> str:
     labels = [text] if (text := arrived(row)) else []
     told = ", ".join([*value, *since, *labels, *needed])
     return f" ({told})" if told else ""
+
+
+def arrived(row: Mapping[str, Any]) -> str:
+    """Return the share of labels that have arrived, if it is known and the verdict is open.
+
+    >>> arrived({"verdict": "open", "coverage": 0.149}), arrived({"verdict": "holds", "coverage": 0.149})
+    ('14 % of labels have arrived', '')
+    """
+    coverage = row.get("coverage") if row["verdict"] == "open" else None
+    return "" if coverage is None or coverage == 1 else f"{int(100 * coverage)} % of labels have arrived"

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import polars as pl
 
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
 from streammetrics.frame import KEPT, OF_LABELS, VOLUME
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import in_a_sentence
 from streammetrics.reading.differences import Differences
 from streammetrics.rows.roles import MODEL
-from streammetrics.text import escaped
 from streammetrics.text.decimals import compared, interval
 
 SHARES = 2  # checks that share the probability of a false finding: of groups, and of other metrics

@@ -30,7 +30,7 @@ def findings_table(findings: Sequence[Finding], most: int | None = None) -> Tabl
     return Table(columns("severity", "code", "finding"), cells, notes=notes)
 
 
-def outcomes(findings: Sequence[Finding]) -> list[Outcome]:
+def outcomes_of_findings(findings: Sequence[Finding]) -> list[Outcome]:
     """Return findings as outcomes of a check: a warning if bad, a notice otherwise.
 
     >>> outcomes([Finding("SM501", "info", "4% of the rows were dropped.")])[0].level

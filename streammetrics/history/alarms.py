@@ -32,7 +32,7 @@ from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, Windows, clock
 from streammetrics.intervals.beta import Values
 from streammetrics.intervals.distributions import normal_quantile
-from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
+from streammetrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
 from streammetrics.reading.looks import ROWS, TOTAL
 from streammetrics.report.verdicts import VERDICT
 from streammetrics.text.values import dates
@@ -82,7 +82,7 @@ def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = No
         enough = evidence >= needed
         if fdr is not None:
             enough = np.zeros_like(seen)
-            enough[seen] = discoveries(evidence[seen] - needed, fdr)
+            enough[seen] = e_discoveries(evidence[seen] - needed, fdr)
         alarm = (alarm & ~ended) | (known & ~alarm & enough)
         evidence[ended], excursion[ended], relief[~alarm] = -np.inf, 0, -np.inf
         course[window] = alarm

@@ -17,7 +17,7 @@ from streammetrics.history.store import MetricStore, history_of
 from streammetrics.history.table import Table, deltalake, write
 from streammetrics.history.windows import Windows, after, time_of
 from streammetrics.reading.looks import ROWS
-from streammetrics.report.verdicts import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdicts
+from streammetrics.report.verdicts import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates
@@ -119,7 +119,7 @@ def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
     if rule.alarm:
         of_rules |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
-    return verdicts(found, rule, rule.by, passes, **of_rules)
+    return verdict_rows(found, rule, rule.by, passes, **of_rules)
 
 
 def _period(seen: pl.Series, wanted: pl.Series) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from streammetrics.charts.picture import Axis
+from streammetrics.charts import Axis
 from streammetrics.charts.windows import BREACH, timelines
 from streammetrics.findings.rules import findings_of_rules
 from streammetrics.history.course import Course, Measure

@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics import charts
 from streammetrics.charts import Picture
+from streammetrics.errors import escaped
 from streammetrics.findings.finding import listed as listed_of
 from streammetrics.frame import LIMITS, VALUE
 from streammetrics.html.pictures import Maker
@@ -22,7 +23,7 @@ from streammetrics.present.html import scrolled
 from streammetrics.present.table import Cell, Column, Table, columns, key_cell
 from streammetrics.reading.fairness import fairness
 from streammetrics.reading.readings import Readings
-from streammetrics.text import cell, escaped, rows
+from streammetrics.text import cell, rows
 from streammetrics.text.decimals import alike
 from streammetrics.text.markup import markup
 

@@ -68,15 +68,15 @@ def log_e_value_of_share(
     return found
 
 
-def discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:
+def e_discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:
     """Return which hypotheses to reject at a false discovery rate of at most ``rate``.
 
     This is the e-BH procedure (Wang & Ramdas 2022): the k largest of n e-values are discoveries if each is at least
     ``n / (k * rate)``. It is valid for any dependence between the hypotheses.
 
-    >>> discoveries(np.log([100, 50, 30, 1]), 0.05).tolist()
+    >>> e_discoveries(np.log([100, 50, 30, 1]), 0.05).tolist()
     [True, True, True, False]
-    >>> discoveries(np.log([70, 1, 1, 1]), 0.05).tolist()
+    >>> e_discoveries(np.log([70, 1, 1, 1]), 0.05).tolist()
     [False, False, False, False]
     """
     with np.errstate(over="ignore"):  # infinity is never a discovery

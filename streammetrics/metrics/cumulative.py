@@ -16,7 +16,7 @@ from streammetrics.expressions import each
 from streammetrics.intervals import brownian, methods
 from streammetrics.metrics.metric import Bounded, metric
 
-FEWEST = 10  # variance of the sum of the labels, from which it is about normal
+FEWEST_EXPECTED = 10  # variance of the sum of the labels, from which it is about normal
 
 
 @metric(
@@ -125,5 +125,5 @@ class _Chance(NamedTuple):
         usual = squares.sum() / rows.sum()
         variances = [(squares * v).sum() for v in (middle * (1 - middle), pl.min_horizontal(ends), largest)]
         known = usual.is_finite() & (usual > 0)
-        enough = known & (variances[0] / usual**2 >= FEWEST)
+        enough = known & (variances[0] / usual**2 >= FEWEST_EXPECTED)
         return cls(known, enough, Bounded(*(variance.sqrt() / rows.sum() for variance in variances)))

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
+from streammetrics.errors import escaped
 from streammetrics.present.table import Outcome
-from streammetrics.text import escaped, shown_of
+from streammetrics.text import shown_of
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # path of the summary file
 ANNOTATIONS = 10  # of a level that GitHub shows for each step

@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from streammetrics.errors import escaped
 from streammetrics.present.document import embedded
 from streammetrics.present.table import Cell, Column, Table
-from streammetrics.text import escaped
 from streammetrics.text.markup import markup, minus
 
 AT_ONCE = 200  # rows in the document; a script shows further ones when visible

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
+from streammetrics.errors import escaped
 from streammetrics.present.table import Outcome
-from streammetrics.text import escaped
 
 NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from streammetrics.text import LONGEST_CELL, LONGEST_SENTENCE, cut, escaped, rows, shortened, uncut
+from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
+from streammetrics.text import LONGEST_CELL, rows, shortened, uncut
 
 Kind: TypeAlias = Literal["head", "text", "number"]
 Level: TypeAlias = Literal["error", "warning", "notice"]

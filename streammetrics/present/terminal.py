@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
+from streammetrics.errors import escaped
 from streammetrics.present.table import Cell, Table
-from streammetrics.text import escaped
 
 PIPED = 120  # characters of a line in files and pipes
 GAP = "  "

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.findings.rules import arrived
 from streammetrics.frame import (
     ALONE,
     AT_LIMIT,
@@ -165,16 +166,6 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield from few_effective_rows(row)
         if row.get("rows_needed"):
             yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
-
-
-def arrived(row: Mapping[str, Any]) -> str:
-    """Return the share of labels that have arrived, if it is known and the verdict is open.
-
-    >>> arrived({"verdict": "open", "coverage": 0.149}), arrived({"verdict": "holds", "coverage": 0.149})
-    ('14 % of labels have arrived', '')
-    """
-    coverage = row.get("coverage") if row["verdict"] == "open" else None
-    return "" if coverage is None or coverage == 1 else f"{int(100 * coverage)} % of labels have arrived"
 
 
 def _duration(days: float | None) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.frame import LIMITS, METRIC, RIGHT, VALUE
 from streammetrics.intervals.sign_flips import FoldSums
 from streammetrics.metrics import Metric, ecce, ecce_p_value, expected_ecce
-from streammetrics.metrics.cumulative import FEWEST as FEWEST_TO_SUM
+from streammetrics.metrics.cumulative import FEWEST_EXPECTED
 from streammetrics.reading.estimates import by_view, with_label
 from streammetrics.rows.folds import FEWEST_FOLDS
 from streammetrics.rows.roles import FOLD
@@ -87,5 +87,5 @@ def _sums(bins: pl.DataFrame, parts: pl.DataFrame) -> FoldSums | None:
     variances = rows * (weight / usual) * middle * (1 - middle)
     variance, third = variances.sum(), (variances * (weight / usual) * np.abs(1 - 2 * middle)).sum()
     symmetric = variance**3 >= third**2 * max(FEWEST, FEWEST_OF_UNITS * sums.unit_size)  # about, as few are skewed
-    enough = symmetric and variance >= FEWEST_TO_SUM
+    enough = symmetric and variance >= FEWEST_EXPECTED
     return sums if enough else None

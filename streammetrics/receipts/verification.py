@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from streammetrics.errors import escaped
 from streammetrics.receipts.receipt import Receipt
 from streammetrics.system.public import publish
-from streammetrics.text import escaped, few
+from streammetrics.text import few
 
 ROUNDING = 1e-9  # of metrics whose sums of floats were added in another order, relative to the numbers of the metric
 NUMBERS = (int, float)

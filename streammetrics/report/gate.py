@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.arguments import as_float, false_discovery_rate
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import SpecificationError, escaped
 from streammetrics.frame import (
     ALONE,
     EFFECTIVE_ROWS,
@@ -42,10 +42,9 @@ from streammetrics.report.verdicts import (
     at_least_one,
     judged,
     levels,
-    verdicts,
+    verdict_rows,
     with_rows_needed,
 )
-from streammetrics.text import escaped
 
 OTHER_ROWS = hidden("rows of a")
 MOST = 0.49  # largest error of a limit
@@ -74,7 +73,7 @@ def check_sides(
     for margin in wanted:
         gate = _Gate(at_level, margin, least, keys)
         found = gate.judged if rate is None or level is None else gate.discovered(rate)
-        parts.append(verdicts(found, margin, sides.b.by, passes))
+        parts.append(verdict_rows(found, margin, sides.b.by, passes))
         if found["note"].str.contains(UNPAIRED, literal=True).any():
             reasons.setdefault(gate.sides._without_interval(gate.metric), []).append(margin.metric)
     frame = pl.concat(parts)

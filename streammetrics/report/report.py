@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from streammetrics.findings import findings
 from streammetrics.findings.finding import Finding
+from streammetrics.findings.findings import findings as findings_of_report
 from streammetrics.findings.sides import findings_of_sides
 from streammetrics.frame import of_labels_once
 from streammetrics.keys import only
@@ -19,17 +19,19 @@ from streammetrics.metrics.margin import Margins
 from streammetrics.metrics.words import with_defaults
 from streammetrics.present.estimates import report_tables
 from streammetrics.present.terminal import as_text, terminal_width
-from streammetrics.reading import fairness, segments
 from streammetrics.reading.differences import Differences, of_models
+from streammetrics.reading.fairness import fairness as fairness_gaps
+from streammetrics.reading.fairness import gaps
 from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.reading.readings import Readings
+from streammetrics.reading.segments import best, worst
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.gate import check_sides
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts, check
 from streammetrics.rows.roles import LABEL, several
-from streammetrics.slices import slices
+from streammetrics.slices.slices import slices as slices_of_report
 from streammetrics.statistics import PairedOutcomes
 from streammetrics.system.writing import write_file
 
@@ -118,12 +120,12 @@ class Report(Readings):
         rows = rows if "threshold" in keys else of_labels_once(rows)
         return only(metric, rows, keys, lambda: self.rows(metric, **own))
 
-    worst: Final = segments.worst
-    best: Final = segments.best
-    gaps: Final = fairness.gaps
-    fairness: Final = fairness.fairness
-    slices: Final = slices.slices
-    findings: Final = findings.findings
+    worst: Final = worst
+    best: Final = best
+    gaps: Final = gaps
+    fairness: Final = fairness_gaps
+    slices: Final = slices_of_report
+    findings: Final = findings_of_report
 
     def check(
         self,
@@ -274,7 +276,7 @@ class Report(Readings):
         >>> with TemporaryDirectory() as directory:
         ...     report.save_html(f"{directory}/report.html", title="Clicks")
         """
-        from streammetrics.html import page  # when it is needed
+        from streammetrics.html.page import page  # when it is needed
 
         write_file(path, page(self, title, interactive, source, fairness).encode())
 

@@ -219,7 +219,7 @@ def judged_of_sample(
     return found.with_columns(note=noted("note", why))
 
 
-def verdicts(
+def verdict_rows(
     found: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
 ) -> pl.DataFrame:
     """Return the frame of `Verdicts` of judged estimates. Rules of a history add the columns `OF_RULES`."""
@@ -248,7 +248,7 @@ def check(
         found = judged_of_sample(at_least_one(rows), required, min_rows, sampled=sampled, units=units)
         needed = rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
         found = with_rows_needed(found, needed)
-        parts.append(verdicts(found, required, report.by, passes))
+        parts.append(verdict_rows(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
 
 

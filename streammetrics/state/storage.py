@@ -77,7 +77,7 @@ def from_bytes(content: bytes) -> Saved:
     return saved
 
 
-def read(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
+def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
     """Read states that `write` or Spark wrote: files, folders, and globs.
 
     States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
@@ -165,7 +165,7 @@ def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
         sealed = checksums.is_sealed(content)
         table = checked(lambda: _table(content))
         if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
-            return checked(lambda: restored(_with_zones(table), _schema(header))), True
+            return checked(lambda: restored_table(_with_zones(table), _schema(header))), True
     except FileNotFoundError as error:
         raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
     except (OSError, ValueError) as error:
@@ -201,7 +201,7 @@ def _schema(header: bytes) -> pa.Schema:
     return schema.with_metadata({KEY: header})
 
 
-def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def restored_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a table of states with the order, types, and metadata of a schema, which an engine can have changed."""
     columns = [table[name].combine_chunks() for name in schema.names]
     typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]

@@ -1,12 +1,11 @@
 """Numbers, values, and names as text."""
 
+from streammetrics.errors import LONGEST_SENTENCE, UNSAFE, cut, escaped
 from streammetrics.text.cells import (
     FEW,
     LONGEST,
-    UNSAFE,
     cell,
     did_you_mean,
-    escaped,
     few,
     named,
     near,
@@ -16,7 +15,7 @@ from streammetrics.text.cells import (
     shown_of,
     uncut,
 )
-from streammetrics.text.values import LONGEST_CELL, LONGEST_SENTENCE, cut, shortened
+from streammetrics.text.values import LONGEST_CELL, shortened
 
 __all__ = [
     "FEW",

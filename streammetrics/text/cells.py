@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,22 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.text.values import LONGEST_CELL, LONGEST_VALUE, NO_TEXT, cut, dates, supported
+from streammetrics.errors import cut, escaped
+from streammetrics.text.values import LONGEST_CELL, LONGEST_VALUE, NO_TEXT, dates, supported
 
 LONGEST = 40  # groups, or rows of a metric
 FEW = 5  # values in a sentence
-UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that control a terminal, change the direction of text, or cannot be encoded."""
 PREFIX = 3  # minimum number of characters of a name for longer names that begin with it
-
-
-def escaped(text: str) -> str:
-    r"""Return a text with control characters escaped.
-
-    >>> print(escaped("a\x1b[2Jb\r\u202ec"))
-    a\x1b[2Jb\r\u202ec
-    """
-    return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:

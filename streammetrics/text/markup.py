@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from streammetrics.text import LONGEST_SENTENCE, cut, escaped
+from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
 
 
 def markup(text: str) -> str:

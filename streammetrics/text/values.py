@@ -9,11 +9,12 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from streammetrics.errors import cut
+
 WHOLE_SECOND = r"\.0+(\D|$)"
 NO_TEXT = "''"  # an empty string, which would be invisible
 LONGEST_VALUE = 100  # characters of a value in a list,
-LONGEST_CELL = 300  # of a cell of a table,
-LONGEST_SENTENCE = 1_000  # and of a sentence
+LONGEST_CELL = 300  # and of a cell of a table
 
 
 def written(values: pl.Series) -> pl.Series:
@@ -122,12 +123,3 @@ def shortened(texts: Sequence[str], most: int) -> list[str]:
             return made
     numbers = {text: f" ({number})" for number, text in enumerate(dict.fromkeys(texts), 1)}
     return [cut(text, most) + numbers[text] * (len(text) > most) for text in texts]
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text of at most so many characters, with an ellipsis in the middle of a longer one.
-
-    >>> cut("customer_segment_north_2026", 12), cut("short", 12)
-    ('custom…_2026', 'short')
-    """
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}"

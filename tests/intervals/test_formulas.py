@@ -16,7 +16,7 @@ from scipy.special import betaln, expit, logit
 from streammetrics.intervals.auc import auc_intervals
 from streammetrics.intervals.beta import log_beta, log_beta_below
 from streammetrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
-from streammetrics.intervals.evalues import discoveries, log_e_value, log_e_value_of_share
+from streammetrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
 from streammetrics.intervals.influence import counted, influence_intervals, sliced
 from streammetrics.intervals.limits import Spread, limits
 from streammetrics.intervals.paired_influence import _powers_of_differences
@@ -148,9 +148,9 @@ def test_discoveries_are_those_of_the_definition():
         e, rate = np.exp(random.normal(2, 2, random.integers(1, 30))), random.choice([0.05, 0.2])
         ordered = np.sort(e)[::-1]
         most = max((k for k in range(1, len(e) + 1) if ordered[k - 1] >= len(e) / (k * rate)), default=0)
-        assert discoveries(np.log(e), rate).tolist() == [bool(most) and x >= ordered[most - 1] for x in e]
-    assert discoveries(np.zeros(0), 0.05).tolist() == []
-    assert discoveries(np.full(3, -np.inf), 0.05).tolist() == [False] * 3
+        assert e_discoveries(np.log(e), rate).tolist() == [bool(most) and x >= ordered[most - 1] for x in e]
+    assert e_discoveries(np.zeros(0), 0.05).tolist() == []
+    assert e_discoveries(np.full(3, -np.inf), 0.05).tolist() == [False] * 3
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
