@@ -10,26 +10,38 @@ from typing import Any, Literal
 
 import polars as pl
 
-from streammetrics.arguments import require_level
+from streammetrics.base import new_lock, pa, publish, require_level, require_threads
+from streammetrics.data import FOLDS, Column, Columns, Kind, Names, Roles, coarser, read, several
 from streammetrics.errors import MergeError, SpecificationError, StreamMetricsError
-from streammetrics.intervals.sequences import require_rows
-from streammetrics.metrics import Metric
-from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading.available import find
-from streammetrics.receipts import Receipt, receipt_of
-from streammetrics.report.report import Report
-from streammetrics.rows.batches import read
-from streammetrics.rows.folds import FOLDS
-from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
-from streammetrics.state.content import MAX_GROUPS, Content, group_limit, no_state
-from streammetrics.state.saved import Saved, from_arrow, to_arrow
-from streammetrics.state.specification import brief, complete, kind_of, require_equal
-from streammetrics.state.storage import from_bytes, read_states, to_bytes, write
-from streammetrics.state.tables import State, combine, filtered, in_order, roll_up, with_keys
-from streammetrics.statistics import RowCounts, RowFingerprint, Statistic
-from streammetrics.system.forks import new_lock, require_threads
-from streammetrics.system.lazy import pa
-from streammetrics.system.public import publish
+from streammetrics.metrics import Metric, Requirement, require_rows
+from streammetrics.reading import find
+from streammetrics.report import Receipt, Report, receipt_of
+from streammetrics.statistics import (
+    MAX_GROUPS,
+    Content,
+    RowCounts,
+    RowFingerprint,
+    Saved,
+    State,
+    Statistic,
+    brief,
+    combine,
+    complete,
+    filtered,
+    from_arrow,
+    from_bytes,
+    group_limit,
+    in_order,
+    kind_of,
+    no_state,
+    read_states,
+    require_equal,
+    roll_up,
+    to_arrow,
+    to_bytes,
+    with_keys,
+    write,
+)
 
 METRICS_OF_A_RECEIPT = 4  # of one model, or of several together, if none are named
 
@@ -541,7 +553,7 @@ class Accumulator:
         return cls._of(Saved(Roles(**roles), metrics, State(*state)), max_groups)
 
     def _repr_html_(self) -> str:
-        from streammetrics.html import accumulator_html  # when it is needed
+        from streammetrics.show import accumulator_html  # when it is needed
 
         state = self.state
         return accumulator_html(self._told(state), [(repr(s), state.tables[s.name].height) for s in self.statistics])

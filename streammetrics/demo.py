@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from streammetrics.system.writing import write_file
+from streammetrics.base import write_file
 
 DAYS = 30
 FIRST_DAY = date(2026, 1, 1)

@@ -7,21 +7,15 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import whole
+from streammetrics.base import STEP, STEPS, few, of_extra, publish, require_threads, start, uninterrupted, whole
+from streammetrics.data import Batch, Source, Stream, labeling, open_stream, paths_of, read
 from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
-from streammetrics.report.report import Report
-from streammetrics.rows.batches import Batch, read
-from streammetrics.rows.roles import labeling
-from streammetrics.sources.streams import Source, Stream, open_stream, paths_of
-from streammetrics.system.forks import require_threads
-from streammetrics.system.lazy import of_extra
-from streammetrics.system.public import publish
-from streammetrics.system.threads import STEP, STEPS, start, uninterrupted
-from streammetrics.text import few
+from streammetrics.report import Receipt, Report, Verification, compared
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 GRACE = 20  # steps that a source may take to return after an interrupt
@@ -353,4 +347,44 @@ def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
     return bar
 
 
-publish("streammetrics", accumulate, evaluate)
+def verify(
+    receipt: Receipt | str | Path, source: Source, *, workers: int | None = None, progress: bool = False
+) -> Verification:
+    """Evaluate rows again, and compare the result with a receipt.
+
+    Args:
+        receipt: A receipt (see `Accumulator.receipt`), or the path of its file.
+        source: The rows, as in `accumulate`, in any order and any number of files; a saved state, as the path of a
+            ``.state`` file; or an accumulator.
+        workers: As in `accumulate`.
+        progress: As in `accumulate`.
+
+    Returns:
+        Whether everything is identical, or what differs.
+
+    Raises:
+        StateError: If the receipt or the state cannot be read, or the receipt has no specification because it is long.
+            Then pass a state or an accumulator.
+        SourceError: If the source is missing or unreadable.
+        ColumnError: If a column is missing, such as one that was computed by an expression.
+
+    >>> import streammetrics as sm
+    >>> rows = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}
+    >>> receipt = sm.binary(y_true="y", y_score="p", fingerprint=True).update(rows).receipt()
+    >>> print(sm.verify(receipt, [{"y": [1], "p": [0.4]}, {"y": [0, 1], "p": [0.2, 0.9]}]))
+    Identical: 3 rows, with the same fingerprints, counts, metrics, and verdicts.
+    >>> print(sm.verify(receipt, [{"y": [1, 0, 1], "p": [0.9, 0.2, 0.3]}]).identical)
+    False
+    """
+    stated = receipt if isinstance(receipt, Receipt) else Receipt.load(receipt)
+    if isinstance(source, Accumulator):
+        again = source
+    elif isinstance(source, str | Path) and Path(source).suffix == ".state":
+        again = Accumulator.load(source)
+    else:
+        again = accumulate(source, Accumulator.from_arrow(stated.no_rows()), workers=workers, progress=progress)
+    shown, required = [*stated.metrics], [*stated.verdicts]
+    return compared(stated, again.receipt(shown, confidence=stated.confidence, require=required))
+
+
+publish("streammetrics", accumulate, evaluate, verify)

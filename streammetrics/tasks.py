@@ -11,16 +11,16 @@ from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import of_percent, shown
-from streammetrics.core.lattice import Domain
+from streammetrics.base import of_percent, publish, shown
+from streammetrics.core import Domain
+from streammetrics.data import FOLDS, Column, Columns, labels_of, of_models, plain_labels, several
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
-from streammetrics.rows.folds import FOLDS
-from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
-from streammetrics.state.content import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,
+    CELLS_OF_FOLDS,
+    MAX_GROUPS,
     CalibrationBins,
     ClassLoss,
     ConfusionCounts,
@@ -42,10 +42,8 @@ from streammetrics.statistics import (
     RowFingerprint,
     ScoreHistogram,
     Statistic,
+    model_pairs,
 )
-from streammetrics.statistics.paired import model_pairs
-from streammetrics.statistics.paired_scores import CELLS_OF_FOLDS
-from streammetrics.system.public import publish
 
 VOLUME = ("rows", "dropped")
 COUNTS = (

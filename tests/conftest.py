@@ -27,8 +27,8 @@ def browser():
 @pytest.fixture
 def undrawn(monkeypatch):
     """Charts without marks, and without the time that it takes to thin their lines, which tests of charts do."""
-    monkeypatch.setattr("streammetrics.html.pictures.as_svg", lambda picture, identity, width: "<svg></svg>")
-    monkeypatch.setattr("streammetrics.html.pictures._script", lambda picture, width: "<script>{}</script>")
-    monkeypatch.setattr("streammetrics.charts.scripts", lambda: ["// draws charts"])
-    monkeypatch.setattr("streammetrics.charts.ranking.thinned", lambda frame, x, y: frame)
-    monkeypatch.setattr("streammetrics.charts.ranking.seen_apart", lambda *lines: True)
+    monkeypatch.setattr("streammetrics.show.pages.pictures.as_svg", lambda picture, identity, width: "<svg></svg>")
+    monkeypatch.setattr("streammetrics.show.pages.pictures._script", lambda picture, width: "<script>{}</script>")
+    monkeypatch.setattr("streammetrics.show.charts.scripts", lambda: ["// draws charts"])
+    monkeypatch.setattr("streammetrics.show.charts.ranking.thinned", lambda frame, x, y: frame)
+    monkeypatch.setattr("streammetrics.show.charts.ranking.seen_apart", lambda *lines: True)

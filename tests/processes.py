@@ -4,7 +4,7 @@ import contextlib
 import multiprocessing
 
 PROCESSES = multiprocessing.get_context("forkserver")
-MODULES = "streammetrics.joining.joiner deltalake polars pyarrow.parquet pandas pytest"
+MODULES = "streammetrics.monitor.joining.joiner deltalake polars pyarrow.parquet pandas pytest"
 PROCESSES.set_forkserver_preload(MODULES.split())
 
 

@@ -41,8 +41,8 @@ def merged_as_a_tree(parts, rng):
 
 def use_small_chunks(monkeypatch, rows=300):
     """Make a few hundred rows go all the ways that millions go: buffers, blocks, tables that fill up, merges."""
-    for constant in ("state.content.BLOCK", "state.content.BUFFER", "state.tables.PENDING", "statistics.blocks.LOOSE"):
-        monkeypatch.setattr(f"streammetrics.{constant}", rows // 2)
+    for constant in ("state.content.BLOCK", "state.content.BUFFER", "state.tables.PENDING", "blocks.LOOSE"):
+        monkeypatch.setattr(f"streammetrics.statistics.{constant}", rows // 2)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,15 @@ from streammetrics import core
 ROOT = Path(sm.__file__).parent
 PROJECT = Path(__file__).parent.parent
 TABLE = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-# A file imports only what stands above it in the table. Files of a folder may also import one another, without circles.
+# Wings and files of the package. At run time, each imports only those above it.
 ORDER = [row.removesuffix("/").removesuffix(".py") for row in re.findall(r"^\| `([^`]*)`", TABLE, re.MULTILINE)]
+WINGS = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 FILES = sorted(ROOT.rglob("*.py"))
+NAMES_OF_FACES, NAMES_OF_A_FACE = 480, 125  # of all faces but that of base, and of one; they only fall
 
 
-def room(path):
+def wing(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
@@ -33,7 +36,7 @@ def parsed(path):
 
 
 def imports(path, deferred=False, for_types=False):
-    """Modules imported when the file is, or at any time; those of types alone only if wanted."""
+    """Modules and names imported when the file is, or at any time; those of types alone only if wanted."""
     tree = parsed(path)
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     of_types = {node for block in blocks for node in block.body}
@@ -46,15 +49,53 @@ def imports(path, deferred=False, for_types=False):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_imports_point_up():
+def test_wings_stand_in_a_line():
     for path in FILES:
-        own = ORDER.index(room(path))
-        for module in imports(path, deferred=True):
-            if module.startswith("streammetrics."):
-                above = module.split(".")[1]
-                if above in ORDER:
-                    assert ORDER.index(above) <= own, f"{path} imports {module}"
-                assert above != room(path) or path.parent != ROOT, f"{path} imports {module}"
+        for name in imports(path, deferred=True):
+            if name.startswith("streammetrics.") and (above := name.split(".")[1]) in ORDER:
+                assert ORDER.index(above) <= ORDER.index(wing(path)), f"{path} imports {name}"
+
+
+def test_other_wings_are_used_by_their_faces():
+    faces = {name: set() for name in WINGS}
+    for path in FILES:
+        modules = {}
+        for name in imports(path, deferred=True, for_types=True):
+            package, _, face = name.partition(".")
+            other = face.partition(".")[0]
+            if package != "streammetrics" or other not in WINGS - {wing(path)}:
+                continue
+            assert name.count(".") <= 2, f"{path} imports {name}"
+            if find_spec_of(name):
+                modules[name.rpartition(".")[2]] = name
+            else:
+                faces[other].add(name)
+        for node in ast.walk(parsed(path)):  # names of an imported module
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                faces[modules[node.value.id].split(".")[1]].add(f"{modules[node.value.id]}.{node.attr}")
+    sizes = {name: len(names) for name, names in faces.items() if name != "base"}
+    assert sum(sizes.values()) <= NAMES_OF_FACES
+    assert max(sizes.values()) <= NAMES_OF_A_FACE, sizes
+
+
+def find_spec_of(name):
+    """Whether a name of the package is a module."""
+    place = ROOT.joinpath(*name.split(".")[1:])
+    return place.is_dir() or place.with_suffix(".py").exists()
+
+
+@pytest.mark.parametrize("name", sorted(WINGS))
+@pytest.mark.whole
+def test_each_name_of_a_face_is_used_and_exists(name):
+    """Apart from public names."""
+    face = ROOT / name / "__init__.py"
+    blocks = [n for n in parsed(face).body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    lines = [line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom)]
+    names = {alias.asname or alias.name for line in lines for alias in line.names}
+    module = import_module(f"streammetrics.{name}")
+    assert [each for each in sorted(names) if not hasattr(module, each)] == []
+    used = {each for path in FILES if wing(path) != name for each in imports(path, deferred=True, for_types=True)}
+    assert [each for each in sorted(names) if f"streammetrics.{name}.{each}" not in used] == []
 
 
 def test_only_core_dependencies_are_imported():
@@ -64,32 +105,8 @@ def test_only_core_dependencies_are_imported():
             assert top in CORE or top in sys.stdlib_module_names, f"{path} imports {module}"
 
 
-MODULES = {".".join(["streammetrics", *p.relative_to(ROOT).with_suffix("").parts]): p for p in FILES}
-
-
-def imported_files(module):
-    """Modules of files that a file imports at any time, also for types alone."""
-    for name in imports(MODULES[module], deferred=True, for_types=True):
-        parent = name.rpartition(".")[0]
-        files = (name, f"{name}.__init__", parent, f"{parent}.__init__")
-        yield from [file for file in files if file in MODULES][:1]
-
-
-def test_no_file_imports_itself_through_others():
-    graph = {module: set(imported_files(module)) - {module, "streammetrics.__init__"} for module in MODULES}
-    in_circles = []
-    for module in graph:
-        reached, waiting = set(), [module]
-        while waiting:
-            more = graph[waiting.pop()] - reached
-            reached |= more
-            waiting += more
-        in_circles += [module] * (module in reached)
-    assert not in_circles
-
-
-def test_every_file_has_a_row_in_contributing():
-    assert sorted(ORDER) == sorted({room(path) for path in FILES})
+def test_every_entry_has_a_row_in_contributing():
+    assert sorted(ORDER) == sorted({wing(path) for path in FILES})
 
 
 def imported(code):
@@ -130,7 +147,7 @@ def test_an_evaluation_brings_in_no_extras():
     assert not late.intersection(imported(EVALUATION))
 
 
-LATE = ("before_labels", "charts", "differences", "gauges", "history", "html", "joining", "markup", "slices.")
+LATE = ("comparison", "export", "monitor", "reading.drift", "reading.slicing.", "show.charts", "show.pages")
 
 
 @pytest.mark.parametrize("code", [EVALUATION, "import streammetrics.cli"])
@@ -138,13 +155,14 @@ def test_only_what_an_evaluation_needs_is_imported(code):
     names = imported(code)
     assert "streammetrics.report.report" in names
     late = tuple(f"streammetrics.{name}" for name in LATE)
-    assert {name for name in names if name.startswith(late)} <= {"streammetrics.slices.slices"}  # a method of reports
+    a_method = {"streammetrics.reading.slicing.slices"}  # of reports
+    assert {name for name in names if name.startswith(late)} <= a_method
 
 
 def test_a_late_name_is_public_wherever_it_is_first_imported():
-    code = "from streammetrics.joining.joiner import Joiner; assert Joiner.__module__ == 'streammetrics'"
-    assert "streammetrics.joining.joiner" in imported(code)
-    assert "streammetrics.history.store" in imported("from streammetrics import *; MetricStore")
+    code = "from streammetrics.monitor.joining.joiner import Joiner; assert Joiner.__module__ == 'streammetrics'"
+    assert "streammetrics.monitor.joining.joiner" in imported(code)
+    assert "streammetrics.monitor.history.store" in imported("from streammetrics import *; MetricStore")
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
@@ -155,25 +173,6 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
 PUBLIC = {"streammetrics"} | {
     f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "testing")
 }
-USED = {  # by rooms that could leave any day, beside public modules
-    "gauges": {"frame", "system", "text", "version"},
-    "joining": {"accumulator", "history", "rows", "system", "times"},
-    "slices": {"arguments", "frame", "intervals", "keys", "reading", "rows", "state", "text"},
-}
-
-
-@pytest.mark.parametrize("name", USED)
-def test_rooms_that_could_leave_use_public_names_and_little_else(name):
-    used = set()
-    for path in (ROOT / name).rglob("*.py"):
-        for module in imports(path, deferred=True, for_types=True):
-            top, _, below = module.partition(".")
-            if top == "streammetrics" and not any(f"{module}.".startswith(f"{public}.") for public in PUBLIC - {top}):
-                used.add(below.partition(".")[0])
-    used = {module for module in used if module in ORDER and module != name}
-    assert used == USED[name]
-
-
 PAGES = [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
 EXAMPLES = sorted((PROJECT / "examples").rglob("*.py"))
 

@@ -18,8 +18,8 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import engines, errors, metrics, statistics, testing
-from streammetrics.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.metrics import declared_metrics
+from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 
 FILE = Path(__file__).parent / "public_api.txt"
 MODULES = (sm, metrics, statistics, testing, engines, errors)

@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import streammetrics as sm
-from streammetrics import charts
 from streammetrics.demo import write_predictions
+from streammetrics.show import charts
 
 FOLDER = Path(__file__).with_name("gallery")
 TEXT = re.compile(r"^figure text (\{.*?\})", re.MULTILINE)
@@ -87,7 +87,7 @@ def clicks() -> sm.Report:
 
 def style() -> str:
     """The texts and the colors of HTML pages, light and dark."""
-    page = (files("streammetrics.present") / "page.css").read_text(encoding="utf-8")
+    page = (files("streammetrics.show.tables") / "page.css").read_text(encoding="utf-8")
     light, dark = (" ".join(re.findall(r"--[^;]*;", part)) for part in ROOT.findall(page)[:2])
     texts = f"text {TEXT.search(page)[1]}"
     return f"<style>{texts} svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"

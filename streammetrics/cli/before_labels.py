@@ -13,8 +13,7 @@ from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.present.estimates import metrics_table, only_threshold, with_notes
-from streammetrics.present.table import of_frame
+from streammetrics.show import metrics_table, of_frame, only_threshold, with_notes
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
@@ -79,7 +78,10 @@ def expect_command(
         frame = found.needed_odds(report)
         write(frame, [of_frame(frame.with_columns(cs.float().round(4)))], form, output)
     else:
-        from streammetrics.before_labels.expectation import assumptions, expectation_tables  # when it is needed
+        from streammetrics.monitor import (
+            assumptions,
+            expectation_tables,  # when it is needed
+        )
 
         every = with_notes([metrics_table(found.frame, report.by)], *only_threshold(found.frame), *assumptions(found))
         write(found.frame, every if form == "markdown" else expectation_tables(found, width()), form, output)

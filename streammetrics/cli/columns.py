@@ -14,11 +14,8 @@ from typing import Any
 import click
 import polars as pl
 
-from streammetrics.rows.roles import Column
-from streammetrics.rows.row_by_row import ADVICE, require_row_by_row
-from streammetrics.sources.files import Files
-from streammetrics.sources.streams import readable
-from streammetrics.system.foreign import reason
+from streammetrics.base import reason
+from streammetrics.data import ADVICE, Column, Files, readable, require_row_by_row
 
 QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
 DATES = "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '2026-01-31 12:00:00'."

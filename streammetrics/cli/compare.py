@@ -15,10 +15,8 @@ from streammetrics.cli.parameters import Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import names, report_of, require_no_page
 from streammetrics.cli.verdicts import JUNIT, write_verdicts
-from streammetrics.present.differences import differences_table
-from streammetrics.present.estimates import only_threshold, with_notes
-from streammetrics.present.verdicts import OPEN
-from streammetrics.report.comparisons import comparison_tables
+from streammetrics.report import comparison_tables
+from streammetrics.show import OPEN, differences_table, only_threshold, with_notes
 
 UNDECIDED = 3  # exit code
 

@@ -16,6 +16,7 @@ import click
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.base import few
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import findings_above, show
@@ -23,17 +24,12 @@ from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.receipts import write_receipt
 from streammetrics.cli.root import EXAMPLE, command, done, told
 from streammetrics.cli.watching import watch
-from streammetrics.core.moments import FAMILIES
+from streammetrics.core import FAMILIES
+from streammetrics.data import SEVERAL, Column, Files, frames, open_files, require_columns
 from streammetrics.errors import SourceError
-from streammetrics.findings.data import of_one_class
 from streammetrics.pipeline import accumulate, require_rows
-from streammetrics.rows.columns import require_columns
-from streammetrics.rows.roles import SEVERAL, Column
-from streammetrics.sources.files import Files
-from streammetrics.sources.scans import frames
-from streammetrics.sources.streams import open_files
+from streammetrics.reading import of_one_class
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
-from streammetrics.text import few
 
 FIRST_ROWS = 100_000
 LEVEL = 0.95  # of the intervals of a receipt

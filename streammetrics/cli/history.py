@@ -12,6 +12,7 @@ import click
 import polars as pl
 
 import streammetrics as sm
+from streammetrics.base import ends
 from streammetrics.cli import options
 from streammetrics.cli.output import findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number
@@ -19,8 +20,7 @@ from streammetrics.cli.root import Failure, command
 from streammetrics.cli.states import at
 from streammetrics.cli.store import store_commands
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.reading.parts import of_model
-from streammetrics.times import ends
+from streammetrics.reading import of_model
 
 STDERR = 2
 
@@ -67,7 +67,10 @@ def _cut(
     acc: sm.Accumulator, kept: pl.Series, since: str | None, until: str | None, every: str | None
 ) -> Iterator[str]:
     """A sentence on the first and the last window, if the time range or the windows of the history cut them."""
-    from streammetrics.history.windows import clock, time_of  # when they are needed
+    from streammetrics.monitor import (
+        clock,
+        time_of,  # when they are needed
+    )
 
     if every is None or not acc.seen:
         return
@@ -136,7 +139,7 @@ def store_check(
     first = _what_stands_out(store, found, given, until) if findings_above(form) else []
     write_verdicts(found, form, output, f"streammetrics store check {uri}", first=first)
     if on_breach:
-        from streammetrics.history.checks import tell  # when it is needed
+        from streammetrics.monitor import tell  # when it is needed
 
         tell(store, found, partial(_run, on_breach))
     if not found.hold:
@@ -183,8 +186,8 @@ def _what_stands_out(
     store: sm.MetricStore, found: sm.Verdicts, rules: Sequence[sm.Rule], until: str | None
 ) -> list[sm.Finding]:
     """What rules find, and missing windows. Whether some are overdue is asked only of the newest ones."""
-    from streammetrics.findings.rules import findings_of_rules  # when they are needed
-    from streammetrics.history.ruled import now
+    from streammetrics.monitor import now
+    from streammetrics.reading import findings_of_rules  # when they are needed
 
     windows = store.windows()
     return findings_of_rules(now(found, rules), windows.to_series(), windows if until is None else None)

@@ -44,7 +44,7 @@ def formats(*names: str) -> Callable[[Command], Command]:
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv requires --format csv.")
             if form == PROMETHEUS:
-                from streammetrics.gauges.prometheus import prometheus_client
+                from streammetrics.export import prometheus_client
 
                 prometheus_client()  # raise if it is missing before reading data
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)

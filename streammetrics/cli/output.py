@@ -14,19 +14,30 @@ import polars as pl
 import polars.selectors as cs
 
 import streammetrics as sm
+from streammetrics.base import without_awkward, write_file
 from streammetrics.cli.root import with_options
 from streammetrics.errors import escaped
-from streammetrics.findings.table import as_frame, findings_table, outcomes_of_findings
-from streammetrics.metrics.words import with_defaults
-from streammetrics.present.estimates import metrics_table, only_threshold, report_tables, with_notes
-from streammetrics.present.github import add_to_summary, commands, inert
-from streammetrics.present.markdown import as_markdown
-from streammetrics.present.table import Outcome, Table
-from streammetrics.present.terminal import PIPED, as_text, terminal_width
-from streammetrics.reading.parts import sorted_by
-from streammetrics.report.nested import as_json
-from streammetrics.system.writing import write_file
-from streammetrics.text.values import without_awkward
+from streammetrics.metrics import with_defaults
+from streammetrics.reading import sorted_by
+from streammetrics.report import as_json
+from streammetrics.show import (
+    PIPED,
+    Outcome,
+    Table,
+    add_to_summary,
+    as_frame,
+    as_markdown,
+    as_text,
+    commands,
+    findings_table,
+    inert,
+    metrics_table,
+    only_threshold,
+    outcomes_of_findings,
+    report_tables,
+    terminal_width,
+    with_notes,
+)
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"

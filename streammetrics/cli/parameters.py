@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from streammetrics.arguments import of_percent
-from streammetrics.text import did_you_mean
+from streammetrics.base import did_you_mean, of_percent
 
 WRITTEN = "streammetrics.written"  # files of a command, in the metadata of its context
 

@@ -14,8 +14,7 @@ from streammetrics.cli.output import write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.present.estimates import with_notes
-from streammetrics.present.table import of_frame
+from streammetrics.show import of_frame, with_notes
 
 
 @command("rows-needed", "streammetrics rows-needed pilot.state --metric roc_auc --difference 0.002")

@@ -13,9 +13,9 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns
 from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import command
-from streammetrics.receipts import Receipt
-from streammetrics.sources.streams import open_files
-from streammetrics.verification import verify
+from streammetrics.data import open_files
+from streammetrics.pipeline import verify
+from streammetrics.report import Receipt
 
 
 @command("receipt", "streammetrics receipt week.state --require 'roc_auc>=0.80' -o week.json")

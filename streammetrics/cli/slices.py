@@ -13,10 +13,8 @@ from streammetrics.cli.output import write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.present.slices import slices_table
-from streammetrics.present.table import Table
-from streammetrics.slices import explained
-from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
+from streammetrics.reading import CONFIDENCE, MIN_ROWS, explained
+from streammetrics.show import Table, slices_table
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")

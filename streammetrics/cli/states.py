@@ -10,19 +10,16 @@ import click
 import polars as pl
 
 import streammetrics as sm
+from streammetrics.base import few
 from streammetrics.cli import options
 from streammetrics.cli.output import findings_above, show, show_tables, write, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.metrics.requirement import Requirement
-from streammetrics.metrics.words import better
-from streammetrics.present.drift import drift_table, measures_table
-from streammetrics.present.table import of_frame
-from streammetrics.reading.estimates import THRESHOLD, by_view
-from streammetrics.reading.parts import at_only, of_model
-from streammetrics.rows.roles import MODEL
-from streammetrics.text import few
+from streammetrics.data import MODEL
+from streammetrics.metrics import Requirement, better
+from streammetrics.reading import THRESHOLD, at_only, by_view, of_model
+from streammetrics.show import drift_table, measures_table, of_frame
 
 LEVEL = 0.95  # of checks
 

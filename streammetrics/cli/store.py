@@ -12,7 +12,7 @@ import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import write
 from streammetrics.cli.root import Commands, Failure, command, done, epilog, main
-from streammetrics.present.table import of_frame
+from streammetrics.show import of_frame
 
 KNOWN: Final = "this batch ID is known. For other rows, pass a new --batch-id."
 
@@ -129,7 +129,7 @@ def store_compact(uri: str) -> None:
 
 def _size(store: sm.MetricStore) -> tuple[int, int]:
     """Numbers of parts and files of a history, which compaction reduces."""
-    from streammetrics.history.store import history_of  # when it is needed
+    from streammetrics.monitor import history_of  # when it is needed
 
     return int(store.windows()["parts"].sum()), history_of(store).open().files
 
@@ -139,7 +139,10 @@ def _size(store: sm.MetricStore) -> tuple[int, int]:
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
-    from streammetrics.history.windows import clock, time_of  # when they are needed
+    from streammetrics.monitor import (
+        clock,
+        time_of,  # when they are needed
+    )
 
     store = sm.MetricStore(uri)
     before = store.windows()

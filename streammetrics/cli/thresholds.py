@@ -12,10 +12,8 @@ from streammetrics.cli.output import width, write
 from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.intervals.proportions import CELLS
-from streammetrics.metrics import find_metric
-from streammetrics.metrics.requirement import requirements
-from streammetrics.present.thresholds import thresholds_table
+from streammetrics.metrics import CELLS, find_metric, requirements
+from streammetrics.show import thresholds_table
 
 
 @command("threshold", "streammetrics threshold week.state --maximize recall --where 'precision>=0.9' --confidence 0.95")

@@ -10,10 +10,16 @@ import click
 import streammetrics as sm
 from streammetrics.cli.output import FINDINGS, GITHUB, save_data, write, write_for_github
 from streammetrics.cli.root import done
-from streammetrics.findings.table import findings_table, outcomes_of_findings
-from streammetrics.present.estimates import with_notes
-from streammetrics.present.junit import junit
-from streammetrics.present.verdicts import counts, every_verdict, outcomes, verdicts_table
+from streammetrics.show import (
+    counts,
+    every_verdict,
+    findings_table,
+    junit,
+    outcomes,
+    outcomes_of_findings,
+    verdicts_table,
+    with_notes,
+)
 
 JUNIT = "junit"
 FORMATS = (GITHUB, JUNIT)

@@ -12,14 +12,12 @@ from typing import Any
 import click
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.base import of_extra
 from streammetrics.cli.root import with_options
+from streammetrics.data import Files, open_stream
 from streammetrics.pipeline import BATCH, accumulate
-from streammetrics.present.estimates import report_tables
-from streammetrics.present.terminal import as_text
-from streammetrics.report.report import Report
-from streammetrics.sources.files import Files
-from streammetrics.sources.streams import open_stream
-from streammetrics.system.lazy import of_extra
+from streammetrics.report import Report
+from streammetrics.show import as_text, report_tables
 
 EVERY = 1.0  # seconds between two reports on a terminal,
 LOGGED = 60.0  # and in a log

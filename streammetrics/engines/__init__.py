@@ -4,8 +4,8 @@ Each engine has a module with the same functions, such as `streammetrics.engines
 `partial` on each worker, `merge` on the tables that the workers return, and `evaluated` for the report.
 """
 
+from streammetrics.base import publish
 from streammetrics.engines.base import evaluated, merge, partial, restored
-from streammetrics.system.public import publish
 
 __all__ = ["evaluated", "merge", "partial", "restored"]
 

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
+from streammetrics.base import of_extra, pa
+from streammetrics.data import DIGITS, Source, open_stream, paths_of
 from streammetrics.errors import DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
-from streammetrics.report.report import Report
-from streammetrics.rows.frames import DIGITS
-from streammetrics.sources.streams import Source, open_stream, paths_of
-from streammetrics.state.storage import restored_table
-from streammetrics.system.lazy import of_extra, pa
+from streammetrics.report import Report
+from streammetrics.statistics import restored_table
 
 Metrics: TypeAlias = Sequence[str | Metric] | None
 

@@ -10,7 +10,18 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import whole
+from streammetrics.base import pa, whole
+from streammetrics.data import (
+    MOST_FOLDS,
+    Source,
+    fold,
+    open_files,
+    paths_of,
+    require_columns,
+    stored_types,
+    typed,
+    types_of,
+)
 from streammetrics.engines.base import (
     Metrics,
     absorb,
@@ -23,12 +34,7 @@ from streammetrics.engines.base import (
     require_groups,
 )
 from streammetrics.errors import ColumnError, SourceError, SpecificationError
-from streammetrics.report.report import Report
-from streammetrics.rows.columns import require_columns
-from streammetrics.rows.folds import MOST_FOLDS, fold
-from streammetrics.rows.frames import stored_types, typed, types_of
-from streammetrics.sources.streams import Source, open_files, paths_of
-from streammetrics.system.lazy import pa
+from streammetrics.report import Report
 
 if TYPE_CHECKING:
     from dask.bag import Bag

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines.base import Metrics, evaluated, require_accumulator, require_source
-from streammetrics.report.report import Report
+from streammetrics.report import Report
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

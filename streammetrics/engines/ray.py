@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import whole
+from streammetrics.base import pa, whole
+from streammetrics.data import Hashes, hash_values, require_columns
 from streammetrics.engines import base
 from streammetrics.engines.base import (
     Metrics,
@@ -23,10 +24,7 @@ from streammetrics.engines.base import (
     restored,
     unpacked,
 )
-from streammetrics.report.report import Report
-from streammetrics.rows.columns import require_columns
-from streammetrics.rows.folds import Hashes, hash_values
-from streammetrics.system.lazy import pa
+from streammetrics.report import Report
 
 if TYPE_CHECKING:
     from ray.data import Dataset

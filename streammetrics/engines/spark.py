@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.arguments import whole
+from streammetrics.base import pa, whole, without_scheme
+from streammetrics.data import in_utc, require_columns
 from streammetrics.engines import base
 from streammetrics.engines.base import (
     Metrics,
@@ -25,13 +26,9 @@ from streammetrics.engines.base import (
     unpacked,
 )
 from streammetrics.errors import DataError, SourceError, SpecificationError
-from streammetrics.history.store import MetricStore, history_of
-from streammetrics.report.report import Report
-from streammetrics.rows.arrow import in_utc
-from streammetrics.rows.columns import require_columns
-from streammetrics.state.header import KEY as HEADER
-from streammetrics.system.disk import without_scheme
-from streammetrics.system.lazy import pa
+from streammetrics.monitor import MetricStore, history_of
+from streammetrics.report import Report
+from streammetrics.statistics import KEY as HEADER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,7 +7,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.expressions import each
+from streammetrics.base import each
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import LARGE, SMALL, each_near_one, near_one
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import polars as pl
 from polars import Expr
 
-from streammetrics.expressions import each
-from streammetrics.intervals import brownian, methods
+from streammetrics.base import each
+from streammetrics.metrics.intervals import brownian, methods
 from streammetrics.metrics.metric import Bounded, metric
 
 FEWEST_EXPECTED = 10  # variance of the sum of the labels, from which it is about normal

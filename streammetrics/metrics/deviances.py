@@ -10,8 +10,8 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals import methods
 from streammetrics.metrics.errors import does_not_vary, explained, underflows
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 _LOG = methods.sums(squared_log_error_sum="squared_log_error_square_sum")

@@ -16,10 +16,9 @@ from typing import TypeAlias
 import polars as pl
 from polars import Expr
 
-from streammetrics.arguments import of_percent
+from streammetrics.base import each, of_percent
 from streammetrics.errors import MetricError
-from streammetrics.expressions import each
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import Bins, bins_between, quantile, rank, share_up_to
 

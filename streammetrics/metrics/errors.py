@@ -11,9 +11,9 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.arguments import of_percent
+from streammetrics.base import of_percent
 from streammetrics.errors import MetricError
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")

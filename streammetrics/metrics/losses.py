@@ -9,7 +9,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 

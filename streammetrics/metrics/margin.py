@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from streammetrics.arguments import as_float, of_percent, shown
+from streammetrics.base import as_float, of_percent, shown
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import Metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.metrics.words import BEST, direction
+from streammetrics.metrics.wording import BEST, direction
 
 Margins: TypeAlias = str | Sequence[str] | Mapping[str, float | str]
 

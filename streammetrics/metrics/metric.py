@@ -13,15 +13,12 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.arguments import shown
+from streammetrics.base import did_you_mean, of_user, shown, without_nan
 from streammetrics.errors import MetricError
-from streammetrics.expressions import without_nan
-from streammetrics.frame import of_user
-from streammetrics.intervals.limits import Range
-from streammetrics.intervals.method import Method, Without
-from streammetrics.intervals.methods import SMOOTH
-from streammetrics.intervals.proportions import CELLS
-from streammetrics.text import did_you_mean
+from streammetrics.metrics.intervals.limits import Range
+from streammetrics.metrics.intervals.method import Method, Without
+from streammetrics.metrics.intervals.methods import SMOOTH
+from streammetrics.metrics.intervals.proportions import CELLS
 
 
 class Bounded(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from polars import Expr
 
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 from polars import Expr
 
-from streammetrics.expressions import each
+from streammetrics.base import ROUNDING, each
 from streammetrics.metrics.metric import Bounded
-from streammetrics.rounding import ROUNDING
 
 RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
 LEAST_PART = 1e-3  # at most, so that interpolation between rows remains

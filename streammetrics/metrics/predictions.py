@@ -7,7 +7,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 _POSITIVE = pl.col("predicted_positives")

@@ -20,10 +20,10 @@ from math import inf, isfinite, isnan
 import polars as pl
 from polars import Expr
 
-from streammetrics.arguments import of_percent
+from streammetrics.base import of_percent
 from streammetrics.errors import MetricError
-from streammetrics.intervals import methods
 from streammetrics.metrics import order_statistics as order
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
 

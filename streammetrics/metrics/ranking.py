@@ -12,14 +12,13 @@ from collections.abc import Mapping
 import polars as pl
 from polars import Expr
 
+from streammetrics.base import at_least, at_most, each
 from streammetrics.errors import MetricError
-from streammetrics.expressions import each
-from streammetrics.intervals import methods
 from streammetrics.metrics.agreement import kappa, mcc
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
 from streammetrics.metrics.scale import near_one
-from streammetrics.rounding import at_least, at_most
 
 
 @metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic", "roc_auc_score"), interval=methods.AUC)

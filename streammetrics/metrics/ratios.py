@@ -10,7 +10,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streammetrics.arguments import of_percent
+from streammetrics.base import above, at_least, at_most, below, of_percent
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import parse_metric
-from streammetrics.rounding import above, at_least, at_most, below
 
 COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
     "<=": at_most,
@@ -60,7 +59,7 @@ class Requirement:
     def holds(self, value: Any) -> Any:
         """Return whether a value, or each value of an expression, meets the requirement.
 
-        A value within a relative distance of 1e-12 of the limit is equal to it (see `streammetrics.rounding`).
+        A value within a relative distance of 1e-12 of the limit is equal to it (see `streammetrics.base.rounding`).
 
         >>> Requirement.parse("recall <= 0.3").holds(0.1 + 0.2)
         True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 from polars import Expr
 
-from streammetrics.expressions import each
+from streammetrics.base import each
 
 SMALL, LARGE = 2.0**-200, 2.0**200  # totals whose fourth powers are normal floats
 

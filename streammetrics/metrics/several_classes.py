@@ -12,8 +12,8 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
-from streammetrics.intervals import methods
 from streammetrics.metrics.agreement import NOT_SMOOTH, banded, widened
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import near_one
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals import methods
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, get_args
 
-from streammetrics.core.moments import FAMILIES
+from streammetrics.core import FAMILIES
+from streammetrics.data import LABEL, SEVERAL, Kind
 from streammetrics.errors import MetricError
 from streammetrics.metrics import Metric, declared_metrics, metrics_of_name
-from streammetrics.rows.roles import LABEL, SEVERAL, Kind
-from streammetrics.state.specification import kind_of
 from streammetrics.statistics import (
     STATISTICS,
     CalibrationBins,
@@ -26,6 +25,7 @@ from streammetrics.statistics import (
     Statistic,
     TDigest,
     View,
+    kind_of,
 )
 
 # Statistics that the function of a task adds if it has their columns.

@@ -8,16 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.frame import LIMITS, METRIC, RIGHT, VALUE
-from streammetrics.intervals.sign_flips import FoldSums
-from streammetrics.metrics import Metric, ecce, ecce_p_value, expected_ecce
-from streammetrics.metrics.cumulative import FEWEST_EXPECTED
+from streammetrics.base import LIMITS, METRIC, RIGHT, VALUE
+from streammetrics.data import FEWEST_FOLDS, FOLD
+from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
 from streammetrics.reading.estimates import by_view, with_label
-from streammetrics.rows.folds import FEWEST_FOLDS
-from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, find_groups
-from streammetrics.statistics import GROUP, Statistic
-from streammetrics.statistics.view import first_case
+from streammetrics.statistics import GROUP, State, Statistic, find_groups, first_case
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
 

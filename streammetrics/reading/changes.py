@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from streammetrics.frame import LIMITS, A, B, hidden
+from streammetrics.base import LIMITS, A, B, hidden
 
 ENDS = [f"{side}{end}" for side in (A, B) for end in ("lower", "upper")]  # bounds of each side
 BEST, APART, TOGETHER = map(hidden, ("best", "apart", "together"))

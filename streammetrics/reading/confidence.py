@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from streammetrics.frame import (
+from streammetrics.base import (
     ESTIMATE,
     FEW_OF_A_CLASS,
     LIMITS,
@@ -16,14 +16,11 @@ from streammetrics.frame import (
     noted,
     of_effective_rows,
 )
-from streammetrics.intervals.method import FEWEST, Sample
-from streammetrics.intervals.methods import SEPARATE, method_of
-from streammetrics.intervals.smooth import PAIRS_OF_LABELS, is_crowded
-from streammetrics.metrics import Metric
+from streammetrics.metrics import FEWEST, PAIRS_OF_LABELS, SEPARATE, Metric, Sample, is_crowded, method_of
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
-from streammetrics.state.tables import State
+from streammetrics.statistics import State
 
 TOO_FEW = hidden("few rows")
 INFINITE = "the metric is infinite"

@@ -12,16 +12,25 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 from polars import Expr
 
+from streammetrics.base import at_least
 from streammetrics.errors import MetricError
-from streammetrics.intervals.proportions import CELLS
-from streammetrics.metrics.metric import Metric, find_metric
-from streammetrics.metrics.ranking import at_thresholds, confusion_counts
-from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
-from streammetrics.metrics.requirement import Requirement, requirements
+from streammetrics.metrics import (
+    CELLS,
+    Metric,
+    Requirement,
+    at_thresholds,
+    confusion_counts,
+    find_metric,
+    fnr,
+    fpr,
+    precision,
+    predicted_positive_rate,
+    prevalence,
+    recall,
+    requirements,
+)
 from streammetrics.reading.guarantees import constraint_of, guaranteed
-from streammetrics.rounding import at_least
-from streammetrics.statistics import GROUP
-from streammetrics.statistics.cases import threshold_cases
+from streammetrics.statistics import GROUP, threshold_cases
 
 _COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
 LOW, HIGH, COUNT = pl.col("low"), pl.col("high"), pl.col("count")

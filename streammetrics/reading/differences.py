@@ -8,33 +8,27 @@ from typing import Self, TypeVar
 
 import polars as pl
 
-from streammetrics import text
-from streammetrics.frame import (
+from streammetrics.base import (
     EFFECTIVE_ROWS,
     FEW_DIFFER,
     FEW_EFFECTIVE,
     LIMITS,
+    ROUNDING,
     VOLUME,
     few_effective,
     hidden,
     outer_limits,
+    text,
     too_few_effective,
 )
-from streammetrics.intervals.limits import EVERYWHERE
-from streammetrics.intervals.planning import smallest_difference
-from streammetrics.metrics import Metric
-from streammetrics.metrics.words import direction
+from streammetrics.data import FEWEST_FOLDS, MODEL, common_types, typed
+from streammetrics.metrics import EVERYWHERE, Metric, direction, smallest_difference
 from streammetrics.reading.changes import ENDS
 from streammetrics.reading.models import SameRows, pairs_of
 from streammetrics.reading.parts import of_model
 from streammetrics.reading.readings import Readings
 from streammetrics.reading.sides import Sides
-from streammetrics.rounding import ROUNDING
-from streammetrics.rows.folds import FEWEST_FOLDS
-from streammetrics.rows.frames import common_types, typed
-from streammetrics.rows.roles import MODEL
-from streammetrics.state.tables import for_reports, roll_up, select
-from streammetrics.statistics.paired_outcomes import PairedOutcomes
+from streammetrics.statistics import PairedOutcomes, for_reports, roll_up, select
 
 D = TypeVar("D", bound="Differences")
 

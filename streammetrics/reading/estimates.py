@@ -9,19 +9,25 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import of_percent
+from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, few, noted, notes_of_users, of_percent
+from streammetrics.data import LABEL
 from streammetrics.errors import MetricError
-from streammetrics.expressions import by_group
-from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted, notes_of_users
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
-from streammetrics.rows.roles import LABEL
-from streammetrics.state.tables import State, split_label
-from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
-from streammetrics.statistics.confusion_counts import CutCounts
-from streammetrics.statistics.view import first_case
-from streammetrics.text import few
+from streammetrics.statistics import (
+    GROUP,
+    ConfusionCounts,
+    CutCounts,
+    RowCounts,
+    ScoreHistogram,
+    State,
+    Statistic,
+    View,
+    exact,
+    first_case,
+    split_label,
+)
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"

@@ -7,16 +7,21 @@ from collections.abc import Callable, Mapping
 import polars as pl
 from polars import Expr
 
-from streammetrics.intervals.method import Sample
-from streammetrics.intervals.proportions import CELLS, cells_of
-from streammetrics.intervals.smooth import mixes_classes, rows_of_heavier_class, rows_of_heaviest, share_of_negatives
-from streammetrics.metrics import Metric
-from streammetrics.metrics.losses import log_loss
+from streammetrics.base import SUM_ROUNDING
+from streammetrics.metrics import (
+    CELLS,
+    Metric,
+    Sample,
+    cells_of,
+    log_loss,
+    mixes_classes,
+    rows_of_heavier_class,
+    rows_of_heaviest,
+    share_of_negatives,
+)
 from streammetrics.reading.estimates import with_label
 from streammetrics.reading.independent_rows import Samples
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.state.tables import State
-from streammetrics.statistics import GROUP
+from streammetrics.statistics import GROUP, State
 
 OUTCOMES = {*CELLS}
 OF_LABELS = ({"tp", "fn"}, {"fp", "tn"}, OUTCOMES)  # outcomes of a proportion whose rows depend only on the label

@@ -17,12 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.arguments import require_level
+from streammetrics.base import require_level
 from streammetrics.errors import MetricError
-from streammetrics.intervals.beta import log_beta, log_beta_below
-from streammetrics.intervals.proportions import CELLS, cells_of
-from streammetrics.metrics.metric import find_metric
-from streammetrics.metrics.requirement import Requirement
+from streammetrics.metrics import CELLS, Requirement, cells_of, find_metric, log_beta, log_beta_below
 from streammetrics.statistics import GROUP
 
 Counts = NDArray[np.int64]

@@ -7,17 +7,20 @@ from typing import TypeAlias
 
 import polars as pl
 
-from streammetrics.frame import EFFECTIVE_ROWS, LIMITS, A, B, no_limits
-from streammetrics.intervals.method import Quantity, Read, Sample
-from streammetrics.intervals.methods import limits_of
-from streammetrics.intervals.pairs import difference_interval
-from streammetrics.metrics import Metric
+from streammetrics.base import EFFECTIVE_ROWS, LIMITS, A, B, no_limits
+from streammetrics.metrics import Metric, Quantity, Read, Sample, difference_interval, limits_of
 from streammetrics.reading.estimates import by_view, estimate, with_label
-from streammetrics.state.tables import State
-from streammetrics.statistics import GROUP, ProbabilityLoss, ScoreHistogram, Statistic, View
-from streammetrics.statistics.score_histogram import tails_of_losses
-from streammetrics.statistics.statistic import is_weighted
-from streammetrics.statistics.view import first_case
+from streammetrics.statistics import (
+    GROUP,
+    ProbabilityLoss,
+    ScoreHistogram,
+    State,
+    Statistic,
+    View,
+    first_case,
+    is_weighted,
+    tails_of_losses,
+)
 
 Samples: TypeAlias = Iterable[tuple[Statistic, Sample, list[Metric]]]
 

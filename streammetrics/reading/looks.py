@@ -8,14 +8,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frame import LIMITS, hidden, joined, keys_of, noted
-from streammetrics.intervals.distributions import bisected, normal_quantile, upper_level
-from streammetrics.intervals.limits import Range
-from streammetrics.intervals.sequences import errors_wide, is_beyond, share_limits
-from streammetrics.metrics import Metric
+from streammetrics.base import LIMITS, hidden, joined, keys_of, noted
+from streammetrics.metrics import (
+    Metric,
+    Range,
+    bisected,
+    errors_wide,
+    is_beyond,
+    normal_quantile,
+    share_limits,
+    upper_level,
+)
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate, expression_of
-from streammetrics.state.tables import State
+from streammetrics.statistics import State
 
 ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]

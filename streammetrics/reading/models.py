@@ -8,15 +8,10 @@ from functools import cached_property
 
 import polars as pl
 
-from streammetrics import text
+from streammetrics.base import SUM_ROUNDING, text
+from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.roles import MODEL
-from streammetrics.state.tables import State, roll_up, select
-from streammetrics.statistics import GROUP, RowCounts, Statistic
-from streammetrics.statistics.paired import Paired
-from streammetrics.statistics.statistic import is_weighted
-from streammetrics.statistics.view import PAIR
+from streammetrics.statistics import GROUP, PAIR, Paired, RowCounts, State, Statistic, is_weighted, roll_up, select
 
 SIDES = ("a", "b")
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from streammetrics.data import LABEL
 from streammetrics.metrics import Metric
 from streammetrics.reading import estimates, models
 from streammetrics.reading.readings import R, Readings, with_parts
-from streammetrics.rows.roles import LABEL
-from streammetrics.state.tables import State, periods, select
-from streammetrics.statistics import CalibrationBins, RowCounts
+from streammetrics.statistics import CalibrationBins, RowCounts, State, periods, select
 
 
 def of_model(report: R, name: str) -> R:

@@ -11,33 +11,40 @@ from typing import Any, Literal, Self, TypeVar
 import polars as pl
 from numpy.typing import ArrayLike
 
-from streammetrics.arguments import as_float, require_level, whole
+from streammetrics.base import (
+    EFFECTIVE_ROWS,
+    as_float,
+    keys_of,
+    matching,
+    require_free,
+    require_group_columns,
+    require_level,
+    require_threads,
+    whole,
+)
+from streammetrics.data import FOLD, FOLDS, LABEL, MODEL, several
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import EFFECTIVE_ROWS, keys_of
-from streammetrics.intervals.proportions import CELLS
-from streammetrics.keys import matching, require_free, require_group_columns
-from streammetrics.metrics import Metric, find_metric
+from streammetrics.metrics import CELLS, Metric, find_metric
 from streammetrics.reading import curves
 from streammetrics.reading.available import find
 from streammetrics.reading.calibration import of_correlated_rows
 from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.guarantees import require_guarantees
-from streammetrics.rows.folds import FOLDS
-from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state.tables import State, for_reports, roll_up
 from streammetrics.statistics import (
     GROUP,
+    Binned,
     CalibrationBins,
     ConfusionCounts,
     ConfusionMatrix,
     ErrorHistogram,
     Histogram,
     ScoreHistogram,
+    State,
     Statistic,
     confusion,
+    for_reports,
+    roll_up,
 )
-from streammetrics.statistics.binned import Binned
-from streammetrics.system.forks import require_threads
 
 S = TypeVar("S")
 R = TypeVar("R", bound="Readings")

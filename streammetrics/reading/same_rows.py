@@ -11,36 +11,49 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
+from streammetrics.data import FOLD
 from streammetrics.errors import MetricError
-from streammetrics.frame import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
-from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
-from streammetrics.intervals.limits import Spread, tidy
-from streammetrics.intervals.method import FEWEST
-from streammetrics.intervals.methods import method_of
-from streammetrics.intervals.paired_influence import (
+from streammetrics.metrics import (
+    FEWEST,
+    HIGH,
+    LOW,
     OUTCOMES,
+    TOTAL,
+    Influence,
+    Metric,
+    Spread,
+    cells_of,
+    class_probabilities,
+    errors,
+    jackknife_intervals,
+    losses,
+    method_of,
     of_areas,
     of_losses,
     of_outcomes,
     of_scores,
+    paired_limits,
+    several_classes,
+    share_of_negatives,
     spread_of_matches,
+    tidy,
+    wilson_interval,
 )
-from streammetrics.intervals.paired_proportions import paired_limits
-from streammetrics.intervals.proportions import cells_of, wilson_interval
-from streammetrics.intervals.smooth import Influence, share_of_negatives
-from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.independent_rows import reader
 from streammetrics.reading.models import SameRows
-from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import (
+    CELLS,
     GROUP,
     ClassLoss,
     ConfusionCounts,
     ConfusionMatrix,
     ErrorMoments,
+    Losses,
+    Paired,
     PairedClassLosses,
+    PairedDifferences,
     PairedErrors,
     PairedLosses,
     PairedMatches,
@@ -48,12 +61,12 @@ from streammetrics.statistics import (
     PairedScores,
     ProbabilityLoss,
     ScoreHistogram,
+    State,
     Statistic,
+    find_groups,
+    powers_of,
+    roll_up,
 )
-from streammetrics.statistics.paired import Paired
-from streammetrics.statistics.paired_differences import PairedDifferences, powers_of
-from streammetrics.statistics.paired_outcomes import CELLS
-from streammetrics.statistics.probability_loss import Losses
 
 Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]

@@ -9,10 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import whole
+from streammetrics.base import METRIC, keys_of, require_free, whole
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import METRIC, keys_of
-from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.looks import with_row_count
 from streammetrics.reading.readings import Readings

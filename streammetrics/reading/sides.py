@@ -10,9 +10,7 @@ from typing import Self
 
 import polars as pl
 
-from streammetrics import text
-from streammetrics.errors import ReportError
-from streammetrics.frame import (
+from streammetrics.base import (
     EFFECTIVE_ROWS,
     LIMITS,
     METRIC,
@@ -26,19 +24,26 @@ from streammetrics.frame import (
     joined,
     keys_of,
     of_user,
+    require_free,
+    text,
 )
-from streammetrics.keys import require_free
-from streammetrics.metrics import Metric
-from streammetrics.metrics.words import BEST
+from streammetrics.data import FEWEST_FOLDS, FOLD, LABEL, coarser_folds, common_types, typed
+from streammetrics.errors import ReportError
+from streammetrics.metrics import BEST, Metric
 from streammetrics.reading.changes import ENDS, change_of_distance
 from streammetrics.reading.models import SameRows
 from streammetrics.reading.readings import Readings
-from streammetrics.rows.folds import FEWEST_FOLDS
-from streammetrics.rows.frames import common_types, typed
-from streammetrics.rows.roles import FOLD, LABEL, coarser_folds
-from streammetrics.state.fingerprints import TRUTH, fingerprints, identifies_rows
-from streammetrics.state.tables import State, for_reports, roll_up, with_keys
-from streammetrics.statistics import GROUP, RowCounts
+from streammetrics.statistics import (
+    GROUP,
+    TRUTH,
+    RowCounts,
+    State,
+    fingerprints,
+    for_reports,
+    identifies_rows,
+    roll_up,
+    with_keys,
+)
 
 PAIRED = hidden("paired")
 COLUMNS = ("a", "b", "difference", "better", "note")
@@ -65,7 +70,7 @@ class Sides:
             object.__setattr__(self, "names", tuple(map(repr, self.names)))
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:
-            from streammetrics.intervals.distributions import upper_level  # when it is needed
+            from streammetrics.metrics import upper_level  # when it is needed
 
             upper_level(self.confidence)
 

@@ -9,22 +9,26 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.frame import EFFECTIVE_ROWS, ESTIMATE, LIMITS, RIGHT, SAMPLED, VARIANCE, A, B, hidden, no_limits
-from streammetrics.intervals.auc import FEW_PLACEMENTS
-from streammetrics.intervals.jackknife import HIGH, LOW, TOTAL, jackknife_intervals
-from streammetrics.intervals.limits import Range
-from streammetrics.intervals.method import FEWEST
-from streammetrics.intervals.paired_influence import range_of_difference
-from streammetrics.metrics import Metric
+from streammetrics.base import EFFECTIVE_ROWS, ESTIMATE, LIMITS, RIGHT, SAMPLED, VARIANCE, A, B, hidden, no_limits
+from streammetrics.data import FOLD
+from streammetrics.metrics import (
+    FEW_PLACEMENTS,
+    FEWEST,
+    HIGH,
+    LOW,
+    TOTAL,
+    Metric,
+    Range,
+    jackknife_intervals,
+    range_of_difference,
+)
 from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.looks import TOTAL as ROWS_OF_SHARE
 from streammetrics.reading.looks import with_total
-from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, roll_up, select, with_keys
-from streammetrics.statistics import GROUP
+from streammetrics.statistics import GROUP, State, roll_up, select, with_keys
 
 AT_ONCE = 1 << 20  # table rows that are processed at once
 MERGED = -1  # instead of the numbers of folds that stay

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.present.differences import decided, differences_table, sizes
-from streammetrics.present.estimates import only_threshold, with_notes
-from streammetrics.present.table import Table
-from streammetrics.present.terminal import as_text
-from streammetrics.reading.differences import Differences
-from streammetrics.rows.roles import MODEL
-from streammetrics.text import LONGEST, shown_of
+from streammetrics.base import LONGEST, shown_of
+from streammetrics.data import MODEL
+from streammetrics.reading import Differences
+from streammetrics.show import Table, as_text, decided, differences_table, only_threshold, sizes, with_notes
 
 LONG = 20  # maximum number of characters of a name in a header
 LETTERS = ("a", "b")

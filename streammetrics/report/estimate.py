@@ -9,10 +9,9 @@ from numbers import Real
 
 import polars as pl
 
+from streammetrics.base import rounded
 from streammetrics.errors import ReportError
-from streammetrics.present.estimates import ESTIMATE, estimate
-from streammetrics.present.table import Cell, Column, Table
-from streammetrics.text.decimals import rounded
+from streammetrics.show import ESTIMATE, Cell, Column, Table, estimate
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,7 +48,7 @@ class Estimate:
         return f"Estimate({', '.join(told)})"
 
     def _repr_html_(self) -> str:
-        from streammetrics.html import in_notebook  # when it is needed
+        from streammetrics.show import in_notebook  # when it is needed
 
         cells = [*estimate(vars(self)), Cell(self.note or "")]
         return in_notebook((), [Table([*ESTIMATE, Column("note", optional=True)], [cells])])

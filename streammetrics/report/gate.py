@@ -11,9 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.arguments import as_float, false_discovery_rate
-from streammetrics.errors import SpecificationError, escaped
-from streammetrics.frame import (
+from streammetrics.base import (
     ALONE,
     EFFECTIVE_ROWS,
     LIMITS,
@@ -21,19 +19,17 @@ from streammetrics.frame import (
     UNPAIRED,
     A,
     B,
+    as_float,
+    false_discovery_rate,
     few_effective,
     hidden,
     keys_of,
+    matching,
     noted,
 )
-from streammetrics.intervals.limits import EVERYWHERE
-from streammetrics.intervals.planning import rows_to_decide
-from streammetrics.keys import matching
-from streammetrics.metrics import Metric
-from streammetrics.metrics.margin import Margin, Margins, margins
-from streammetrics.reading.differences import Differences, with_names
-from streammetrics.reading.looks import ROWS, with_row_count
-from streammetrics.reading.parts import at_only
+from streammetrics.errors import SpecificationError, escaped
+from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
+from streammetrics.reading import ROWS, Differences, at_only, with_names, with_row_count
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
     PASSING,

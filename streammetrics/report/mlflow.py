@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from streammetrics import text
+from streammetrics.base import of_extra, text, without_awkward
 from streammetrics.errors import ReportError
-from streammetrics.html.page import of_all_rows, page
-from streammetrics.reading.readings import Readings
+from streammetrics.reading import Readings
 from streammetrics.report.nested import flat, nested
-from streammetrics.system.lazy import of_extra
-from streammetrics.text.values import without_awkward
+from streammetrics.show import of_all_rows, page
 
 FOLDER = "streammetrics"
 NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names

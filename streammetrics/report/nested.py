@@ -8,10 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import text
+from streammetrics.base import LIMITS, METRIC, VALUE, keys_of, supported, text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
-from streammetrics.text.values import supported
 
 
 def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:

@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from streammetrics.findings.finding import Finding
-from streammetrics.findings.findings import findings as findings_of_report
-from streammetrics.findings.sides import findings_of_sides
-from streammetrics.frame import of_labels_once
-from streammetrics.keys import only
-from streammetrics.metrics import Metric
-from streammetrics.metrics.margin import Margins
-from streammetrics.metrics.words import with_defaults
-from streammetrics.present.estimates import report_tables
-from streammetrics.present.terminal import as_text, terminal_width
-from streammetrics.reading.differences import Differences, of_models
-from streammetrics.reading.fairness import fairness as fairness_gaps
-from streammetrics.reading.fairness import gaps
-from streammetrics.reading.models import pairs_of, require_models
-from streammetrics.reading.readings import Readings
-from streammetrics.reading.segments import best, worst
+from streammetrics.base import of_labels_once, only, write_file
+from streammetrics.data import LABEL, several
+from streammetrics.metrics import Margins, Metric, with_defaults
+from streammetrics.reading import (
+    Differences,
+    Finding,
+    Readings,
+    best,
+    findings_of_sides,
+    gaps,
+    of_models,
+    pairs_of,
+    require_models,
+    worst,
+)
+from streammetrics.reading import fairness as fairness_gaps
+from streammetrics.reading import findings as findings_of_report
+from streammetrics.reading import slices as slices_of_report
 from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.gate import check_sides
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts, check
-from streammetrics.rows.roles import LABEL, several
-from streammetrics.slices.slices import slices as slices_of_report
+from streammetrics.show import as_text, report_tables, terminal_width
 from streammetrics.statistics import PairedOutcomes
-from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
-    from streammetrics.charts import ComparisonPlot, Plot
+    from streammetrics.show import ComparisonPlot, Plot
 
 FEW = 3  # metrics that are computed alone
 
@@ -230,7 +230,7 @@ class Report(Readings):
         >>> report.flip_rate("old", "new").select("threshold", "rows", "flips").row(0)
         (0.5, 3, 1)
         """
-        from streammetrics.reading.same_rows import flip_rates  # when it is needed
+        from streammetrics.reading import flip_rates  # when it is needed
 
         require_models(self.state, a, b)
         outcomes = self._kept(PairedOutcomes)
@@ -240,7 +240,7 @@ class Report(Readings):
     @property
     def plot(self) -> Plot:
         """Charts, such as ``report.plot.roc()``. Requires the ``plot`` extra."""
-        from streammetrics.charts import Plot  # when it is needed
+        from streammetrics.show import Plot  # when it is needed
 
         return Plot(self)
 
@@ -276,7 +276,7 @@ class Report(Readings):
         >>> with TemporaryDirectory() as directory:
         ...     report.save_html(f"{directory}/report.html", title="Clicks")
         """
-        from streammetrics.html.page import page  # when it is needed
+        from streammetrics.show import page  # when it is needed
 
         write_file(path, page(self, title, interactive, source, fairness).encode())
 
@@ -321,7 +321,7 @@ class Report(Readings):
         log(self, run_id, step)
 
     def _repr_html_(self) -> str:
-        from streammetrics.html import report_html  # when it is needed
+        from streammetrics.show import report_html  # when it is needed
 
         return report_html(self)
 
@@ -425,7 +425,7 @@ class Comparison(Differences):
         Raises:
             ReportError: If the group columns differ.
         """
-        from streammetrics.charts import ComparisonPlot  # when it is needed
+        from streammetrics.show import ComparisonPlot  # when it is needed
 
         return ComparisonPlot(self)
 
@@ -461,14 +461,14 @@ class Comparison(Differences):
         >>> with TemporaryDirectory() as directory:
         ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
         """
-        from streammetrics.html import comparison_page  # when it is needed
+        from streammetrics.show import comparison_page  # when it is needed
 
         names = self.names if names is None else names
         verdicts = None if check is None else (check.frame, check._tables)
         write_file(path, comparison_page(self, names, title, interactive, verdicts).encode())
 
     def _repr_html_(self) -> str:
-        from streammetrics.html import in_notebook  # when it is needed
+        from streammetrics.show import in_notebook  # when it is needed
 
         more = "Read all of them in the frame."
         return in_notebook(self.findings(), comparison_tables(self, None, more, noted=False))

@@ -7,19 +7,23 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
-from streammetrics.arguments import as_float, of_percent, require_level, shown
+from streammetrics.base import (
+    as_float,
+    keys_of,
+    matching,
+    of_labels_once,
+    of_percent,
+    only,
+    publish,
+    require_level,
+    shown,
+)
+from streammetrics.data import LABEL
 from streammetrics.errors import ReportError, SpecificationError
-from streammetrics.frame import keys_of, of_labels_once
-from streammetrics.intervals.limits import EVERYWHERE
-from streammetrics.intervals.planning import rows_to_find
-from streammetrics.keys import matching, only
-from streammetrics.metrics import Metric
-from streammetrics.reading.looks import ROWS, with_row_count
-from streammetrics.reading.readings import Readings
+from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
+from streammetrics.reading import ROWS, Readings, with_row_count
 from streammetrics.report.gate import at_threshold
 from streammetrics.report.report import Comparison, Report
-from streammetrics.rows.roles import LABEL
-from streammetrics.system.public import publish
 
 CLASSES = ("positives", "negatives")
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.arguments import require_level, whole
-from streammetrics.errors import SpecificationError
-from streammetrics.frame import (
+from streammetrics.base import (
     AT_LIMIT,
     EFFECTIVE_ROWS,
     FEW_EFFECTIVE,
@@ -25,22 +23,19 @@ from streammetrics.frame import (
     keys_of,
     noted,
     outer_limits,
+    publish,
+    require_level,
     too_few_effective,
+    where,
+    whole,
 )
-from streammetrics.intervals.planning import rows_to_decide
-from streammetrics.metrics import Metric
-from streammetrics.metrics.requirement import Requirement
-from streammetrics.present.estimates import with_notes
-from streammetrics.present.table import Table
-from streammetrics.present.terminal import as_text, terminal_width
-from streammetrics.present.verdicts import OPEN, verdicts_table
-from streammetrics.reading.looks import MOST_ROWS, ROWS, with_row_count
-from streammetrics.reading.readings import Readings
-from streammetrics.system.public import publish
-from streammetrics.text.values import where
+from streammetrics.errors import SpecificationError
+from streammetrics.metrics import Metric, Requirement, rows_to_decide
+from streammetrics.reading import MOST_ROWS, ROWS, Readings, with_row_count
+from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_notes
 
 if TYPE_CHECKING:
-    from streammetrics.charts import VerdictsPlot
+    from streammetrics.show import VerdictsPlot
 
 
 PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
@@ -104,7 +99,7 @@ class Verdicts:
     @property
     def plot(self) -> VerdictsPlot:
         """The chart of the verdicts, ``verdicts.plot.limits()``. Requires the ``plot`` extra."""
-        from streammetrics.charts import VerdictsPlot  # when it is needed
+        from streammetrics.show import VerdictsPlot  # when it is needed
 
         return VerdictsPlot(self.frame)
 
@@ -112,7 +107,7 @@ class Verdicts:
         raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
 
     def _repr_html_(self) -> str:
-        from streammetrics.html import in_notebook  # when it is needed
+        from streammetrics.show import in_notebook  # when it is needed
 
         return in_notebook((), self._tables)
 

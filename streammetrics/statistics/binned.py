@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from streammetrics.arguments import as_float, shown, whole
-from streammetrics.core.lattice import Domain, Lattice
+from streammetrics.base import as_float, shown, whole
+from streammetrics.core import Domain, Lattice
+from streammetrics.data import several
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.roles import several
 from streammetrics.statistics.bins import fit
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP

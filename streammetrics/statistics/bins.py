@@ -13,9 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import Codes
-from streammetrics.core.lattice import Lattice
-from streammetrics.rows.arrays import Rows
+from streammetrics.core import Codes, Lattice
+from streammetrics.data import Rows
 from streammetrics.statistics.counter import Counter
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]

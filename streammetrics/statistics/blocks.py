@@ -9,7 +9,7 @@ from typing import Generic, Self, TypeVar
 import polars as pl
 
 from streammetrics.core import Codes, Floats
-from streammetrics.rows.arrays import Rows
+from streammetrics.data import Rows
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP
 

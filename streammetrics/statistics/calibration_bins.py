@@ -11,10 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.arguments import whole
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
+from streammetrics.base import SUM_ROUNDING, whole
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.codes import ascending, summed
-from streammetrics.rows.roles import LABEL
+from streammetrics.base import SUM_ROUNDING
+from streammetrics.data import LABEL, ascending, summed
 from streammetrics.statistics.view import GROUP
 
 

@@ -16,8 +16,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.errors import DataError, SpecificationError
-from streammetrics.metrics.agreement import widened
-from streammetrics.metrics.scale import near_one
+from streammetrics.metrics import near_one, widened
 
 Normalization: TypeAlias = Literal["actual", "predicted", "all"]
 

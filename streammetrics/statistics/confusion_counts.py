@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.core.lattice import Lattice
-from streammetrics.rows.arrays import Rows
+from streammetrics.core import Lattice
+from streammetrics.data import Rows
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.checks import Checks

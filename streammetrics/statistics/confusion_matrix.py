@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
+from streammetrics.base import few
+from streammetrics.data import LABEL, Kind, Roles, Rows, plain_labels
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
-from streammetrics.text import few
 
 DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted densely
 

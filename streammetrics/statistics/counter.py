@@ -11,7 +11,7 @@ from typing import Any, Self
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.rows.arrays import Rows
+from streammetrics.data import Rows
 
 
 class Counter(ABC):

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import core
-from streammetrics.arguments import as_float, shown
-from streammetrics.core import Floats, Runs
-from streammetrics.core.moments import (
+from streammetrics.base import SUM_ROUNDING, as_float, shown
+from streammetrics.core import (
     FAMILIES,
     HIGHER,
     MOMENTS,
     POWERS,
     TERMS,
+    Floats,
+    Runs,
     centred,
     error_m2,
     moved_moment,
@@ -28,10 +29,8 @@ from streammetrics.core.moments import (
     null_deviance,
     two_sum,
 )
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import SpecificationError
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.statistic import Statistic

@@ -9,10 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.core.lattice import Lattice
+from streammetrics.core import Lattice
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, Read
 from streammetrics.statistics.checks import Checks

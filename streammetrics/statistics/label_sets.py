@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.arguments import as_float, shown
+from streammetrics.base import as_float, shown
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 

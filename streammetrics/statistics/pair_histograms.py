@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics import core
-from streammetrics.core import Codes
-from streammetrics.core.lattice import Domain
-from streammetrics.metrics.scale import near_one
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
+from streammetrics.core import Codes, Domain
+from streammetrics.data import Kind, Rows
+from streammetrics.metrics import near_one
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import empty, fit_by
 from streammetrics.statistics.checks import Checks

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from streammetrics.core import Codes
+from streammetrics.data import Kind, Pair, Roles, Rows
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Pair, Rows
-from streammetrics.rows.roles import Kind, Roles
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed

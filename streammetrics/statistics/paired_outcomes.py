@@ -10,9 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core.definition.pairs import OUTCOMES
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
+from streammetrics.core import OUTCOMES
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded

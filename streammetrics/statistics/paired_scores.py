@@ -11,10 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core.definition.pairs import SIDE, sides
-from streammetrics.core.lattice import Domain, Lattice, Values
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
+from streammetrics.core import SIDE, Domain, Lattice, Values, sides
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks

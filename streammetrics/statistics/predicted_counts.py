@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.rows.arrays import Rows
+from streammetrics.data import Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.thresholded import Thresholded
 

@@ -8,8 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.summed import Summed
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.rows.arrays import Rows
+from streammetrics.data import Rows
 from streammetrics.statistics.summed import Summed, Sums
 
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it

@@ -11,13 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
+from streammetrics.base import few
 from streammetrics.core import Runs
+from streammetrics.data import Roles, Rows, identities
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.folds import identities
-from streammetrics.rows.roles import Roles
 from streammetrics.statistics.summed import Summed, Sums
-from streammetrics.text import few
 
 ROW_SUMS = slice(2, 4)  # of the counts
 

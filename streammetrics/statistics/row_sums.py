@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.data import Rows
 from streammetrics.errors import DataError, SpecificationError
-from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import STATISTICS
 from streammetrics.statistics.summed import Summed

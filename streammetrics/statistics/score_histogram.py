@@ -7,16 +7,15 @@ from typing import ClassVar
 
 import polars as pl
 
-from streammetrics.core import CLIP
-from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
-from streammetrics.rows.roles import Kind
+from streammetrics.base import percentage
+from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
+from streammetrics.data import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import is_weighted
 from streammetrics.statistics.view import GROUP, View, exact
-from streammetrics.text.decimals import percentage
 
 HEAVY = 1e-3
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.core import Codes
-from streammetrics.rows.arrays import Rows
+from streammetrics.data import Rows
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
 

@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
-from streammetrics.core.lattice import Lattice
+from streammetrics.core import Lattice
+from streammetrics.data import DECIMAL, SEVERAL, Kind, Roles, summed, to_decimals, to_floats
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.codes import summed
-from streammetrics.rows.exact_sums import DECIMAL, to_decimals, to_floats
-from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide

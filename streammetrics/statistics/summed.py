@@ -11,11 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import Codes
-from streammetrics.core.definition.sums import settled
+from streammetrics.core import Codes, settled
+from streammetrics.data import Rows, of_words
 from streammetrics.errors import DataError, MergeError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.exact_sums import of_words
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import PAIR

@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.arguments import whole
+from streammetrics.base import whole
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.histogram import READ

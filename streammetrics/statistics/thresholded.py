@@ -11,11 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.arguments import as_float, shown, whole
+from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Labels
+from streammetrics.data import Kind, Rows, several
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.arrays import Rows
-from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 

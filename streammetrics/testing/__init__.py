@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.base import publish
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import Statistic
-from streammetrics.system.public import publish
 from streammetrics.testing.check import Check, run_all, with_gaps
 from streammetrics.testing.engines import Engine, of_engine
 from streammetrics.testing.laws import of_accumulator, of_statistic

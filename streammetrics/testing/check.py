@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from streammetrics.base import few
 from streammetrics.errors import SpecificationError
-from streammetrics.text import few
 
 
 @dataclass(frozen=True)

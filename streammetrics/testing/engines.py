@@ -16,9 +16,9 @@ import polars as pl
 
 from streammetrics import tasks
 from streammetrics.accumulator import Accumulator
+from streammetrics.base import pa
 from streammetrics.errors import ColumnError, DataError, SourceError, SpecificationError, StreamMetricsError
 from streammetrics.statistics import ConfusionCounts, ScoreHistogram
-from streammetrics.system.lazy import pa
 from streammetrics.testing.check import Check, require
 from streammetrics.testing.engine_tasks import (
     BOTH,

@@ -15,10 +15,9 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.frame import ESTIMATE
-from streammetrics.rows.roles import LABEL
-from streammetrics.state.tables import State, in_order
-from streammetrics.statistics import GROUP, RowCounts, RowFingerprint, Statistic
+from streammetrics.base import ESTIMATE
+from streammetrics.data import LABEL
+from streammetrics.statistics import GROUP, RowCounts, RowFingerprint, State, Statistic, in_order
 from streammetrics.testing.check import Check, require
 from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, splits, task_of
 

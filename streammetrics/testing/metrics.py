@@ -14,14 +14,13 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.core.moments import FAMILIES
+from streammetrics.base import SUM_ROUNDING
+from streammetrics.core import FAMILIES
+from streammetrics.data import Roles
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric, find_metric
-from streammetrics.report.estimate import Estimate
-from streammetrics.rounding import SUM_ROUNDING
-from streammetrics.rows.roles import Roles
-from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic
-from streammetrics.statistics.cases import order_cases
+from streammetrics.report import Estimate
+from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, order_cases
 from streammetrics.testing.check import Check, require
 from streammetrics.testing.rows import MakeRows, rows_of, task_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.data import SEVERAL, Roles
 from streammetrics.errors import SpecificationError
-from streammetrics.rows.roles import SEVERAL, Roles
 from streammetrics.statistics import Statistic
 
 MakeRows: TypeAlias = Callable[[int, np.random.Generator], pl.DataFrame]

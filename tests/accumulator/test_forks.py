@@ -24,7 +24,7 @@ def new(_=None):
     return run(lambda: sm.binary(y_true="y", y_score="p").update(batch).seen)
 """
 USED = """
-from streammetrics.system import forks
+from streammetrics.base import forks
 
 forks.PATIENCE = 0.2
 acc = sm.binary(y_true="y", y_score="p").update(batch)
@@ -90,7 +90,7 @@ pl.DataFrame({"a": range(99)}).lazy().group_by("a").len().collect()
 if os.fork():
     os.wait()
 else:
-    from streammetrics.system import forks
+    from streammetrics.base import forks
 
     forks.PATIENCE = 0.2
     print(new(), flush=True)

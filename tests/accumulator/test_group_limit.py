@@ -22,7 +22,7 @@ def batch(*groups, times=1):
 
 @pytest.fixture(params=[1, 4, 1_000], ids=["observed at once", "held shortly", "held"])
 def _buffer(request, monkeypatch):
-    monkeypatch.setattr("streammetrics.state.content.BUFFER", request.param)
+    monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", request.param)
 
 
 @pytest.mark.usefixtures("_buffer")

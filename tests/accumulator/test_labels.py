@@ -22,7 +22,7 @@ FAULTS = {"clicked": [1] * 49 + [7], "score": [0.5] * 49 + [7.0], "day": [[1]] *
 
 @pytest.mark.parametrize("held", [2, 10**6, 0])
 def test_a_refused_batch_changes_nothing_whether_rows_are_held_or_counted(held, monkeypatch):
-    monkeypatch.setattr("streammetrics.state.content.BUFFER", held)
+    monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", held)
     rows = clicks()[:50].with_columns(weight=1.0)
     acc = sm.binary(by="day", sample_weight="weight", **CLICKS).update(rows[:3]).update(rows[3:])
     for column, values in FAULTS.items():

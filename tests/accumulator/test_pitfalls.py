@@ -78,10 +78,10 @@ GOOD = {"y": [1, 0], "p": [0.9, 0.1], "w": [1.0, 2.0], "g": ["a", "b"]}
 @pytest.mark.parametrize("held", [1, 10**6])
 def test_an_accumulator_whose_counting_failed_says_so_from_then_on(held, monkeypatch):
     """Should memory end while rows are counted in place, no wrong number is told."""
-    monkeypatch.setattr("streammetrics.state.content.BUFFER", held)
+    monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", held)
     acc = task().update(GOOD)
     with monkeypatch.context() as patch:
-        patch.setattr("streammetrics.state.content.Content._count_block", lambda *args: 1 / 0)
+        patch.setattr("streammetrics.statistics.state.content.Content._count_block", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             acc.update(GOOD).flush()
     for use in (acc.to_bytes, acc.finalize, lambda: acc.update(GOOD), lambda: task().absorb(acc)):

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from simulated import markdown, show
 
 import streammetrics as sm
-from streammetrics.before_labels.filled import DECISIONS, confusion, losses
+from streammetrics.monitor.before_labels.filled import DECISIONS, confusion, losses
 
 ROWS_AT_ONCE = 2_000_000
 TIMES = 20  # as many rows without labels as rows with labels

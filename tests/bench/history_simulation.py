@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from steps import around
 
 import streammetrics as sm
-from streammetrics.history import batches, table
-from streammetrics.history import history as stores
+from streammetrics.monitor.history import batches, table
+from streammetrics.monitor.history import history as stores
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
 SEGMENTS = "ab"

@@ -19,8 +19,8 @@ import polars as pl
 from scipy.special import expit, logit, softmax
 
 import streammetrics as sm
-from streammetrics.intervals.methods import method_of
 from streammetrics.metrics import declared_metrics
+from streammetrics.metrics.intervals.methods import method_of
 from streammetrics.reading.available import columns_of
 
 Random = np.random.Generator

@@ -41,8 +41,8 @@ HOOK = Path(__file__).parent / "hook"
 TREE = Path.cwd()
 PACKAGE = TREE / "streammetrics"
 TEMPORARY = Path(tempfile.gettempdir())
-ROOMS = {room: f"{room}/*.py" for room in ("metrics", "intervals", "statistics", "reading")}
-ROOMS |= {room: f"{room}.py" for room in ("history/rules", "history/alarms")}
+ROOMS = {room: f"{room}/*.py" for room in ("metrics", "metrics/intervals", "statistics", "reading")}
+ROOMS |= {room: f"{room}.py" for room in ("monitor/history/rules", "monitor/history/alarms")}
 LIBRARIES = """polars numpy pyarrow.compute pyarrow.parquet pyarrow.dataset pandas scipy.stats pytest sklearn.metrics
     sklearn.linear_model hypothesis click.testing altair duckdb deltalake mlflow"""  # imported once, before the forks
 STAGES = ((40, 30.0), (200, 100.0))  # tests of a mutant and their usual seconds at most, then those of a survivor
@@ -261,11 +261,11 @@ def fingerprint() -> str:
 
 
 def print_rooms(rows: list[Row], title: str = "") -> None:
-    print(f"\n{title}\n{'room':<15}{'mutants':>8}{'killed':>8}{'survived':>10}{'share':>7}")
+    print(f"\n{title}\n{'room':<23}{'mutants':>8}{'killed':>8}{'survived':>10}{'share':>7}")
     for room in [*ROOMS, "all"]:
         killed = [row["killed"] for row in rows if room in (row["room"], "all")]
         share = f"{sum(killed) / len(killed):.0%}" if killed else ""
-        print(f"{room:<15}{len(killed):>8}{sum(killed):>8}{len(killed) - sum(killed):>10}{share:>7}")
+        print(f"{room:<23}{len(killed):>8}{sum(killed):>8}{len(killed) - sum(killed):>10}{share:>7}")
 
 
 def print_survivors(rows: Iterable[Row], title: str) -> None:

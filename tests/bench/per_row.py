@@ -12,7 +12,7 @@ import polars as pl
 from measure import Figure, fill, side_by_side
 
 import streammetrics as sm
-from streammetrics.rows.codes import encode
+from streammetrics.data.rows.codes import encode
 
 ROWS, BATCH = 8_000_000, 1_000_000
 FEW = 2_000_000  # where most rows make a bin

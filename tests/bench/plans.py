@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from simulated import markdown, show
 
 import streammetrics as sm
-from streammetrics.intervals.planning import rows_to_find
+from streammetrics.metrics.intervals.planning import rows_to_find
 
 ROWS_AT_ONCE = 500_000  # of pilots
 MANY = 4_000_000  # rows, which show the truth

@@ -121,7 +121,7 @@ def test_colours_stand_out(tmp_path):
     names = {f"m{i}": "score" for i in range(6)}
     drawn = clicked(y_score=names, rows=clicks()[:100]).plot.roc()
     colours = drawn.layers["line"]["encoding"]["color"]["scale"]["range"]
-    style = (Path(sm.__file__).parent / "present" / "page.css").read_text(encoding="utf-8")
+    style = (Path(sm.__file__).parent / "show" / "tables" / "page.css").read_text(encoding="utf-8")
     light_page, dark_page, print_page = (
         [f"#{c * (6 // len(c))}" for c in re.findall(r"--c\d: #(\w+);", line)]
         for line in style.splitlines()

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from streammetrics.rows.arrays import _array
+from streammetrics.data.rows.arrays import _array
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 100])

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from streammetrics.rows.batches import Batch, Field
-from streammetrics.rows.roles import Roles
+from streammetrics.data.rows.batches import Batch, Field
+from streammetrics.data.rows.roles import Roles
 
 
 @pytest.mark.parametrize("chunks", [[5_000], [1_000] * 5, [999, 1, 2_600, 1_400], [700] * 7 + [100]])

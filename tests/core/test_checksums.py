@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streammetrics as sm
-from streammetrics.state import checksums
+from streammetrics.statistics.state import checksums
 
 ROWS = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6], "g": ["a", "b", "a", None]}
 FORMS = ("a.parquet", "a.arrow", "bytes")
@@ -133,7 +133,7 @@ def test_a_forged_file_does_not_end_the_process(acc, tmp_path):
     code = f"""
 import pathlib, struct
 import streammetrics as sm
-from streammetrics.state import checksums
+from streammetrics.statistics.state import checksums
 
 path = pathlib.Path({str(tmp_path / "a.state")!r})
 content = path.read_bytes()

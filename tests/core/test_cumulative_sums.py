@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import norm
 
 import streammetrics as sm
-from streammetrics.intervals.brownian import exceeding, range_not_exceeded
-from streammetrics.intervals.sign_flips import FoldSums
-from streammetrics.rows.folds import fold
+from streammetrics.data.rows.folds import fold
+from streammetrics.metrics.intervals.brownian import exceeding, range_not_exceeded
+from streammetrics.metrics.intervals.sign_flips import FoldSums
 
 
 def exceeded(sizes):

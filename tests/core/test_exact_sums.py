@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics import core
-from streammetrics.rows.codes import summed
-from streammetrics.rows.exact_sums import DECIMAL, added_up, to_decimals, to_floats
+from streammetrics.data.rows.codes import summed
+from streammetrics.data.rows.exact_sums import DECIMAL, added_up, to_decimals, to_floats
 
 UNITS = st.integers(-(10**36), 10**36)  # of 1e-18; sums of a hundred fit
 EDGES = [0, 1, -1, 1 << 32, -(1 << 32), (1 << 64) - 1, 1 << 64, -(1 << 64), 10**36, -(10**36)]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import sklearn.metrics as sk
 
-from streammetrics.before_labels.bounds import Positives
-from streammetrics.before_labels.bounds import bounds as bounds_of
-from streammetrics.before_labels.filled import DECISIONS, METRICS, read
-from streammetrics.before_labels.groups import Group
-from streammetrics.before_labels.rates import within_odds
+from streammetrics.monitor.before_labels.bounds import Positives
+from streammetrics.monitor.before_labels.bounds import bounds as bounds_of
+from streammetrics.monitor.before_labels.filled import DECISIONS, METRICS, read
+from streammetrics.monitor.before_labels.groups import Group
+from streammetrics.monitor.before_labels.rates import within_odds
 
 PIECES = 6  # that the rows of a bin are split into
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from streammetrics.before_labels.rates import CELLS, cells, fitted, isotonic, within_odds
+from streammetrics.monitor.before_labels.rates import CELLS, cells, fitted, isotonic, within_odds
 
 
 def test_rates_of_cells_are_those_of_scikit_learn():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from streammetrics import core
-from streammetrics.rows.folds import fold, hash_values, identities
+from streammetrics.data.rows.folds import fold, hash_values, identities
 
 MASK = (1 << 64) - 1
 MANY = 50_000

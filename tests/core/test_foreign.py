@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import streammetrics as sm
-from streammetrics.system.foreign import translated
+from streammetrics.base.foreign import translated
 
 ERRORS = [
     pl.exceptions.ComputeError("it is\nbroken"),

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.state.content import Content
+from streammetrics.statistics.state.content import Content
 
 PASS = """
 import itertools, sys, time, threading

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.base.rounding import ROUNDING, above, at_least, at_most, below
 from streammetrics.metrics import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.curves import operating_point
-from streammetrics.rounding import ROUNDING, above, at_least, at_most, below
 
 PERCENTS = [7, 10, 14, 20, 28, 30, 55, 56, 58, 60, 70, 80, 90, 99, *range(1, 98, 8)]
 SIZES = range(2, 60, 3)

@@ -12,8 +12,8 @@ from strategies import shards
 
 import streammetrics as sm
 from streammetrics.pipeline import _Part
-from streammetrics.state import content
-from streammetrics.state.content import Content
+from streammetrics.statistics.state import content
+from streammetrics.statistics.state.content import Content
 
 SIZE = 4_000
 rng = np.random.default_rng(5)

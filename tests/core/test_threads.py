@@ -11,11 +11,11 @@ import pytest
 from data import CLICKS, clicks
 
 import streammetrics as sm
-from streammetrics.rows import batches
-from streammetrics.state import content
-from streammetrics.state.content import Content
-from streammetrics.system import threads
-from streammetrics.system.threads import uninterrupted
+from streammetrics.base import threads
+from streammetrics.base.threads import uninterrupted
+from streammetrics.data.rows import batches
+from streammetrics.statistics.state import content
+from streammetrics.statistics.state.content import Content
 
 BATCH = clicks()[:1_000]
 

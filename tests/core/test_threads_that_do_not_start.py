@@ -7,8 +7,8 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import pipeline
-from streammetrics.state import content
-from streammetrics.system import threads
+from streammetrics.base import threads
+from streammetrics.statistics.state import content
 
 BATCH = pl.DataFrame({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.text.values import dates
-from streammetrics.times import earlier, ends, later, truncated
+from streammetrics.base.text.values import dates
+from streammetrics.base.times import earlier, ends, later, truncated
 
 SKIPPED = {  # zones with a day that has no midnight, or two, and this day
     "America/Santiago": date(2025, 9, 7),

@@ -140,7 +140,7 @@ def test_groups_models_and_labels_are_apart():
 
 @pytest.mark.parametrize("cells", [1_000, 2_000_000])
 def test_a_reference_of_fewer_columns_serves_all_groups(cells, monkeypatch):
-    monkeypatch.setattr("streammetrics.reading.distributions.CELLS", cells)  # bins that are compared at once
+    monkeypatch.setattr("streammetrics.reading.score_distributions.CELLS", cells)  # bins that are compared at once
     before, now = BEFORE["country", "score"], NOW.select("country", "score", half=pl.int_range(800) % 2)
     total, by_country, current = (
         sm.predictions(y_score="score", by=by, metrics=["mean"]).update(rows)

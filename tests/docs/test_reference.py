@@ -21,7 +21,7 @@ def test_each_public_name_has_one_entry():
     of_the_package = {f"streammetrics.{name}" for name in sm.__all__ if name not in MODULES}
     of_modules = {f"{m.__name__}.{name}" for m in (engines, testing) for name in m.__all__}
     adapters = {f"streammetrics.engines.{path.stem}" for path in (ROOT / "streammetrics/engines").glob("[!_]*.py")}
-    charts = {f"streammetrics.charts.plot.{kind}" for kind in ("Plot", "ComparisonPlot", "VerdictsPlot")}
+    charts = {f"streammetrics.show.charts.plot.{kind}" for kind in ("Plot", "ComparisonPlot", "VerdictsPlot")}
     others = [name for name in ENTRIES if not name.startswith("streammetrics.Report.")]
     assert sorted(others) == sorted((of_the_package | of_modules | adapters) - {"streammetrics.engines.base"} | charts)
 

@@ -71,7 +71,7 @@ def test_overdue_windows_are_found(tmp_path, monkeypatch):
             return datetime.now(tz) + cls.later
 
     late = ("warn", "SM804")
-    monkeypatch.setattr("streammetrics.findings.rules.datetime", Clock)
+    monkeypatch.setattr("streammetrics.reading.diagnosis.rules.datetime", Clock)
     for step in (1, 7):
         windows = [TODAY - timedelta(days=step * n) for n in range(10)][::-1]
         for steps in (1, 9):

@@ -17,7 +17,7 @@ import streammetrics as sm
 @pytest.mark.parametrize("most", [15, 14, 16, 30])
 def test_compaction_changes_no_bit_however_many_groups_come_together(most, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
-        monkeypatch.setattr(f"streammetrics.history.layout.{limit}", most)
+        monkeypatch.setattr(f"streammetrics.monitor.history.layout.{limit}", most)
     make = lambda: sm.Accumulator(sm.ErrorMoments(), sample_weight="w", **ERRORS)  # noqa: E731
     appended(store, make, [predictions(200, 0), predictions(200, 1)])  # of 15 groups
     before = [store.query(**query).to_bytes() for query in ({}, {"every": "3d"})]
@@ -61,7 +61,7 @@ def test_small_files_are_merged_once(kind, store):
 
 
 def test_large_files_are_left_alone(store, monkeypatch):
-    monkeypatch.setattr("streammetrics.history.table.SMALL", 1)
+    monkeypatch.setattr("streammetrics.monitor.history.table.SMALL", 1)
     appended(store, COUNTS, [predictions(9, 0).with_columns(day=date(2026, 1, day)) for day in (1, 2)])
     before = files_of(store)
     store.compact(vacuum=False)

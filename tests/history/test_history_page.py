@@ -50,7 +50,7 @@ def shown(undrawn, monkeypatch, tmp_path):
                 charts.setdefault(picture.title, {}).setdefault(name, {}).update([point])
             return "<svg></svg>"
 
-        monkeypatch.setattr("streammetrics.html.pictures.as_svg", noted)
+        monkeypatch.setattr("streammetrics.show.pages.pictures.as_svg", noted)
         store.save_html(tmp_path / "page.html", **options)
         found = Page((tmp_path / "page.html").read_text())
         found.charts = charts

@@ -13,16 +13,16 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
-from streammetrics.intervals.auc import auc_intervals
-from streammetrics.intervals.beta import log_beta, log_beta_below
-from streammetrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
-from streammetrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
-from streammetrics.intervals.influence import counted, influence_intervals, sliced
-from streammetrics.intervals.limits import Spread, limits
-from streammetrics.intervals.paired_influence import _powers_of_differences
-from streammetrics.intervals.proportions import wilson_interval
-from streammetrics.intervals.sequences import errors_wide, share_limits
 from streammetrics.metrics import average_precision, ks, roc_auc
+from streammetrics.metrics.intervals.auc import auc_intervals
+from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
+from streammetrics.metrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
+from streammetrics.metrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
+from streammetrics.metrics.intervals.influence import counted, influence_intervals, sliced
+from streammetrics.metrics.intervals.limits import Spread, limits
+from streammetrics.metrics.intervals.paired_influence import _powers_of_differences
+from streammetrics.metrics.intervals.proportions import wilson_interval
+from streammetrics.metrics.intervals.sequences import errors_wide, share_limits
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 ALPHA = 0.05
@@ -309,7 +309,7 @@ def test_groups_are_read_in_small_parts_and_in_slices(monkeypatch):
     metrics, table = [roc_auc, ks, average_precision], pl.concat(tables)
     whole = influences_of(table, metrics)
     alone = pl.concat(influences_of(own, metrics) for own in tables)
-    monkeypatch.setattr("streammetrics.intervals.influence.ROWS", 3_000)
+    monkeypatch.setattr("streammetrics.metrics.intervals.influence.ROWS", 3_000)
     for found in (alone, influences_of(table, metrics)):
         assert found.select("group", "metric").equals(whole.select("group", "metric"))
         assert found["ci_lower"].to_numpy() == pytest.approx(whole["ci_lower"].to_numpy(), rel=1e-9)

@@ -127,7 +127,7 @@ def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
     joiner = made(tmp_path, expires="3d")
     joiner.add_scores(scores([1]))
     joiner.add_scores(scores([2], 9))
-    monkeypatch.setattr("streammetrics.joining.waiting.today", lambda: day(-300))
+    monkeypatch.setattr("streammetrics.monitor.joining.waiting.today", lambda: day(-300))
     assert joiner.add_labels(labels([2, 3])) == sm.Joined(matched=1, waiting=1)
     joiner.add_scores(scores([4], 20))
     monkeypatch.undo()
@@ -145,7 +145,7 @@ def test_rows_may_wait_for_ever(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("order", ["scores first", "labels first", "in turn"])
 def test_many_files_are_merged_without_being_asked(order, tmp_path, monkeypatch):
-    monkeypatch.setattr("streammetrics.joining.waiting.SCATTERED", 2)
+    monkeypatch.setattr("streammetrics.monitor.joining.waiting.SCATTERED", 2)
     joiner = made(tmp_path)
     steps = [(joiner.add_scores, scores([number])) for number in range(4)]
     steps += [(joiner.add_labels, labels([number])) for number in range(4)]

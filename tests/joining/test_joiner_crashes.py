@@ -118,7 +118,7 @@ def compact(folder):
 def simulate(folder, seed, steps, monkeypatch):
     """Random steps. After a race there may be several truths: either batch may have been the first."""
     rng, truths, did = random.Random(seed), [Truth()], []
-    monkeypatch.setattr("streammetrics.history.table.PAUSE", 0.0)
+    monkeypatch.setattr("streammetrics.monitor.history.table.PAUSE", 0.0)
     for step in range(steps):
         one, what = batch(rng, step), rng.choice(["alone", "crash", "race", "compact"])
         did.append((what, one))

@@ -5,11 +5,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.metrics import (
-    equal_error_rate,
-    recall_at_fpr,
-    roc_auc,
-)
+from streammetrics.metrics import equal_error_rate, recall_at_fpr, roc_auc
 
 RANKING = [m for m in sm.all_metrics() if set(m.columns) == {"neg", "pos"}]
 

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.sources import delimited
+from streammetrics.data.sources import delimited
 
 pytestmark = pytest.mark.usefixtures("folder")
 

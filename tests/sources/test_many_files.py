@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.sources.files import Files
+from streammetrics.data.sources.files import Files
 
 FILES = 5_000
 

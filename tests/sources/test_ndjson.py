@@ -8,7 +8,7 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.sources import ndjson
+from streammetrics.data.sources import ndjson
 
 pytestmark = pytest.mark.usefixtures("folder")
 

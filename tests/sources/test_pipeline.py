@@ -12,8 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.state import content
-from streammetrics.state.content import Content
+from streammetrics.statistics.state import content
+from streammetrics.statistics.state.content import Content
 
 SIZE = 5_000
 rng = np.random.default_rng(0)

@@ -15,8 +15,8 @@ import pytest
 from commands import run
 
 import streammetrics as sm
+from streammetrics.data.sources.streams import open_files
 from streammetrics.engines import partial
-from streammetrics.sources.streams import open_files
 
 PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
 
@@ -72,13 +72,15 @@ def test_packages_that_tables_need_are_named(sign, package, tmp_path, monkeypatc
     (tmp_path / sign).touch()
     put(tmp_path / "a.parquet")
     found = util.find_spec
-    monkeypatch.setattr("streammetrics.sources.scans.find_spec", lambda name: None if name == package else found(name))
+    monkeypatch.setattr(
+        "streammetrics.data.sources.scans.find_spec", lambda name: None if name == package else found(name)
+    )
     with pytest.raises(sm.SourceError, match=f"requires the package '{package}'. Install it .*with: pip install"):
         rows(tmp_path)
 
 
 def test_iceberg_tables_that_say_their_version_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("streammetrics.sources.scans.find_spec", lambda name: name)
+    monkeypatch.setattr("streammetrics.data.sources.scans.find_spec", lambda name: name)
     monkeypatch.setattr(pl, "scan_iceberg", lambda path: PAIR.lazy() if Path(path) == tmp_path else None)
     put(tmp_path / "data" / "old.parquet")
     (tmp_path / "metadata").mkdir()

@@ -26,7 +26,7 @@ def test_the_names_of_folders_are_no_columns(tmp_path):
 @pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("streammetrics.state.storage.FILES", 4)
+    monkeypatch.setattr("streammetrics.statistics.state.storage.FILES", 4)
     task = sm.binary(y_true="y", y_score="p", by=by)
     parts = [task.empty().update(DATA[50 * i : 50 * i + 50]) for i in range(6)]
     paths = [tmp_path / f"{i}{suffix}" for i in range(6)]

@@ -1,0 +1,39 @@
+"""Numbers, values, and names as text."""
+
+from streammetrics.base.text.cells import (
+    FEW,
+    LONGEST,
+    cell,
+    did_you_mean,
+    few,
+    named,
+    near,
+    near_paths,
+    noted,
+    rows,
+    shown_of,
+    uncut,
+)
+from streammetrics.base.text.values import LONGEST_CELL, shortened
+from streammetrics.errors import LONGEST_SENTENCE, UNSAFE, cut, escaped
+
+__all__ = [
+    "FEW",
+    "LONGEST",
+    "LONGEST_CELL",
+    "LONGEST_SENTENCE",
+    "UNSAFE",
+    "cell",
+    "cut",
+    "did_you_mean",
+    "escaped",
+    "few",
+    "named",
+    "near",
+    "near_paths",
+    "noted",
+    "rows",
+    "shortened",
+    "shown_of",
+    "uncut",
+]

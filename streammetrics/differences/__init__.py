@@ -1,1 +1,0 @@
-"""Comparison of two evaluations, drift, and distances between distributions."""

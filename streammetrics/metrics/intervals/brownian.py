@@ -1,0 +1,79 @@
+"""The range of a standard Brownian motion on [0, 1], and intervals from it."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.intervals.distributions import bisected
+from streammetrics.metrics.intervals.limits import Interval, Number, exponential, named
+from streammetrics.metrics.intervals.method import FEWEST, Closed, Quantity
+
+MEAN_RANGE = math.sqrt(8 / math.pi)
+FAR = 3.0  # from where the tail converges faster than the distribution function
+TERMS = 5
+LARGEST = 100.0  # a range that is never exceeded
+
+
+def exceeding(size: Expr) -> Expr:
+    """Return the probability that the range of a standard Brownian motion on [0, 1] exceeds a size (Feller 1951).
+
+    >>> pl.select(exceeding(pl.lit(x)).alias(str(x)).round(6) for x in (0.0, 1.0, 3.0, 4.0)).row(0)
+    (1.0, 0.936635, 0.010799, 0.000253)
+    """
+    return pl.when(size <= 0).then(1.0).when(size < FAR).then(_near(size)).otherwise(_far(size))
+
+
+def _near(size: Number) -> Number:
+    exponents = [2 * ((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
+    within = [(8 / size**2 + 4 / exponent) * exponential(-exponent / size**2) for exponent in exponents]
+    return (1 - sum(within[1:], within[0])).clip(0, 1)
+
+
+def _far(size: Number) -> Number:
+    return 8 * (_upper_tail(size) - 2 * _upper_tail(2 * size))
+
+
+def _upper_tail(z: Number) -> Number:
+    """Probability that a standard normal variable exceeds z, at least `FAR`, by its continued fraction."""
+    fraction = z
+    for k in range(30, 0, -1):
+        fraction = z + k / fraction
+    return exponential(-z * z / 2) / (fraction * math.sqrt(2 * math.pi))
+
+
+@cache
+def range_not_exceeded(confidence: float) -> float:
+    """Return the size that the range does not exceed with a probability.
+
+    >>> round(range_not_exceeded(0.95), 4)
+    2.4977
+    """
+    level = 1 - confidence
+    size, _ = bisected(np.zeros(1), np.full(1, LARGEST), lambda x: np.where(x < FAR, _near(x), _far(x)) > level)
+    return float(size[0])
+
+
+class RangeOfSums(Closed):
+    """The interval of the largest absolute sum, over ranges of the score, of the errors of the rows.
+
+    The sampling errors of these sums have a range at most as large as that of a Brownian motion with the variance of
+    the errors about 0 (Anderson 1955). The interval is therefore conservative.
+    """
+
+    of_weights = True
+    of_folds = True
+    without_folds = "the jackknife is not valid for a maximum near 0"
+
+    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+        """The limits, within the range of the metric. Null if the squared errors sum to few rows."""
+        middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
+        neg, pos = (pl.col(f"{c}_w2" if weighted else c) for c in ("neg", "pos"))
+        squares = (pos * (1 - middle) ** 2 + neg * middle**2).sum()
+        half = range_not_exceeded(confidence) * squares.sqrt() / rows
+        value = pl.when(squares >= FEWEST).then(metric.expression())
+        return named((value - half).clip(0), (value + half).clip(None, 1))

@@ -1,0 +1,93 @@
+"""Confidence interval of the difference between two proportions of the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.metrics.intervals.beta import log_gamma
+from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
+from streammetrics.metrics.intervals.proportions import wilson_interval
+
+Values = NDArray[np.float64]
+
+FEW_DIFFERENT = 30  # number of rows with different outcomes below which the exact test is also used
+
+
+def paired_limits(
+    both: Values, more: Values, less: Values, rows: Values, confidence: float, factor: float
+) -> tuple[Values, Values]:
+    """Return limits of the second proportion less ``factor`` times the first.
+
+    They are the sum of those of the difference (see `paired_proportion_limits`) and those of ``1 - factor`` times the
+    first proportion (Wilson 1927). This is conservative: half widths are summed as if both were fully correlated.
+
+    ``both`` rows are counted by both proportions.
+
+    >>> counts = [np.array([count]) for count in (600.0, 80.0, 40.0, 1000.0)]
+    >>> [limits.round(4).tolist() for limits in paired_limits(*counts, 0.95, 0.9)]
+    [[0.0798], [0.1289]]
+    """
+    lower, upper = paired_proportion_limits(more, less, rows, confidence)
+    if factor == 1:
+        return lower, upper
+    table = pl.DataFrame({"count": both + less, "total": rows})
+    of_first = table.select(wilson_interval(pl.col("count"), pl.col("total"), confidence)).to_numpy().T
+    low, high = sorted((1 - factor) * of_first, key=lambda limits: float(np.nansum(limits)))
+    return lower + low, upper + high
+
+
+def paired_proportion_limits(
+    more: Values, less: Values, rows: Values, confidence: float = 0.95
+) -> tuple[Values, Values]:
+    """Return score limits of the difference between two proportions of the same rows (Tango 1998).
+
+    At a difference of 0, the score test is McNemar's test (1947). If fewer than 30 rows are counted by only one of the
+    proportions, the interval also contains the interval of the exact test, conditional on the number of these rows.
+
+    ``more`` rows are counted only by the second proportion, ``less`` only by the first. Limits are NaN if there are no
+    ``rows``.
+
+    >>> more, less, rows = np.array([2.0, 80.0]), np.array([9.0, 40.0]), np.array([44.0, 1000.0])
+    >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows)]
+    [[-0.3116, 0.0188], [0.0089, 0.062]]
+    """
+    level = upper_level(confidence)
+    z = normal_quantile(level)
+    with np.errstate(all="ignore"):
+        lower, upper = (_tango_limit(more, less, rows, z, side) for side in (-1, 1))
+        few = (more + less < FEW_DIFFERENT) & (more + less > 0)
+        share = (more + less)[few] / rows[few]
+        least, most = (_least_share(own[few], (more + less)[few], 1 - level) for own in (more, less))
+    lower[few] = np.fmin(lower[few], (2 * least - 1) * share)
+    upper[few] = np.fmax(upper[few], (1 - 2 * most) * share)
+    return lower, upper
+
+
+def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) -> Values:
+    """The lower (-1) or upper (1) limit, z standard errors from the difference."""
+
+    def within(difference: Values) -> NDArray[np.bool_]:
+        b, c = (2 * rows - more + less) * difference - more - less, -less * difference * (1 - difference)
+        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted only by the first
+        variance = rows * np.maximum(2 * least + difference * (1 - difference), 0)
+        near: NDArray[np.bool_] = (more - less - rows * difference) ** 2 <= z**2 * variance
+        return near
+
+    near, _ = bisected((more - less) / rows, np.full(len(rows), float(side)), within)
+    return np.where(rows > 0, near, np.nan)
+
+
+def _least_share(count: Values, total: Values, tail: float) -> Values:
+    """The lower limit of a proportion by the method of Clopper & Pearson (1934), of fewer than `FEW_DIFFERENT` rows."""
+    successes = np.arange(FEW_DIFFERENT)[:, np.newaxis]
+    failures = np.maximum(total - successes, 0)
+    ways = np.exp(log_gamma(total + 1) - log_gamma(successes + 1) - log_gamma(failures + 1))
+    ways = np.where((count <= successes) & (successes <= total), ways, 0)
+
+    def below(share: Values) -> NDArray[np.bool_]:
+        rare: NDArray[np.bool_] = (ways * share**successes * (1 - share) ** failures).sum(axis=0) < tail
+        return rare
+
+    return np.where(count > 0, bisected(np.zeros(len(count)), np.ones(len(count)), below)[0], 0.0)

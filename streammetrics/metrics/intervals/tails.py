@@ -1,0 +1,139 @@
+"""Skewness of losses and errors whose states keep sums of squares, but not of higher powers.
+
+Each function returns the sums of the second to fourth powers of the influences of the rows in each row of a table, and
+the largest influence if no cells show it. The skewness of the limits depends on the ratios of the sums only, as the
+variance is computed from the sums of squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from streammetrics.metrics.intervals.moments import PRODUCTS, Values, column
+
+Tail: TypeAlias = Callable[[pl.DataFrame, Values, Sequence[str], Values], Sequence[Values]]
+"""From a table, slopes of shape (rows, columns, metrics), the columns, and the mean influence in each row."""
+
+POWERS_OF_ERRORS = {"over_sum": 1, "square_error_sum": 2}
+SQUARED_NORMAL = 8.0, 15.0  # squared skewness and kurtosis of the squares of normal errors
+
+
+def powers_of_losses(
+    table: pl.DataFrame,
+    slopes: Values,
+    columns: Sequence[str],
+    products: Mapping[tuple[str, str], str],
+    centre: Values,
+) -> Sequence[Values]:
+    """Powers of the influences of losses, as if each loss had a gamma distribution with its mean and mean square.
+
+    The first column is the number of rows. The others are sums of losses, of which a row has one at most. The table can
+    have the ratios of the powers of a loss, and the largest error, whose fourth power is the least one.
+    """
+    rows = column(table, columns[0])[:, np.newaxis]
+    constant, largest = slopes[:, 0] - centre, np.zeros_like(centre)
+    powers = [rows * constant**power for power in (2, 3, 4)]
+    for i, name in enumerate(columns[1:], 1):
+        slope, first = slopes[:, i], np.maximum(column(table, name), 0)[:, np.newaxis]
+        second = np.maximum(column(table, products[name, name]), 0)[:, np.newaxis]
+        share = np.where(first > 0, first / rows, 0)  # the mean loss, and its squared coefficient of variation
+        spread = np.where(first > 0, np.maximum(second * rows / first**2 - 1, 0), 0)
+        third = second * _ratio(table, f"{name.removesuffix('_sum')}_third", share * (1 + 2 * spread))
+        fourth = third * _ratio(table, f"{name.removesuffix('_sum')}_fourth", share * (1 + 3 * spread))
+        powers[0] += 2 * constant * slope * first + slope**2 * second
+        powers[1] += 3 * constant**2 * slope * first + 3 * constant * slope**2 * second + slope**3 * third
+        powers[2] += (
+            4 * constant**3 * slope * first
+            + 6 * constant**2 * slope**2 * second
+            + 4 * constant * slope**3 * third
+            + slope**4 * fourth
+        )
+        if name in POWERS_OF_ERRORS and "absolute_error_max" in table.columns:
+            loss = column(table, "absolute_error_max")[:, np.newaxis] ** POWERS_OF_ERRORS[name]
+            largest = np.fmax(largest, np.abs(constant + slope * loss))
+    powers[2] = np.minimum(np.fmax(powers[2], largest**4), powers[0] ** 2)  # at most that of a single row
+    return [*powers, largest]
+
+
+def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
+    """The ratio of one power of a loss to the one before, if it is known."""
+    if name not in table.columns:
+        return otherwise
+    known = column(table, name)[:, np.newaxis]
+    return np.where(np.isnan(known), otherwise, known)
+
+
+def of_bins(table: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values) -> Sequence[Values]:
+    """Powers of the influences of labels and scores: those of each class in a bin are alike."""
+    of = {name: slopes[:, i] for i, name in enumerate(columns)}
+    rows, positives, scores, scores_of_positives = (
+        column(table, name)[:, np.newaxis] for name in ("weight", "pos", "score_sum", "pos_score_sum")
+    )
+    powers = [np.zeros_like(centre) for _ in range(3)]
+    classes = (1, positives, scores_of_positives), (0, rows - positives, scores - scores_of_positives)
+    for label, number, score in classes:
+        mean = np.where(number > 0, score / number, 0)
+        influence = of["weight"] + of["pos"] * label + of["score_sum"] * mean - centre
+        for power, total in enumerate(powers, 2):
+            total += number * influence**power
+    return powers
+
+
+def of_moments(table: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values) -> Sequence[Values]:
+    """Powers of the influences of squared and multiplied deviations, which are about as skewed as squared errors.
+
+    The sign of the skewness is that of the larger of the influences at the extremes: rows with an extreme true value,
+    and rows with a mean true value and the largest error of either sign.
+    """
+    bias = _bias(table)
+    rows_at_ends = (_row(dy, de, bias) for dy, de in _extremes(table, bias))
+    influences = np.stack([_influence(slopes, columns, row) - centre for row in rows_at_ends])
+    low, high = np.fmin(influences.min(axis=0), 0), np.fmax(influences.max(axis=0), 0)
+    side = np.where(high > low, (high + low) / (high - low), 0)
+    rows, (skewness, kurtosis) = column(table, "weight")[:, np.newaxis], SQUARED_NORMAL
+    second = np.zeros_like(centre)
+    for (a, b), name in PRODUCTS.items():
+        product = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(table, name)[:, np.newaxis]
+        second += product * (1 if a == b else 2)
+    largest = np.fmax(np.abs(low), np.abs(high))
+    third = side * (skewness * np.fmax(second, 0) ** 3 / rows) ** 0.5
+    return [second, third, np.fmax(kurtosis * second**2 / rows, largest**4), largest]
+
+
+def _extremes(table: pl.DataFrame, bias: Values) -> list[tuple[Values, Values]]:
+    """Distances of extreme rows to the mean true value and to the mean error.
+
+    The part of the error that is a linear function of the true value is in the rows with an extreme true value only.
+    """
+    spread, mean = column(table, "actual_m2"), column(table, "actual_mean")
+    slope = np.divide(column(table, "comoment"), spread, out=np.ones(table.height), where=spread > 0) - 1
+    ends = [np.where(spread > 0, column(table, f"actual_{end}") - mean, 0) for end in ("min", "max")]
+    rest = np.abs(bias) + np.abs(slope) * np.maximum(*np.abs(ends))
+    largest, at_mean = np.maximum(column(table, "absolute_error_max") - rest, 0), np.zeros(table.height)
+    return [*((dy, slope * dy) for dy in ends), (at_mean, largest), (at_mean, -largest)]
+
+
+def _row(dy: Values, de: Values, bias: Values) -> Mapping[str, Values]:
+    """What a row adds to the columns of moments, from its distances to the mean true value and to the mean error."""
+    return {
+        "weight": np.ones_like(dy),
+        "over_sum": bias + de,
+        "square_error_sum": (bias + de) ** 2,
+        "actual_m2": dy**2,
+        "predicted_m2": (dy + de) ** 2,
+        "comoment": dy**2 + dy * de,
+    }
+
+
+def _influence(slopes: Values, columns: Sequence[str], row: Mapping[str, Values]) -> Values:
+    amounts = np.stack([row.get(c, np.zeros(len(slopes))) for c in columns], axis=1)[..., np.newaxis]
+    influence: Values = (slopes * amounts).sum(axis=1)
+    return influence
+
+
+def _bias(table: pl.DataFrame) -> Values:
+    return (column(table, "over_sum") - column(table, "under_sum")) / column(table, "weight")

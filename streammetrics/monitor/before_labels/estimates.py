@@ -1,0 +1,52 @@
+"""Estimates of each group by any method: which metrics it has, and a value with its bounds, interval, and note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from streammetrics.base import LIMITS
+from streammetrics.errors import MetricError
+from streammetrics.metrics import LEAST_ERROR, Metric, moved
+from streammetrics.monitor.before_labels.filled import DECISIONS, Wanted, is_readable
+from streammetrics.monitor.before_labels.groups import Group
+
+Numbers: TypeAlias = dict[str, Any]
+Row: TypeAlias = tuple[Group, Wanted, Numbers]
+
+
+def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> list[Wanted]:
+    """Return the available metrics of a group, of confusion counts at each threshold. ``strict`` rejects others."""
+    found = [name for name, metric in metrics.items() if is_readable(metric, group.bins.statistics)]
+    if strict and (missing := [m for m in metrics if m not in found]):
+        needs = "thresholds on the score" if missing[0] in DECISIONS else "probabilities"
+        raise MetricError(f"Metric {missing[0]!r} requires {needs}, which the rows without labels do not have.")
+    plain: list[Wanted] = [(m, None) for m in found if m not in DECISIONS]
+    return plain + [(m, at) for at in sorted(group.reaching) for m in found if m in DECISIONS]
+
+
+def estimated(
+    metric: Metric, value: float, bounds: tuple[float, float], reach: float | None, note: str | None, why: str
+) -> Numbers:
+    """Return the numbers of an estimate, with an interval that reaches beyond the bounds on the scale of the metric.
+
+    Without a ``reach``, no interval was asked for. If it is 0 or unknown, the note says ``why`` there is none.
+    """
+    found: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], "note": note}
+    if reach is None:
+        return found
+    if not reach > LEAST_ERROR:
+        return found | {"note": "; ".join(filter(None, [note, f"no interval: {why}"]))}
+    ends = (_limit(metric, end, side * reach) for end, side in zip(bounds, (-1, 1), strict=True))
+    return found | dict(zip(LIMITS, ends, strict=True))
+
+
+def _limit(metric: Metric, bound: float, step: float) -> float:
+    """Move a bound by a step on the transformed scale of the metric. A bound at the end of its range does not move."""
+    low, high = metric.range
+    if not low < bound < high:
+        return bound
+    with np.errstate(divide="ignore", over="ignore"):  # a large step reaches the end of the range
+        return float(moved(np.array(bound), np.array(step), low, high))

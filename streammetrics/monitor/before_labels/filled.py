@@ -1,0 +1,135 @@
+"""Ordinary tables and metrics of rows without labels, with the number of positives of each bin of scores filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from streammetrics.base import SUM_ROUNDING, VALUE
+from streammetrics.core import CLIP
+from streammetrics.metrics import (
+    Metric,
+    accuracy,
+    average_precision,
+    balanced_accuracy,
+    brier_score,
+    f1,
+    log_loss,
+    precision,
+    recall,
+    roc_auc,
+    specificity,
+)
+from streammetrics.monitor.before_labels.rates import Values
+from streammetrics.reading import columns_of, estimate
+from streammetrics.statistics import GROUP, ConfusionCounts, ProbabilityLoss, ScoreHistogram, State, Statistic
+
+Wanted: TypeAlias = tuple[str, float | None]  # a metric and its threshold, if it has one
+
+
+def expected_positives(pos: pl.Expr) -> pl.Expr:
+    """Number of positives."""
+    return pos.sum()
+
+
+POSITIVES = Metric(expected_positives, range=(0, inf), better=None, aliases=())
+DECISIONS = {m.name: m for m in (accuracy, balanced_accuracy, precision, recall, specificity, f1)}
+METRICS = {m.name: m for m in (POSITIVES, roc_auc, average_precision, log_loss, brier_score)} | DECISIONS
+
+
+def losses(score: Values) -> dict[str, Values]:
+    """The log loss and the Brier loss of a negative and of a positive with each score: shape (2, scores)."""
+    clipped = np.clip(score, CLIP, 1 - CLIP)
+    of_logs = np.stack([-np.log1p(-clipped), -np.log(clipped)])
+    return {"log_loss": of_logs, "brier_score": np.stack([score, 1 - score]) ** 2}
+
+
+def share_above(rows: Values, predicted: float) -> Values:
+    """The share of each bin that is among the ``predicted`` rows with the highest scores; bins by ascending score.
+
+    >>> share_above(np.array([2.0, 0, 4, 3, 0]), 5)
+    array([0. , 0. , 0.5, 1. , 1. ])
+    """
+    down = np.cumsum(rows[::-1])[::-1]
+    reaching = np.clip(predicted - (down - rows), 0, rows)
+    reached = down <= predicted * (1 + SUM_ROUNDING)  # weights are summed in any order
+    return np.where(rows > 0, reaching / np.where(rows > 0, rows, 1), reached)
+
+
+def confusion(tp: Values, fn: Values, rows: Values, above: Values) -> dict[str, Values]:
+    """The confusion counts, given the share of each bin that reaches the threshold."""
+    predicted = (rows * above).sum()
+    counts = {"tp": tp, "fp": predicted - tp, "fn": fn, "tn": rows.sum() - predicted - fn}
+    return {name: np.maximum(count, 0.0) for name, count in counts.items()}
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins by ascending score.
+
+    ``above`` contains the share of the rows of each bin that reach each threshold. ``losses`` contains the mean losses
+    of a negative and of a positive in each bin.
+    """
+
+    rows: Values
+    above: Mapping[float, Values]
+    losses: Mapping[str, Values]
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics of the filled tables."""
+        counts = (ConfusionCounts(tuple(self.above)),) if self.above else ()
+        return ScoreHistogram(), *counts, *((ProbabilityLoss(),) if self.losses else ())
+
+    def filled(self, positives: Values, first: int) -> Iterator[pl.DataFrame]:
+        """The tables of these statistics for numbers of positives of shape (cases, bins). Each case is a group."""
+        case = np.arange(first, first + len(positives), dtype=np.uint32)
+        negatives, total = self.rows - positives, positives.sum(axis=1)
+        place = {GROUP: case.repeat(self.rows.size), "shift": 0, "bin": np.tile(np.arange(self.rows.size), case.size)}
+        yield pl.DataFrame(place | {"neg": negatives.ravel(), "pos": positives.ravel()})
+        if self.above:
+            reaching = {at: (positives * above).sum(axis=1) for at, above in self.above.items()}
+            counts = {at: confusion(tp, total - tp, self.rows, self.above[at]) for at, tp in reaching.items()}
+            yield pl.concat(pl.DataFrame({GROUP: case, "threshold": at, **found}) for at, found in counts.items())
+        if self.losses:
+            yield pl.concat(
+                pl.DataFrame({GROUP: case, "actual": actual, "weight": side.sum(axis=1)}).with_columns(
+                    **{METRICS[m].columns[-1]: (side * loss[actual]).sum(axis=1) for m, loss in self.losses.items()}
+                )
+                for actual, side in enumerate((negatives, positives))
+            )
+
+
+def read(cases: Sequence[tuple[Bins, Values]], wanted: Sequence[Wanted]) -> dict[Wanted, Values]:
+    """Read metrics off the filled tables: an array over all cases, NaN where a metric is undefined."""
+    parts, number = [], 0
+    for bins, positives in cases:
+        parts.append(bins.filled(positives, number))
+        number += len(positives)
+    statistics, tables = cases[0][0].statistics, map(pl.concat, zip(*parts, strict=True))
+    groups = pl.int_range(number, dtype=pl.UInt32, eager=True).alias(GROUP).to_frame()
+    state = State(statistics, groups, {s.name: table for s, table in zip(statistics, tables, strict=True)})
+    return read_off(state, [METRICS[name] for name in dict.fromkeys(name for name, _ in wanted)])
+
+
+def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
+    """Return whether a metric can be computed from one of the statistics."""
+    return any(map(metric.readable, columns_of(statistics)))
+
+
+def read_off(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
+    """Read metrics off a state: an array over its groups."""
+    return {one: found[:, 0] for one, found in bounded(state, metrics).items()}
+
+
+def bounded(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
+    """Read metrics off a state, with their bounds: an array of shape (groups, 3)."""
+    found = estimate(state, metrics)
+    columns = found if "threshold" in found.columns else found.with_columns(threshold=pl.lit(None, pl.Float64))
+    parts = columns.partition_by("metric", "threshold", as_dict=True)
+    return {key: part.select(pl.col(VALUE).fill_null(np.nan)).to_numpy() for key, part in parts.items()}

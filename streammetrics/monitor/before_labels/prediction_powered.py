@@ -1,0 +1,268 @@
+"""Prediction-powered estimates: labels of a random sample, made more precise by the scores of all rows.
+
+The metric of the labeled rows is corrected by what scores predict. Let psi be the influence of a row on the metric. It
+depends on the label and the bin of scores. Let g be its expected value if the score is the probability of a positive.
+Then ``value = metric + power * (mean of g without labels - mean of g with labels)``. Both means estimate the same
+number, so the value is valid even if the scores are badly calibrated. The power gives the smallest variance.
+
+References: Angelopoulos, Bates, Fannjiang, Jordan & Zrnic (2023), Prediction-powered inference, Science 382; the power:
+Angelopoulos, Duchi & Zrnic (2023), PPI++: Efficient prediction-powered inference, arXiv:2311.01453.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, inf, isfinite, isnan, nan
+
+import numpy as np
+import polars as pl
+
+from streammetrics.data import FEWEST_FOLDS, FOLD, MOST_FOLDS
+from streammetrics.metrics import FEWEST, Metric, degrees_of_freedom, t_quantiles
+from streammetrics.monitor.before_labels.estimates import Numbers, Row, available, estimated
+from streammetrics.monitor.before_labels.filled import DECISIONS, Wanted, bounded, confusion
+from streammetrics.monitor.before_labels.filled import METRICS as CALIBRATED
+from streammetrics.monitor.before_labels.groups import Group, groups, labels_of, scores_of
+from streammetrics.monitor.before_labels.rates import Integers, Values
+from streammetrics.report import Report
+from streammetrics.statistics import GROUP, State, find_groups
+
+STEP = 1e-5  # of the rows, by which counts change to find the influence of a row
+
+
+def prevalence(neg: pl.Expr, pos: pl.Expr) -> pl.Expr:
+    """Share of rows that are positive."""
+    return pos.sum() / (neg + pos).sum()
+
+
+PREVALENCE = Metric(prevalence, range=(0, 1), better=None, aliases=())
+METRICS = {"prevalence": PREVALENCE} | {
+    name: m for name, m in CALIBRATED.items() if name not in ("expected_positives", "average_precision")
+}
+
+
+def powered(
+    scores: Report, reference: Report, metrics: Mapping[str, Metric], level: float | None, *, strict: bool
+) -> Iterator[Row]:
+    """Yield the estimates of each group, with an upper ``level`` also their intervals."""
+    shown = bounded(reference.state, [*metrics.values()])
+    tuned, why = _sampled(scores, reference)
+    for block in groups(reference.state, scores.state):
+        wanted = available(metrics, block[0], strict=strict)
+        for group in block:
+            for one in wanted:
+                yield group, one, _powered(group, one, shown.get(one), tuned, level, why)
+
+
+def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned], str]:
+    """How estimates are tuned, and why some have no interval."""
+    if scores.unit is None and reference.unit is None:
+        return of_rows, "too few rows with labels"
+    common = gcd(scores.number_of_folds, reference.number_of_folds)
+    if scores.unit != reference.unit or scores.folds is None or reference.folds is None or common < FEWEST_FOLDS:
+        return unknown, "pass the same unit= and folds= for both sides"
+    labels = reference.folds.table(labels_of(reference.folds, "")).select(GROUP, "shift", "bin", "neg", "pos")
+    labeled = cells_by_group(reference.state, reference.folds, labels, reference.number_of_folds // common)
+    rows = scores_of(scores.folds).bins.select(GROUP, "shift", "bin", "count")
+    others = cells_by_group(scores.state, scores.folds, rows, scores.number_of_folds // common)
+
+    def tuned(terms: Terms) -> Tuned:
+        group = terms.group
+        assert group.reference is not None  # else no metric is defined
+        return of_units(terms, labeled[group.reference], others[group.number])
+
+    return tuned, "too few units or rows with labels"
+
+
+def _powered(
+    group: Group,
+    one: Wanted,
+    shown: Values | None,
+    tuned: Callable[[Terms], Tuned],
+    level: float | None,
+    why: str,
+) -> Numbers:
+    """The numbers of an estimate, given the metrics of the labeled rows and their bounds: shape (groups, 3)."""
+    if group.undefined:
+        return {"note": f"undefined: {group.undefined}"}
+    if shown is None:
+        return {"note": "undefined: the reference does not have this metric at this threshold"}
+    value, *ends = shown[group.reference].tolist()
+    if isnan(value):
+        return {"note": "undefined: no predicted positives in the reference"}
+    metric = METRICS[one[0]]
+    terms, relevant = _terms(group, *one, value)
+    found = tuned(terms)
+    correction = found.power * (terms.means[1] - terms.means[0])
+    value, low, high = np.clip(np.array([value, *ends]) + correction, *metric.range).tolist()
+    reach = level and _quantile(group, relevant, found.degrees, level) * found.variance**0.5
+    return estimated(metric, value, (low, high), reach, None, why)
+
+
+def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> float:
+    """The quantile of Student's t, or 0 if too few rows of a class have labels, or too few are ``relevant``."""
+    smaller = min(map(effective, group.by_class, group.squares_by_class))
+    if min(smaller, effective(relevant * group.by_class, relevant * group.squares_by_class)) < FEWEST:
+        return 0.0
+    return float(t_quantiles(level, np.array([min(smaller - 1, degrees)], dtype=float))[0])
+
+
+def _terms(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Terms, Values]:
+    """What rows add to an estimate, and the share of the negatives and positives of each bin that add to the metric."""
+    shares, influence = _influence(group, metric, threshold, value)
+    own, squares, relevant = (
+        (shares[:, None] * amount).sum(axis=0) for amount in (influence, influence**2, influence != 0)
+    )
+    score, n = group.low / 2 + group.high / 2, group.labeled.sum()
+    return Terms(group, own / n, squares / n**2, (1 - score) * own[0] + score * own[1]), relevant
+
+
+def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Values, Values]:
+    """The influence of a negative and a positive of each bin on the metric of the labeled rows.
+
+    Bins that a threshold cuts have two sides: an array of shape (sides, 2, bins), and the share of each side.
+    """
+    n, whole = group.labeled.sum(), np.ones((1, group.rows.size))
+    if threshold is not None:
+        above = group.bins.above[threshold]
+        tp = (group.pos * above).sum()
+        counts = confusion(tp, group.pos.sum() - tp, group.labeled, above)
+        by_cell = [[_slope(DECISIONS[metric], counts, cell) for cell in side] for side in (("fp", "tp"), ("tn", "fn"))]
+        return np.stack([above, 1 - above]), np.array(by_cell)[..., None] * whole
+    if metric == "prevalence":
+        return whole, np.array([[-value], [1 - value]])[None] * whole
+    if metric == "roc_auc":
+        below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in group.by_class)
+        return whole, np.array([[(1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum()]])
+    return whole, np.array([group.bins.losses[metric] - value])
+
+
+def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:
+    """The derivative of a metric by the share of the rows in a cell of the confusion counts."""
+    step = STEP * sum(counts.values())
+    ends = (counts | {cell: counts[cell] + side * step} for side in (1, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper, lower = (float(metric.formula(*(end[c] for c in metric.columns))) for end in ends)
+    return (upper - lower) / (2 * STEP) if isfinite(upper - lower) else 0.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a row of each bin adds to an estimate.
+
+    ``own`` and ``own_squares`` are the mean and the mean square of what a negative and a positive with a label add to
+    the metric: arrays of shape (2, bins). ``predicted`` is the expected influence of a row.
+    """
+
+    group: Group
+    own: Values
+    own_squares: Values
+    predicted: Values
+
+    @cached_property
+    def means(self) -> tuple[float, float]:
+        """The mean prediction of the rows with labels and of the other rows."""
+        labeled, others = (float(np.average(self.predicted, weights=n)) for n in (self.group.labeled, self.group.rows))
+        return labeled, others
+
+    @property
+    def labeled(self) -> Values:
+        """What a row with a label adds to the difference of the mean predictions."""
+        added: Values = (self.predicted - self.means[0]) / self.group.labeled.sum()
+        return added
+
+    @property
+    def others(self) -> Values:
+        """What a row without a label adds to this difference."""
+        added: Values = (self.means[1] - self.predicted) / self.group.rows.sum()
+        return added
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The power of an estimate, its variance, and the degrees of freedom of the variance."""
+
+    power: float
+    variance: float
+    degrees: float = inf
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Bins of a group by fold of units: their folds, their lowest keys, and their rows by class: shape (classes, bins).
+
+    Rows without labels are one class.
+    """
+
+    fold: Integers
+    start: Integers
+    rows: Values
+
+    def sums(self, group: Group, added: Values) -> Values:
+        """What the rows of each fold add, given what a row of each bin of the group adds, possibly by class."""
+        bins = np.searchsorted(group.start, self.start, side="right") - 1
+        weights = (self.rows * added[..., bins]).sum(axis=0)
+        return np.bincount(self.fold, weights, MOST_FOLDS).astype(float)
+
+
+def cells_by_group(state: State, folds: State, bins: pl.DataFrame, together: int) -> dict[int, Cells]:
+    """The cells of each group of a state, given the same state by fold, the bins of this one, and how many folds to
+    put ``together``.
+    """
+    numbers = find_groups(folds.keys.drop(FOLD), state.groups)
+    groups = folds.groups.select(GROUP, pl.col(FOLD) // together, of=numbers)
+    parts = bins.join(groups, on=GROUP).partition_by("of", as_dict=True)
+    return {number: _cells(part.drop(GROUP, "of")) for (number,), part in parts.items()}
+
+
+def _cells(bins: pl.DataFrame) -> Cells:
+    fold, shift, bin = (bins[name].to_numpy().astype(np.int64) for name in (FOLD, "shift", "bin"))
+    return Cells(fold, bin << shift, bins.drop(FOLD, "shift", "bin").to_numpy().T.astype(float))
+
+
+def of_rows(terms: Terms) -> Tuned:
+    """Independent rows, with weights or without."""
+    group = terms.group
+    squares, others = group.squares_by_class, group.squares["rows"]
+    every = np.cov(terms.predicted, aweights=group.labeled + group.rows, ddof=0)
+    shared = every * (squares.sum() / group.labeled.sum() ** 2 + others.sum() / group.rows.sum() ** 2)
+    power = _power((squares * terms.own * terms.labeled).sum(), shared)
+    rest = terms.own_squares - 2 * power * terms.own * terms.labeled + (power * terms.labeled) ** 2
+    return Tuned(power, float((squares * rest).sum() + (others * (power * terms.others) ** 2).sum()))
+
+
+def unknown(terms: Terms) -> Tuned:
+    """Rows that are correlated in an unknown way, so that the variance is unknown."""
+    return Tuned(of_rows(terms).power, nan)
+
+
+def of_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
+    """Rows of units that are in folds. The variance is unknown if too few folds have labels.
+
+    Rows of a bin that a threshold cuts count as independent within the bin.
+    """
+    group, folds = terms.group, np.unique(labeled.fold).size
+    if folds < FEWEST_FOLDS:
+        return unknown(terms)
+    own = labeled.sums(group, terms.own)
+    shared = labeled.sums(group, terms.labeled) + others.sums(group, terms.others)
+    squares = (shared**2).sum()
+    power = _power((own * shared).sum(), squares)
+    rest = (own - power * shared) ** 2
+    uncertain = 1 + (terms.means[0] - terms.means[1]) ** 2 / (folds * squares) if power else 1.0
+    within = (group.squares_by_class * (terms.own_squares - terms.own**2)).sum()
+    variance = folds / (folds - 2) * uncertain * rest.sum() + within
+    fourths = (rest**2).sum()
+    degrees = degrees_of_freedom(folds, rest.sum(), fourths) if fourths else inf
+    return Tuned(power, float(variance), min(degrees, folds - 2))
+
+
+def effective(rows: Values, squares: Values) -> float:
+    """The effective number of rows (Kish 1965), given sums of weights and of their squares."""
+    return float(rows.sum() ** 2 / squares.sum()) if squares.sum() else 0.0
+
+
+def _power(both: float, shared: float) -> float:
+    return float(np.clip(both / shared, 0, 1)) if shared > 0 else 0.0

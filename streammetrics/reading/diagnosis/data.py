@@ -1,0 +1,107 @@
+"""Findings about the rows: dropped ones, classes with few rows, ties, and coarse bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from streammetrics.base import bound, percentage
+from streammetrics.data import LABEL
+from streammetrics.metrics import FEWEST
+from streammetrics.reading.diagnosis.finding import (
+    NAMED,
+    PLACE,
+    WHERE,
+    Finding,
+    Searched,
+    beside,
+    found,
+    listed,
+    placed,
+)
+from streammetrics.reading.readings import Readings
+from streammetrics.statistics import ScoreHistogram
+
+DROPPED = 0.1  # share of the rows above which the others can be a biased sample
+TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
+WIDE = 0.01  # width of bounds
+
+
+def dropped(searched: Searched) -> Iterator[Finding]:
+    """SM501: rows were dropped."""
+    for row in placed(searched.total.rows("rows"), searched.total):
+        out = searched.total.rows("dropped", **row[WHERE])["value"].sum()
+        if out:
+            rows = out + row["value"]
+            why = "missing values" if searched.total.sample_weight is None else "missing values or weights of 0"
+            sentence = f"{percentage(out / rows)} of the rows were dropped for {why}: {out:,.0f} of {rows:,.0f}."
+            yield found("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
+
+
+def classes(searched: Searched) -> Iterator[Finding]:
+    """SM502 and SM503: all rows are of one class, or few are of one."""
+    total = searched.total
+    if alone := of_one_class(total):
+        sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
+        yield found("SM502", "bad", sentence)
+        return
+    for name in ("positives", "negatives"):
+        if searched.has(name):
+            every = pl.lit(total.rows("support")["value"])
+            counts = searched.at_average_weight(total.rows(name).with_columns(number="value"), "number", every)
+            rows = list(searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)))
+            if len(rows) > NAMED:
+                sentence = f"Few {name} of {listed([row[PLACE] for row in rows])}: most of their metrics are uncertain."
+                yield found("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name)
+                continue
+            for row in rows:
+                number, what = row["number"], name if row["number"] != 1 else name.removesuffix("s")
+                count = f"Only {number:.3g} {what}" if number else f"No {name}"
+                sentence = f"{count}: most metrics are uncertain, and some have no interval."
+                yield found("SM503", "warn", sentence, row, name)
+
+
+def scores(searched: Searched) -> Iterator[Finding]:
+    """SM504 and SM505: many rows share a score, or a bin of different scores that makes bounds wide."""
+    if not searched.statistic(ScoreHistogram):
+        return
+    total = searched.total
+    bins = total.curve("scores").with_columns(count=pl.col("negatives") + pl.col("positives"))
+    keys = [c for c in (*total.by, LABEL) if c in bins.columns]
+    rows = pl.sum("count").over(keys) if keys else pl.sum("count")
+    bins = bins.with_columns(share=pl.col("count") / rows, rows=rows).sort("share", descending=True)
+    bins = searched.at_average_weight(bins, "rows", pl.col("rows"))
+    tied = bins.filter(pl.col("lowest") == pl.col("highest"), pl.col("share") >= TIED, pl.col("rows") >= ENOUGH)
+    for row in searched.once(tied):
+        share, score = percentage(row["share"]), f"the same score, {row['lowest']:g}"
+        some = f"{share} of the rows have {score}: they are ties." if total.sample_weight is None else ""
+        yield found("SM504", "info", some or f"{share} of the weight has {score}.", row)
+    mixed = bins.filter(pl.col("lowest") < pl.col("highest"))
+    for row in placed(total.rows("roc_auc").filter(pl.col("upper") - pl.col("lower") > WIDE), total):
+        own = beside(mixed, row, *keys).head(1)
+        for share, low, high in own.select("share", "lowest", "highest").iter_rows():
+            certain = bound(row["value"], row["lower"], row["upper"])
+            known = f"ROC AUC is known only {'to be within' if ' to ' in certain else 'to'} {certain}"
+            bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
+            sentence = f"{known}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
+            yield found("SM505", "warn", sentence, row, "roc_auc")
+
+
+def of_one_class(report: Readings) -> str | None:
+    """Return that no row has the positive label, or that every row has it, as words; None for rows of both classes.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p")
+    >>> of_one_class(acc.update({"y": [1], "p": [0.7]}).finalize())
+    'every row has the positive label'
+    >>> of_one_class(acc.update({"y": [0], "p": [0.7]}).finalize())
+    """
+    if not report.rows("rows")["value"].sum():
+        return None
+    for count, has in (("positives", "no row has"), ("negatives", "every row has")):
+        found = report.rows(count) if report.readable(count) else None
+        of_labels = found is not None and "label" in found.columns and found["label"].count()
+        if found is not None and not of_labels and not found["value"].sum():
+            return f"{has} the positive label"
+    return None

@@ -1,0 +1,144 @@
+"""Findings of a drift: distributions, groups, and label rates that moved, and what the metrics did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar
+
+import polars as pl
+
+from streammetrics.base import LIMITS, compared, interval, percentage
+from streammetrics.data import MODEL
+from streammetrics.errors import escaped
+from streammetrics.reading.diagnosis.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
+from streammetrics.reading.diagnosis.sides import findings_of_sides
+from streammetrics.reading.differences import Differences
+from streammetrics.reading.distribution_shifts import (
+    IS_SHARE,
+    LARGE,
+    LEAST,
+    MEAN,
+    MEANS,
+    NUMBERS,
+    POSITIVES,
+    PSI,
+    QUANTITY,
+    RATE,
+    SCALE,
+    SIZE,
+    SMALL,
+    VERDICT,
+)
+from streammetrics.reading.score_distributions import distributions
+
+S = TypeVar("S", bound=Differences)
+Verdicts: TypeAlias = Callable[[S, float], pl.DataFrame]  # on distributions and groups, at a confidence level
+
+LEVEL = 0.95
+VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
+    "stable": ("info", "is stable"),
+    "open": ("info", "may have moved"),
+    "moved": ("info", "moved"),
+    "shifted": ("bad", "shifted"),
+}
+
+
+def findings_of_drift(sides: S, verdicts: Verdicts[S], rolling: bool) -> list[Finding]:
+    """Return all findings: the distributions of all rows, then the others by severity and by code.
+
+    With a ``rolling`` reference, all rows cannot be compared, but only groups, or windows.
+    """
+    others = [*_groups(sides, verdicts, rolling)]
+    if rolling:
+        return others
+    sides = replace(sides, confidence=sides.confidence or LEVEL)
+    others += [*_rates(sides.total), *findings_of_sides(sides)]
+    return [*_distributions(sides.total, verdicts), *in_order(others)]
+
+
+def _distributions(total: S, verdicts: Verdicts[S]) -> Iterator[Finding]:
+    """SM711: whether a distribution drifted."""
+    for row in placed(verdicts(total, LEVEL).drop_nulls("difference"), total.b):
+        if row["of"] == "y_true" and total.b.readable(RATE):
+            continue  # whose distribution is the rate of positives
+        sentence = f"{escaped(row['of'])} {VERDICTS[row[VERDICT]][1]}: {_changes(row)}{_psi(row)}."
+        yield found("SM711", _severity(row), sentence, {**row, "value": row["difference"]}, row[QUANTITY])
+
+
+def _severity(row: Row) -> Severity:
+    """A certain change of a small size is no warning."""
+    is_small = row[SIZE] < SMALL and not _has_another_shape(row)
+    return "warn" if row[VERDICT] == "moved" and not is_small else VERDICTS[row[VERDICT]][0]
+
+
+def _has_another_shape(row: Row) -> bool:
+    low = row[PSI + LIMITS[0]]
+    return low is not None and low > SMALL
+
+
+def _changes(row: Row) -> str:
+    """The change of the mean, and of the quantity that decides the verdict."""
+    texts = [_change(MEAN, {name: row[MEANS + name] for name in NUMBERS})]
+    texts += [] if row[QUANTITY] == MEAN else [_change(row[QUANTITY], row)]
+    return "; ".join(texts)
+
+
+def _change(quantity: str, row: Row) -> str:
+    """Both values and the change with its interval, relative to the reference for rates and mean probabilities."""
+    low, high, scale = row[LIMITS[0]], row[LIMITS[1]], row[SCALE]
+    if not math.isfinite(row["difference"]):
+        change, ends = "", ""
+    elif row[IS_SHARE] and scale:
+        change = f"{row['difference'] / scale:+z.0%}"
+        ends = "" if low is None else f"{low / scale:+z.0%} to {high / scale:+z.0%}"
+    else:
+        change = compared(row)[2]
+        ends = interval(low, high, change)
+    size = ", ".join(filter(None, [change, ends or "no interval"]))
+    return f"the {quantity} is {row['b']:.4g}, and was {row['a']:.4g} ({size})"
+
+
+def _psi(row: Row) -> str:
+    """PSI with its interval, if there is one."""
+    if row[PSI] is None:
+        return ""
+    low, high = (row[PSI + limit] for limit in LIMITS)
+    return f"; PSI is {row[PSI]:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
+
+
+def _groups(sides: S, verdicts: Verdicts[S], rolling: bool) -> Iterator[Finding]:
+    """SM712: groups, or windows, whose distributions drifted."""
+    keys = sides.b.state.keys
+    named = [c for c in keys.columns if c != MODEL]
+    columns = [named] if rolling else [[c] for c in named if keys[c].n_unique() > 1]
+    for some in columns:
+        number = keys.select(some).n_unique()
+        if number > MANY:
+            continue
+        own = sides if rolling else sides.rollup(*some)
+        frame = verdicts(own, 1 - (1 - LEVEL) / len(columns) / number).drop_nulls("difference")
+        for of in frame["of"].unique(maintain_order=True):
+            rows = [row for row in placed(frame.filter(of=of), own.b) if _severity(row) != "info"]
+            rows.sort(key=lambda row: -float(row[LEAST] or 0))
+            if rows:
+                texts = [f"{row[PLACE]} ({row[QUANTITY]} {row['b']:.3g}, was {row['a']:.3g})" for row in rows]
+                sentence = f"{escaped(of)} drifted in groups of {escaped(', '.join(some))}: {listed(texts)}."
+                row = {**rows[0], PLACE: "", "value": rows[0]["difference"]}
+                yield found("SM712", _severity(rows[0]), sentence, row, row[QUANTITY])
+
+
+def _rates(total: Differences) -> Iterator[Finding]:
+    """SM713: the rate of positives changed, or that of predicted positives, which have no distribution of scores."""
+    has_scores = "y_score" in distributions(total.b.state)
+    names = {RATE: "positives"} | ({} if has_scores else {POSITIVES: "predicted positives"})
+    for metric, what in names.items():
+        if not (total.a.readable(metric) and total.b.readable(metric)):
+            continue
+        frame = replace(total._showing([metric]), confidence=LEVEL).frame
+        for row in placed(frame.drop_nulls(LIMITS).unique("a", maintain_order=True), total.b):
+            if row["ci_lower"] > 0 or row["ci_upper"] < 0:
+                severity: Severity = "warn" if abs(row["difference"]) > LARGE * row["a"] else "info"
+                sentence = f"The rate of {what} is {percentage(row['b'])}, and was {percentage(row['a'])}."
+                yield found("SM713", severity, sentence, {**row, "value": row["difference"]}, metric)

@@ -1,0 +1,88 @@
+"""Findings about predictions that are no better than chance, or than a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import cutoff, percentage, said
+from streammetrics.data import LABEL, MODEL
+from streammetrics.errors import escaped
+from streammetrics.reading.diagnosis.finding import (
+    HIGH,
+    LOW,
+    PLACE,
+    WHERE,
+    Finding,
+    Searched,
+    beside,
+    decided,
+    found,
+    listed,
+)
+
+AUC, CHANCE, USEFUL = "roc_auc", 0.5, 0.55
+ACCURACY, MAJORITY = "accuracy", "majority_accuracy"
+CONSTANTS = {  # skills: 0 for the best constant, 1 for perfect predictions
+    "log_loss_skill": ("SM203", "log loss is higher than that of always predicting the observed rate"),
+    "r2": ("SM205", "squared error is larger than that of always predicting the mean of the true values"),
+}
+
+
+def direction(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM201 and SM202: the scores rank the wrong way round, or no better than chance, or too few rows tell."""
+    if searched.has(AUC):
+        for row in decided(searched.total, AUC, error, _below(1)):
+            auc, low, high = f"ROC AUC is {said(row)}", *(said({**row, "value": row[end]}) for end in (LOW, HIGH))
+            if row[HIGH] < CHANCE:
+                sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
+                yield found("SM201", "bad", sentence, row, AUC)
+            elif row[LOW] <= CHANCE and row[HIGH] < USEFUL:
+                yield found("SM202", "warn", f"Ranks no better than chance: {auc}, and at most {high}.", row, AUC)
+            elif row[LOW] <= CHANCE:
+                sentence = f"Too few rows to tell whether it ranks better than chance: {auc} ({low} to {high})."
+                yield found("SM202", "info", sentence, row, AUC)
+
+
+def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM201: groups in which the scores rank the wrong way round, other than in all rows."""
+    if not searched.has(AUC):
+        return
+    right = searched.total.rows(AUC).filter(pl.col("value") > CHANCE)
+    for column, groups in searched.columns.items():
+        possible = decided(groups, AUC, error / len(searched.columns), _below(CHANCE))
+        rows = [row for row in possible if row[HIGH] < CHANCE and beside(right, row, MODEL, LABEL).height]
+        if rows:
+            rows.sort(key=lambda row: float(row[HIGH]))
+            texts = [f"{row[PLACE]} (ROC AUC {said(row)})" for row in rows]
+            sentence = f"Groups of {escaped(column)} are ranked the wrong way round: {listed(texts)}."
+            yield found("SM201", "bad", sentence, {**rows[0], PLACE: ""}, AUC)
+
+
+def skill(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM203 and SM205: predictions are worse than the best constant."""
+    for metric, (code, what) in CONSTANTS.items():
+        for row in decided(searched.total, metric, error / len(CONSTANTS), _below(0)) if searched.has(metric) else ():
+            if row[HIGH] < 0:
+                yield found(code, "bad", f"Worse than a constant: the {what} ({metric} {said(row)}).", row, metric)
+
+
+def majority(searched: Searched, error: float) -> Iterator[Finding]:
+    """SM204: predicted labels are right less often than the most frequent label would be."""
+    if not searched.has(ACCURACY, MAJORITY):
+        return
+    rates, best = searched.total.rows(MAJORITY), searched.total.rows(ACCURACY).sort("value", descending=True)
+    possible = [row[WHERE] for row in searched.once(best)]
+    for row in decided(searched.total, ACCURACY, error, _below(rates["value"].max())):
+        rate = beside(rates, row, MODEL, LABEL)["value"][0]
+        if row[HIGH] < rate and row[WHERE] in possible:
+            at = "" if row.get("threshold") is None else f" at threshold {cutoff(row['threshold'])}"
+            value, most = percentage(row["value"]), percentage(rate)
+            sentence = f"Accuracy{at} is {value}, but always predicting the most frequent label is right in {most}."
+            yield found("SM204", "warn", sentence, row, ACCURACY)
+
+
+def _below(limit: Any) -> pl.Expr:
+    return pl.col("value").lt(limit)

@@ -1,0 +1,104 @@
+"""Findings of a history: rules that are breached or undecided now, and windows that are missing or overdue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from streammetrics.base import readable, rows, said
+from streammetrics.errors import escaped
+from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
+
+Now: TypeAlias = tuple[str, str, pl.DataFrame]
+"""A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
+
+``since`` is null if it is unknown. Undecided segments can have ``rows_needed`` and ``coverage``.
+"""
+
+SEVERITY: Final[dict[str, Severity]] = {"page": "bad", "warn": "warn"}  # of a breach, by that of its rule
+OFTEN = 0.9  # share of the distances from one window to the next that are usual: weekends are not missing
+GAP = 1.5  # times the largest usual distance, above which windows are missing
+OVERDUE = 3  # usual distances after the usual arrival of a window
+FEW = 3  # windows, below which nothing is usual
+
+
+def findings_of_rules(rules: Iterable[Now], windows: pl.Series, appended: pl.DataFrame | None = None) -> list[Finding]:
+    """Return all findings of rules at the newest window, and of missing windows, the most important first.
+
+    With the frame of `MetricStore.windows`, windows that are overdue now are found too.
+    """
+    every = [finding for rule in rules for finding in _of_rule(*rule)]
+    overdue = () if appended is None else _overdue(appended, datetime.now(UTC))
+    return in_order([*every, *_gaps(windows), *overdue])
+
+
+def _of_rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
+    """SM801 and SM802: a rule is breached, or undecided."""
+    kinds: tuple[tuple[str, str, Severity, str], ...] = (
+        ("SM801", "breached", SEVERITY.get(severity, "bad"), "Breached"),
+        ("SM802", "open", "info", "Undecided"),
+    )
+    for code, verdict, level, what in kinds:
+        some = list(rows(newest.filter(verdict=verdict)))
+        if some:
+            texts = [escaped(row["segment"]) + _facts(row) for row in some]
+            place = {PLACE: "", WHERE: {"segment": some[0]["segment"]}}
+            yield found(code, level, f"{what}: {escaped(title)}: {listed(texts)}.", {**some[0], **place}, title)
+
+
+def _gaps(windows: pl.Series) -> Iterator[Finding]:
+    """SM803: windows are missing between others."""
+    starts = windows.drop_nulls().unique().sort()
+    steps = _microseconds(starts.diff())
+    usual = steps.quantile(OFTEN, "lower")
+    late = (steps > GAP * (usual or 0)).fill_null(False)
+    if late.any():
+        ends = (readable(some.filter(late)) for some in (starts.shift(1), starts))
+        texts = [f"{a} and {b}" for a, b in zip(*ends, strict=True)]
+        yield found("SM803", "warn", f"Windows are missing between {listed(texts)}.")
+
+
+def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
+    """SM804: by the usual rhythm and delay of the windows, several more were expected until now."""
+    naive = pl.Datetime("us")  # clocks of windows differ from UTC by a part of their delay
+    start, ingested = pl.nth(0).cast(naive).alias("start"), pl.col("ingested").cast(naive)
+    known = appended.select(start, ingested).drop_nulls().sort("start")
+    if known.height < FEW:
+        return
+    steps = _microseconds(known["start"].diff().drop_nulls()).to_numpy()
+    delays = _microseconds(known["ingested"] - known["start"]).to_numpy()
+    age = (now.replace(tzinfo=None) - known["start"][-1]) / timedelta(microseconds=1)
+    usual = np.median(steps)
+    late = age - max(np.median(delays), usual)
+    if late > max(OVERDUE * usual, steps.max()):
+        newest = readable(appended.to_series().drop_nulls().sort().tail(1)).item()
+        sentence = f"The newest window is {newest}. At the usual rate, {late // usual:,.0f} more are overdue."
+        yield found("SM804", "warn", sentence)
+
+
+def _microseconds(durations: pl.Series) -> pl.Series:
+    return durations.cast(pl.Duration("us")).dt.total_microseconds()
+
+
+def _facts(row: Mapping[str, Any]) -> str:
+    """The value, the window since which the verdict is the same, and what would decide it, in brackets."""
+    value = [] if row["value"] is None else [said(row)]
+    since = [] if row["since"] is None else [f"since {row['since']}"]
+    needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
+    labels = [text] if (text := arrived(row)) else []
+    told = ", ".join([*value, *since, *labels, *needed])
+    return f" ({told})" if told else ""
+
+
+def arrived(row: Mapping[str, Any]) -> str:
+    """Return the share of labels that have arrived, if it is known and the verdict is open.
+
+    >>> arrived({"verdict": "open", "coverage": 0.149}), arrived({"verdict": "holds", "coverage": 0.149})
+    ('14 % of labels have arrived', '')
+    """
+    coverage = row.get("coverage") if row["verdict"] == "open" else None
+    return "" if coverage is None or coverage == 1 else f"{int(100 * coverage)} % of labels have arrived"

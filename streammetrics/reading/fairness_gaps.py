@@ -1,0 +1,269 @@
+"""Gaps of a metric between the values of a group column, and fairness criteria.
+
+`gaps` and `fairness` are methods of `streammetrics.Report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.base import (
+    LIMITS,
+    METRIC,
+    VALUE,
+    keys_of,
+    matching,
+    require_free,
+    require_group_columns,
+    text,
+    whole,
+)
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics import Metric
+from streammetrics.reading.readings import Readings
+from streammetrics.reading.segments import with_rows
+
+Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
+
+ENDS = ("highest", "lowest")
+MEASURES = tuple(f"{measure}{end}" for measure in ("difference", "ratio") for end in ("", "_lower", "_upper"))
+SAMPLED = tuple(f"{measure}_{end}" for measure in ("difference", "ratio") for end in LIMITS)
+FROM_REFERENCE = ("reference", "rows", "value", "reference_value")
+CRITERIA: dict[str, tuple[str, ...]] = {
+    "demographic_parity": ("predicted_positive_rate",),
+    "equal_opportunity": ("recall",),
+    "equalized_odds": ("recall", "fpr"),
+    "predictive_parity": ("precision",),
+}
+
+
+def gaps(
+    report: Readings,
+    metric: str | Metric,
+    *,
+    over: str,
+    reference: Any = None,
+    min_rows: int = 1,
+    **keys: Any,
+) -> pl.DataFrame:
+    """Compare a metric between the values of a group column, in each group of the other columns.
+
+    Without a reference, the groups with the highest and the lowest value are compared. For more than two groups, this
+    difference is biased upward, and its confidence interval does not account for that. With a reference, each other
+    group is compared with it.
+
+    If the report has a confidence level, differences and ratios have confidence intervals, from those of both groups
+    (MOVER: Zou & Donner 2008, Newcombe 2016). Groups are assumed to be independent.
+
+    Args:
+        report: The report.
+        metric: Metric to compare.
+        over: The group column whose values are compared, such as ``"gender"``.
+        reference: The value of this column that all others are compared with. Defaults to none.
+        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
+        keys: Values of group columns and key columns that select rows.
+
+    Returns:
+        Without a reference: the other group columns and key columns, ``metric``, ``highest`` and ``lowest`` (the values
+        of the column with the highest and the lowest metric), ``max`` and ``min`` (the metric there), ``difference``
+        (max - min) and ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds
+        ``_lower`` and ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a
+        confidence level, and a note if the metric is undefined for some values of the column, which are skipped.
+
+        With a reference: all group columns and key columns, ``metric``, ``reference`` (the value of the column),
+        ``rows``, ``value``, ``reference_value``, ``difference`` (value - reference_value), ``ratio``
+        (value / reference_value), their bounds and intervals, and the note of the value, or of
+        the reference if the metric is undefined there.
+
+    Raises:
+        MetricError: If the metric is unknown.
+        SpecificationError: If ``min_rows`` is not an integer of at least 0.
+        ReportError: If ``over`` is not a group column or does not have the reference, or a group column has the name of
+            one of these columns.
+
+    >>> import streammetrics as sm
+    >>> batch = {"z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
+    >>> report = sm.predictions(y_pred="z", by="gender").update(batch).finalize()
+    >>> report.gaps("predicted_positive_rate", over="gender").select("highest", "lowest", "difference", "ratio").row(0)
+    ('f', 'm', 0.75, 0.25)
+    >>> gap = report.gaps("predicted_positive_rate", over="gender", reference="m")
+    >>> gap.select("gender", "value", "reference_value", "difference", "ratio").row(0)
+    ('f', 1.0, 0.25, 0.75, 4.0)
+    """
+    require_group_columns([over], report.by)
+    require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
+    enough = pl.col("rows") >= whole("min_rows=", min_rows, least=0)
+    rows = with_rows(report, report.rows(metric, **keys)).filter(enough)
+    if reference is not None:
+        return _from_reference(rows, over, reference)
+    sampled = SAMPLED if "ci_lower" in rows.columns else ()
+    index = [c for c in keys_of(rows) if c != over] + [METRIC]
+    found = rows.group_by(index, maintain_order=True).agg(
+        *(_at(over, side).alias(side) for side in ENDS),
+        pl.max("value").alias("max"),
+        pl.min("value").alias("min"),
+        *_bounds(),
+        *(_intervals([_end(side) for side in ENDS], [_end(side) for side in reversed(ENDS)]) if sampled else ()),
+        note=pl.when(pl.col("value").has_nulls()).then(
+            pl.format("undefined for {} of {} values of {}", pl.col("value").null_count(), pl.len(), pl.lit(over))
+        ),
+    )
+    return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), "note")
+
+
+def fairness(report: Readings, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
+    """Return fairness criteria over the values of a group column, in each group of the other columns.
+
+    The criteria whose metrics are available, with a row for each metric:
+
+    - ``demographic_parity``: equal predicted-positive rates (Dwork et al. 2012), without labels;
+    - ``equal_opportunity``: equal recalls (Hardt, Price and Srebro 2016);
+    - ``equalized_odds``: equal recalls and equal false positive rates (the same paper). The criterion of fairlearn is
+      the larger of both differences, or the smaller of both ratios;
+    - ``predictive_parity``: equal precisions (Chouldechova 2017).
+
+    They cannot all hold if the values of the column differ in prevalence, except for a perfect classifier (Kleinberg,
+    Mullainathan and Raghavan 2016).
+
+    Args:
+        report: A report of a binary, multiclass, or multilabel task.
+        over: The group column whose values are compared, such as ``"gender"``.
+        reference: The value of this column that all others are compared with. Defaults to none: the highest value is
+            compared with the lowest.
+        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
+        keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
+
+    Returns:
+        The columns of `gaps`, with ``criterion`` before ``metric``. A difference of 0 and a ratio of 1 are fair. With a
+        reference, one row for each other group.
+
+    Raises:
+        MetricError: If none of the metrics can be computed from the state.
+        ReportError: If ``over`` is not a group column, or does not have the reference.
+
+    >>> import streammetrics as sm
+    >>> batch = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
+    >>> report = sm.binary(y_true="y", y_pred="z", by="gender").update(batch).finalize()
+    >>> report.fairness(over="gender").select("criterion", "metric", "difference", "ratio").rows()
+    [('demographic_parity', 'predicted_positive_rate', 0.75, 0.25),
+     ('equal_opportunity', 'recall', 0.5, 0.5),
+     ('equalized_odds', 'recall', 0.5, 0.5),
+     ('equalized_odds', 'fpr', 1.0, 0.0),
+     ('predictive_parity', 'precision', 0.5, 0.5)]
+    """
+    metrics = dict.fromkeys(m for needed in CRITERIA.values() for m in needed)
+    readable = [m for m in metrics if report.readable(m)]
+    if not readable:
+        raise MetricError(
+            "Fairness requires confusion counts or predicted counts, which this accumulator does not have."
+        )
+    gap = {m: gaps(report, m, over=over, reference=reference, min_rows=min_rows, **keys) for m in readable}
+    table = pl.concat(
+        gap[m].with_columns(criterion=pl.lit(criterion))
+        for criterion, needed in CRITERIA.items()
+        if gap.keys() >= set(needed)
+        for m in needed
+    )
+    index = keys_of(table)
+    found = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
+    if not index:
+        return found
+    groups = table.select(index).unique(maintain_order=True)
+    return groups.join(found, on=index, nulls_equal=True, maintain_order="left_right")
+
+
+def _difference_last(sampled: Sequence[str]) -> list[str]:
+    """The measures with the difference and its interval at the end, which printed frames show."""
+    others = [c for c in (*MEASURES, *sampled) if not c.startswith("difference")]
+    bounds = [c for c in MEASURES if c.startswith("difference_")]
+    return [*others, *bounds, "difference", *(c for c in sampled if c.startswith("difference"))]
+
+
+def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
+    """Each group compared with the group that has the reference value and otherwise the same keys."""
+    of_reference = matching(rows, [over], {over: reference})
+    if of_reference.is_empty():
+        raise ReportError(
+            f"Unknown reference {reference!r}. "
+            f"Values of {over}: {text.few(rows[over].unique(maintain_order=True)) or 'none'}."
+        )
+    index = [c for c in keys_of(rows) if c != over] + [METRIC]
+    estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
+    require_free(index, [f"reference_{c}" for c in (*estimates, "note")], "a name that gaps use")
+    both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
+        of_reference.select(*index, pl.col(*estimates, "note").name.prefix("reference_")),
+        on=index,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    sampled = SAMPLED if LIMITS[0] in estimates else ()
+    sides = [_sides(whose) for whose in ("", "reference_")]
+    a, b = ([pl.col(f"{whose}{c}") for c in ("value", "lower", "upper")] for whose in ("", "reference_"))
+    both = both.with_columns(
+        *(e.alias(n) for n, e in zip(MEASURES[:3], (a[0] - b[0], a[1] - b[2], a[2] - b[1]), strict=True)),
+        *(_ratio(e).alias(n) for n, e in zip(MEASURES[3:], (a[0] / b[0], a[1] / b[2], a[2] / b[1]), strict=True)),
+        *(_intervals(sides, sides) if sampled else ()),
+        reference=pl.lit(of_reference[over][0], rows.schema[over]),
+        note=pl.when(pl.col("reference_value").is_null())
+        .then(pl.coalesce("note", pl.format("reference: {}", "reference_note")))
+        .otherwise("note"),
+    )
+    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), "note")
+
+
+def _ratio(ratio: Expr) -> Expr:
+    """A ratio of nonnegative values; null for 0/0."""
+    return pl.when(pl.min_horizontal("lower", "reference_lower") >= 0).then(ratio).fill_nan(None)
+
+
+def _sides(whose: str) -> Side:
+    return pl.col(f"{whose}value"), (pl.col(f"{whose}ci_lower"), pl.col(f"{whose}ci_upper"))
+
+
+def _end(side: str) -> Side:
+    """The highest or the lowest value of a group, and its interval."""
+    several = pl.when(pl.col("value").count() > 1)
+    return _at("value", side), (several.then(_at("ci_lower", side)), several.then(_at("ci_upper", side)))
+
+
+def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
+    """Intervals of the difference of two values and of the ratio of two values."""
+    from streammetrics.metrics import (
+        difference_interval,
+        ratio_interval,  # when it is needed
+    )
+
+    positive = pl.when(pl.min_horizontal(value for value, _ in ratio) >= 0)
+    (a, of_a), (b, of_b), (c, of_c), (d, of_d) = *difference, *ratio
+    limits = [*difference_interval(a, of_a, b, of_b), *(positive.then(x) for x in ratio_interval(c, of_c, d, of_d))]
+    return [limit.fill_nan(None).alias(name) for name, limit in zip(SAMPLED, limits, strict=True)]
+
+
+def _at(column: str, side: str) -> pl.Expr:
+    """The value of a column at which the metric is highest or lowest."""
+    value = pl.col("value")
+    return pl.col(column).get(value.arg_max() if side == "highest" else value.arg_min())
+
+
+def _bounds() -> list[pl.Expr]:
+    """Bounds of the difference and the ratio of the highest and the lowest value."""
+    value, lower, upper = (pl.col(c) for c in VALUE)
+    alone = value.count() == 1
+    difference, ratio = value.max() - value.min(), value.min() / value.max()
+    least, most = (lower.max() - upper.min()).clip(0), upper.max() - lower.min()
+    low, high = lower.min().clip(0) / upper.max(), (upper.min() / lower.max().clip(0)).fill_nan(1).clip(0, 1)
+    sound = value.min() >= 0
+    found = {"difference": difference, "difference_lower": least, "difference_upper": most}
+    found |= {"ratio": ratio, "ratio_lower": low, "ratio_upper": high}
+    return [
+        pl.when(sound if name.startswith("ratio") else True)
+        .then(pl.when(alone).then(found[name.partition("_")[0]]).otherwise(bound))
+        .fill_nan(None)
+        .alias(name)
+        for name, bound in found.items()
+    ]

@@ -1,0 +1,174 @@
+"""Slices in which a model fails: conjunctions of group values in which a metric is worse than in the other rows.
+
+`slices` is a method of `streammetrics.Report`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.base import hidden, matching, readable, require_free, require_level, text, whole
+from streammetrics.data import LABEL, MODEL
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics import Metric
+from streammetrics.reading.models import require_models
+from streammetrics.reading.readings import Readings
+from streammetrics.reading.slicing import SLICE
+from streammetrics.statistics import GROUP, RowCounts, State, select
+
+if TYPE_CHECKING:
+    from streammetrics.reading.slicing.cuts import Numbers
+    from streammetrics.reading.slicing.lots import Lot
+    from streammetrics.reading.slicing.remainders import Remainders
+    from streammetrics.reading.slicing.search import Failing
+
+CONFIDENCE = 0.95  # of intervals, if a report has none
+MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
+OF_SLICE = hidden("columns")
+COLUMNS = (
+    *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
+    *("rows", "share_of_rows", "excess_loss"),
+)
+
+
+def slices(
+    report: Readings,
+    metric: str | Metric,
+    *,
+    depth: int = 2,
+    min_rows: int = MIN_ROWS,
+    fdr: float = 0.05,
+    **keys: Any,
+) -> pl.DataFrame:
+    """Find slices in which a metric is significantly worse than in all other rows.
+
+    A slice is all rows with some values in up to ``depth`` group columns, such as ``country = DE and device = phone``.
+    Each slice is compared with the rest of the rows, and with the rest of each slice of one column less that contains
+    it. It is a finding only if it is worse than all of these, so that no larger slice explains it. Its p-value is the
+    largest of these comparisons. The Benjamini–Hochberg procedure over all slices selects the findings, so that an
+    expected share of at most ``fdr`` of them is false. Finally, a finding is dropped if it is not worse without the
+    rows that it shares with worse findings.
+
+    With ``"ecce"``, each slice is instead tested against its own scores, by `ecce_p_value`: the findings are the slices
+    in which scores are not calibrated, also if they are not calibrated elsewhere. Those of several columns are then
+    listed beside the slices that contain them.
+
+    P-values are two-sided, although only worse slices are found. This leaves a factor of two for the dependence of
+    slices that overlap. If the certified bounds of a metric allow several differences, the smallest one counts.
+
+    Args:
+        report: The report. Intervals have its confidence level, or 0.95 without one.
+        metric: Name of a metric with a preferred direction and confidence intervals.
+        depth: Maximum number of group columns of a slice.
+        min_rows: Minimum number of rows of a slice.
+        fdr: False discovery rate, between 0 and 1.
+        keys: Values of group columns that select the rows to search, and of ``model``, ``threshold``, and ``label`` if
+            there are several.
+
+    Returns:
+        One row per finding, by descending excess loss: the group columns (null if the slice has any value),
+        ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
+        (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
+        ``excess_loss``: the share of the distance of the metric of all rows from its best value that would disappear if
+        the slice were as good as the rest (null if there is no best value).
+
+    Raises:
+        MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
+            computed from a state that cannot be subtracted.
+        SpecificationError: If ``depth``, ``min_rows``, or ``fdr`` is invalid.
+        ReportError: If there are no group columns, or keys do not leave one metric.
+
+    >>> import streammetrics as sm
+    >>> batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
+    >>> report = sm.binary(y_true="y", y_pred="z", by="g").update(batch).finalize()
+    >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "excess_loss").rows()
+    [('g = b', 0.0, 1.0, 200, 1.0)]
+    """
+    return with_columns_of_slices(report, metric, depth, min_rows, fdr, **keys).drop(OF_SLICE)
+
+
+def with_columns_of_slices(
+    report: Readings, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
+) -> pl.DataFrame:
+    """Return the frame of `slices` with `OF_SLICE`, the group columns of each slice, whose value can be null."""
+    from streammetrics.reading.slicing.calibration import CALIBRATION, miscalibrated
+    from streammetrics.reading.slicing.lots import all_lots  # when they are needed: they take a while to import
+    from streammetrics.reading.slicing.remainders import RESULT, Remainders
+    from streammetrics.reading.slicing.search import Search
+
+    found = report.find(metric, of_label=LABEL in keys)
+    depth, min_rows = whole("depth=", depth, least=1), whole("min_rows=", min_rows, least=1)
+    require_level("fdr=", fdr)
+    if found.better is None:
+        raise MetricError(f"Metric {found.name!r} has no preferred direction, so slices cannot be ranked by it.")
+    require_free(report.by, COLUMNS)
+    if MODEL in keys:
+        require_models(report.state, keys[MODEL])
+    own = {k: v for k, v in keys.items() if k in report.by}
+    state, folds = (None if s is None else _of_groups(s, own) for s in (report.state, report.folds))
+    assert state is not None
+    _require_one_model(state)
+    columns = [c for c in state.by if c not in own and c != MODEL]
+    if not columns:
+        raise ReportError("The report has no group columns to slice by. Evaluate with by=.")
+    rows = _rows(state)
+    others = {k: v for k, v in keys.items() if k not in own}
+    remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
+    if folds is None and state.weighted and found.name != CALIBRATION:
+        raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
+    overall = remainders.overall()
+    everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
+    searched = state.keys.select(columns)
+    if found.name == CALIBRATION:
+        failing = miscalibrated(remainders, lots[1:], fdr)
+    else:
+        failing = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr).findings()
+    parts = [_described(searched, of_lot, remainders, everywhere) for of_lot in failing]
+    schema = searched.schema | {SLICE: pl.String(), OF_SLICE: pl.List(pl.String)} | RESULT | {"rows": pl.Int64()}
+    frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
+    return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
+
+
+def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
+    return select(state, matching(state.keys, state.by, keys)) if keys else state
+
+
+def _require_one_model(state: State) -> None:
+    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
+    if len(models) > 1:
+        raise ReportError(f"The report has several models. Select one with model=: {text.few(models)}.")
+
+
+def _rows(state: State) -> Numbers:
+    table = state.tables[RowCounts.name]
+    found = np.zeros(state.groups.height, np.int64)
+    found[table[GROUP].to_numpy()] = table["rows"].to_numpy()
+    return found
+
+
+def _described(keys: pl.DataFrame, finding: Failing, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
+    """Failing slices by the same columns: their values, text, comparison with all other rows, and number of rows."""
+    lot = finding.lot
+    values = keys[lot.first]
+    unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]
+    names = [pl.lit(f"{c} = ") + readable(keys[c], lot.first).fill_null("null") for c in lot.columns]
+    name = pl.concat_str(names, separator=" and ")
+    slices, whole = (remainders.tables(of.numbers, len(of.rows)) for of in (lot, everywhere))
+    result = remainders.compare(slices, whole, np.zeros_like(lot.first)).with_columns(p_value=finding.p)
+    own = pl.lit([*lot.columns], pl.List(pl.String)).alias(OF_SLICE)
+    return values.with_columns(name.alias(SLICE), own, *unused).hstack(result).with_columns(pl.Series("rows", lot.rows))
+
+
+def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:
+    best = metric.range[metric.better == "high"]
+    gain = pl.lit(overall, pl.Float64) - pl.col("rest")
+    sound = overall is not None and math.isfinite(best) and overall != best
+    loss = pl.when(sound).then(gain / (pl.lit(overall, pl.Float64) - best))
+    shares = frame.with_columns(share_of_rows=pl.col("rows") / rows, excess_loss=loss)
+    descending = metric.better != "high"  # a gain in an AUC is below 0: all rows have less than the rest
+    return shares.sort(gain, descending=descending, nulls_last=True, maintain_order=True)

@@ -1,0 +1,54 @@
+"""Charts of reports, described as data and drawn by Vega-Lite.
+
+Each function takes a report, or several as `Together`, and returns a `Picture`. `as_altair` converts it to a chart;
+`Report.plot` does both.
+"""
+
+from streammetrics.show.charts.error_curves import error_cdf, errors, rec
+from streammetrics.show.charts.forest import forest, limits
+from streammetrics.show.charts.groups import caterpillar, segments
+from streammetrics.show.charts.matrix import confusion
+from streammetrics.show.charts.picture import Axis, Layer, Picture
+from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
+from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores
+from streammetrics.show.charts.reliability import calibration, quantile_calibration
+from streammetrics.show.charts.svg import as_svg, described, for_page, scripts
+from streammetrics.show.charts.thresholds import thresholds
+from streammetrics.show.charts.together import Together
+from streammetrics.show.charts.vega import as_altair
+from streammetrics.show.charts.windows import each_over_time, over_time, window_of
+
+__all__ = [
+    "Axis",
+    "ComparisonPlot",
+    "Layer",
+    "Picture",
+    "Plot",
+    "Together",
+    "VerdictsPlot",
+    "as_altair",
+    "as_svg",
+    "calibration",
+    "caterpillar",
+    "confusion",
+    "described",
+    "det",
+    "each_over_time",
+    "error_cdf",
+    "errors",
+    "for_page",
+    "forest",
+    "gain",
+    "lift",
+    "limits",
+    "over_time",
+    "pr",
+    "quantile_calibration",
+    "rec",
+    "roc",
+    "scores",
+    "scripts",
+    "segments",
+    "thresholds",
+    "window_of",
+]

@@ -1,0 +1,94 @@
+"""Charts of errors: distribution function, REC curve, and histogram."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.base import alike
+from streammetrics.errors import MetricError
+from streammetrics.show.charts.histograms import outlines
+from streammetrics.show.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
+from streammetrics.show.charts.series import Drawn, Series, series_of
+from streammetrics.show.charts.thinning import seen_apart, thinned
+from streammetrics.show.charts.together import rows_or_weight
+
+UNIT = "units of the target"
+INSIDE = 0.99  # share of the rows within the ends of the axis
+
+
+def error_cdf(report: Drawn, /, **keys: Any) -> Picture:
+    """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
+    title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
+    caption = f"Share of the {rows_or_weight(report)} with an error of at most x. Steeper at 0 is better."
+    return _steps(report, "error_cdf", "value", title, what, caption, keys)
+
+
+def rec(report: Drawn, /, **keys: Any) -> Picture:
+    """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
+    title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
+    caption = f"Share of the {rows_or_weight(report)} with an absolute error within the tolerance. Higher is better."
+    return _steps(report, "rec", "tolerance", title, what, caption, keys)
+
+
+def errors(report: Drawn, /, **keys: Any) -> Picture:
+    """Return the histogram of errors per model and group."""
+    return outlines(report, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
+
+
+def _steps(report: Drawn, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
+    series = series_of(report, report.curve(kind), keys)
+    low, high = _ends(series.frame, along, both=kind == "error_cdf")
+    x = Axis(what, low, high)
+    y = Axis(f"{rows_or_weight(report).capitalize()} up to x (share)")
+    steps = (partial(_stairs, along=along, side=side, x=x) for side in ("share", "lower", "upper"))
+    shares, lower, upper = (thinned(lines_of(series.frame, step), x, y) for step in steps)
+    wide = seen_apart(lower, upper, x, y)
+    layers = [between(upper, lower)] if wide else []
+    layers.append(Layer("line", shares))
+    if low < 0 < high:
+        layers.insert(0, line((0, 0), (0, 1)))
+    if wide:
+        caption += " Shaded band: certified bounds."
+    subtitle = "; ".join(filter(None, (_best(report, series), series.note)))
+    return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
+
+
+def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
+    """Values between which nearly all rows of each series lie."""
+    rest = (1 - INSIDE) / (2 if both else 1)
+    inner = curve.filter(pl.col("share").is_between(rest, 1 - rest) & pl.col(along).is_finite())
+    if inner.is_empty():
+        inner = curve.filter(pl.col(along).is_finite())
+    low, high = extent(inner[along])
+    return (low, high) if both else (0.0, max(high, 0.0) or 1.0)
+
+
+def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places, Places]:
+    """The steps of a series from one end of the axis to the other."""
+    edges, shares = curve[along].to_numpy(), np.append(0.0, curve[side].to_numpy())
+    inside = (edges > x.low) & (edges <= x.high)
+    first = int(np.searchsorted(edges, x.low, side="right"))
+    across = np.concatenate([[x.low], np.repeat(edges[inside], 2), [x.high]])
+    return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
+
+
+def _best(report: Drawn, series: Series) -> str:
+    """The two series with the lowest median absolute errors, and whether the certified bounds prove which is lower."""
+    if len(series.names) < 2:
+        return ""
+    try:
+        rows = series.of(report.rows("median_absolute_error")).drop_nulls("value").sort("value")
+    except MetricError:
+        return ""
+    if rows.height < 2:
+        return ""
+    first, second = (rows.row(i, named=True) for i in range(2))
+    values = alike([first, second])
+    said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
+    which = "" if rows.height == 2 else ", the two lowest"
+    order = "" if first["upper"] < rows["lower"].tail(-1).min() else ", order not certified"
+    return f"median absolute error{which}{order}: {said}"

@@ -1,0 +1,48 @@
+"""Estimates of a metric in charts: their groups, their intervals, and their axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import ESTIMATE, bounds, interval, said
+from streammetrics.show.charts.picture import MOST, extent
+from streammetrics.show.charts.series import Drawn, Series, series_of
+
+
+def key_columns(rows: pl.DataFrame) -> list[str]:
+    """The columns that identify the rows of a metric."""
+    return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
+
+
+def groups_of(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
+    """The series of some keys."""
+    every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
+    return series_of(report, every, {}, most, columns=keys)
+
+
+def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
+    """Return the columns of the interval to draw, and its name."""
+    if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
+        return "ci_lower", "ci_upper", f"{confidence * 100:g}% confidence interval"
+    return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
+
+
+def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, float]:
+    """The ends of an axis: the values, within a range, such as that of a metric."""
+    low, high = extent(*columns)
+    least, most = within
+    return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
+
+
+def said_with(low: str, high: str) -> pl.Expr:
+    """The value with its interval, or with its certified bounds."""
+    ends_of = bounds if (low, high) == ("lower", "upper") else interval
+
+    def told(row: dict[str, Any]) -> str:
+        value = said({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
+        ends = "" if row[low] == row[high] else ends_of(row[low], row[high])
+        return f"{value} ({ends})" if ends else value
+
+    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(told, return_dtype=pl.String)

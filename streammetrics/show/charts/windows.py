@@ -1,0 +1,159 @@
+"""Charts of a metric over time windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import TEXT_DATES, beyond_python, dates, hidden, require_group_columns
+from streammetrics.data import several
+from streammetrics.errors import ReportError
+from streammetrics.metrics import Metric, better, words
+from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
+from streammetrics.show.charts.picture import Axis, Layer, Picture, between, extent, line
+from streammetrics.show.charts.series import PLACE, SIDES, Drawn, Series
+
+TIME = hidden("time")
+BREACH = "breach of a rule"  # series
+MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in color and dashes only
+
+
+def over_time(
+    report: Drawn, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
+) -> Picture:
+    """Return a metric over time windows, with a line per segment and a band for its interval.
+
+    For the arguments, see `Plot.over_time`; models stay separate.
+    """
+    window = window or _window(report)
+    report, found, rows = _rows(report, metric, window, by, keys)
+    lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
+    title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
+    [picture] = _of_metric(report, found, window, {title: lines.of(rows)}, lines, lines.note)
+    return picture
+
+
+def each_over_time(report: Drawn, /, metric: str | Metric, window: str, by: str) -> dict[str, Picture]:
+    """Return a metric over time windows as a picture per segment, all with the same axes, with a line per model."""
+    report, found, rows = _rows(report, metric, window, by, {})
+    keys = [c for c in key_columns(rows) if c != window]
+    segments = groups_of(report, rows, [c for c in keys if c not in SIDES])
+    lines = groups_of(report, rows, [c for c in keys if c in SIDES])
+    frame = lines.of(segments.of(rows).rename({"series": PLACE}))
+    title, note = f"{words(found)} over time by {segments.legend}", "; ".join(filter(None, (segments.note, lines.note)))
+    parts = {f"{title}: {name}": frame.filter(pl.col(PLACE) == name) for name in segments.names}
+    drawn = _of_metric(report, found, window, parts, lines, note)
+    return dict(zip(segments.names, drawn, strict=True))
+
+
+def _rows(
+    report: Drawn, metric: str | Metric, window: str, by: str | list[str] | None, keys: dict[str, Any]
+) -> tuple[Drawn, Metric, pl.DataFrame]:
+    """The report by window, segment, and model, and its rows of a metric."""
+    require_group_columns([window], report.by)
+    if by is not None:
+        wanted = {window, *several(by), *SIDES}
+        report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
+    rows = report.rows(metric, **keys)
+    if window not in window_of(report):
+        fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
+        raise ReportError(f"{fault} {TEXT_DATES}")
+    if beyond_python(rows[window]):
+        raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
+    return report, report.find(metric), rows
+
+
+def _of_metric(
+    report: Drawn, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
+) -> list[Picture]:
+    y = Axis(words(metric), *metric.range)
+    told = better(metric)
+    dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
+    return timelines(
+        parts, window, y, report.confidence, lines.names, legend=lines.legend, note=note, caption=told, dots=dots
+    )
+
+
+def timelines(
+    parts: Mapping[str, pl.DataFrame],
+    window: str,
+    y: Axis,
+    confidence: float | None,
+    names: Sequence[str],
+    *,
+    legend: str = "",
+    note: str = "",
+    caption: str = "",
+    limits: Mapping[str, Sequence[float]] | None = None,
+    dots: bool = False,
+) -> list[Picture]:
+    """Return a picture for each part of the rows of a metric, by its title, all with the same axes.
+
+    Rows have a column ``series`` with one of the ``names``. Those of the series `BREACH` are dots, which others have
+    only with ``dots``. ``y`` has the title of the axis and the ends that it cannot exceed. Limits are horizontal lines.
+    """
+    parts = {title: _timed(part, window) for title, part in parts.items()}
+    frame, limits = pl.concat(parts.values(), how="diagonal_relaxed"), limits or {}
+    low, high, how = interval_columns(frame, confidence)
+    times = tuple(frame["x"].unique().sort().to_physical())
+    x = Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time", windows=times)
+    also = pl.Series([limit for title in parts for limit in limits.get(title, ())], dtype=pl.Float64)
+    y = Axis(y.title, *reach((y.low, y.high), frame["value"], frame[low], frame[high], also))
+    subtitle = "; ".join(filter(None, (note, how and f"band: {how}")))
+    return [
+        Picture(
+            title,
+            x,
+            y,
+            [*(line((x.low, x.high), (at, at)) for at in limits.get(title, ())), *_layers(part, low, high, y, dots)],
+            tuple(name for name in names if name != BREACH or name in part["series"]),
+            legend,
+            subtitle,
+            caption,
+        )
+        for title, part in parts.items()
+    ]
+
+
+def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
+    """The defined rows in order of local time, also as text."""
+    time = pl.col(window)
+    if getattr(rows.schema[window], "time_zone", None):
+        time = time.dt.replace_time_zone(None)
+    timed = rows.drop_nulls(["value", window]).with_columns(x=time.cast(pl.Datetime("ms"))).sort("x")
+    shown = dates(timed["x"])
+    return timed.with_columns(shown.dt.strftime("%Y-%m-%d" if shown.dtype == pl.Date else "%Y-%m-%d %H:%M").alias(TIME))
+
+
+def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> list[Layer]:
+    """A band and a line of each series, with dots unless there are too many."""
+    lines, breached = frame.filter(pl.col("series") != BREACH), frame.filter(series=BREACH)
+    ends = (lines.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
+    layers = [between(*ends), Layer("line", lines.select("series", "x", y="value").sort("series"))]
+    told = pl.format("{}: {}", TIME, said_with(low, high))
+    marked = frame if dots else breached
+    return [*layers, Layer("dot", marked.select("series", "x", y="value", text=told))] if marked.height else layers
+
+
+def window_of(report: Drawn) -> list[str]:
+    """Return the group columns of dates or times."""
+    types = report.state.groups.schema
+    return [c for c in report.by if c in types and isinstance(types[c], (pl.Date, pl.Datetime))]
+
+
+def _window(report: Drawn) -> str:
+    found = window_of(report)
+    if not found:
+        raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")
+    if len(found) > 1:
+        raise ReportError(
+            f"Pass window= to select the time column. Date and Datetime group columns: {', '.join(found)}."
+        )
+    return found[0]
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """The ends of a time axis, a day for a single window."""
+    return (low, high) if high > low else (low - 43_200_000, high + 43_200_000)

@@ -1,0 +1,146 @@
+"""The page of a comparison: differences between two evaluations, such as two models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import polars as pl
+
+from streammetrics.base import VOLUME, markup
+from streammetrics.data import MODEL
+from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.metrics import words
+from streammetrics.reading import Differences, Readings, findings_of_sides
+from streammetrics.show import charts
+from streammetrics.show.pages import pictures
+from streammetrics.show.pages.evaluated import rows_of, weight_of
+from streammetrics.show.pages.findings import findings_list
+from streammetrics.show.tables.differences import differences_table
+from streammetrics.show.tables.estimates import only_threshold
+from streammetrics.show.tables.html import filtered
+from streammetrics.show.tables.page import Section, lead, page_of
+from streammetrics.show.tables.table import Table
+
+GROUPS = 1000  # rows of the tables of groups
+LONG, LETTERS = 20, ("a", "b")  # characters of a name in tables and charts, and what stands for longer ones
+UNJUDGED = "Not judged, because neither higher nor lower values are better"
+
+
+def comparison_page(
+    comparison: Differences,
+    names: tuple[str, str],
+    title: str = "Comparison",
+    interactive: bool = False,
+    verdicts: tuple[pl.DataFrame, Sequence[Table]] | None = None,
+) -> str:
+    """Return the page: what stands out, differences of metrics and of groups, and the curves of both sides.
+
+    It begins with the frame and the tables of ``verdicts``, if there are any. For the other arguments, see
+    `Comparison.save_html`.
+    """
+    comparison = with_names(comparison, names)
+    found = findings_list(findings_of_sides(comparison))
+    comparison, names = with_short_names(comparison, names)
+    sizes = (size(own) for own in (comparison.a, comparison.b))
+    sections = [
+        *_requirements(verdicts, interactive),
+        Section("findings", "What stands out", found),
+        differences(comparison, "Differences", interactive),
+        groups(comparison),
+        *_curves(comparison, interactive),
+    ]
+    return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
+
+
+def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interactive: bool) -> Iterator[Section]:
+    """Verdicts as a chart and as tables."""
+    if verdicts is not None:
+        frame, tables = verdicts
+        drawn = pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
+        notes = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
+        listed = "".join(filtered(_verdict_first(table), "requirements") for table in tables if table.rows)
+        yield Section("requirements", "Requirements", notes + drawn + listed)
+
+
+def _verdict_first(table: Table) -> Table:
+    """The table without its notes, and with the verdict before the numbers, where a narrow screen shows it."""
+    *others, verdict = range(len(table.columns))
+    number = [column.name for column in table.columns].index("value")
+    return replace(table.of([*others[:number], verdict, *others[number:]]), notes=[])
+
+
+def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:
+    """Return the comparison with the names of its sides."""
+    if not isinstance(names, list | tuple) or [isinstance(name, str) for name in names] != [True, True]:
+        raise SpecificationError(f"names= must be two strings, got {names!r:.40}.")
+    if names[0] == names[1]:
+        raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
+    return comparison if comparison.names == tuple(names) else replace(comparison, names=(names[0], names[1]))
+
+
+def with_short_names(comparison: Differences, names: tuple[str, str]) -> tuple[Differences, tuple[str, str]]:
+    """Return the comparison with names that fit tables and charts, and names that explain them."""
+    if max(map(len, names)) <= LONG:
+        return with_names(comparison, names), names
+    return replace(comparison, names=LETTERS), (f"a: {names[0]}", f"b: {names[1]}")
+
+
+def size(report: Readings) -> str:
+    """Return the number of rows, which models share, and of groups."""
+    size, by = f"<strong>{rows_of(report)}</strong> rows", [c for c in report.by if c != MODEL]
+    size += f" in {report.state.keys.n_unique(by):,} groups" if by else ""
+    return f"{size}, weighted by {weight_of(report)}" if report.state.weighted else size
+
+
+def both_sides(comparison: Differences) -> charts.Together | None:
+    """Return all rows of both sides, to draw them in the same charts, if their groups are alike."""
+    total = comparison.total
+    if comparison.a.by != comparison.b.by:
+        return None
+    sides = (side.with_confidence(total.confidence) if total.confidence else side for side in (total.a, total.b))
+    return charts.Together(dict(zip(total.names, sides, strict=True)))
+
+
+def _curves(comparison: Differences, interactive: bool) -> Iterator[Section]:
+    if (both := both_sides(comparison)) is not None:
+        yield Section("curves", "Curves", pictures.figures("curves", pictures.curves(both), interactive))
+        calibrated = pictures.figures("calibration", pictures.calibration(both), interactive)
+        yield Section("calibration", "Calibration", calibrated)
+
+
+def differences(comparison: Differences, title: str, interactive: bool) -> Section:
+    """Return the differences of all rows together, as a chart, in which those of groups follow, and as a table."""
+    total = comparison.total
+    frame, (a, b) = total.frame, total.names
+    by_interval = f"significant at {(total.confidence or 0) * 100:g}%, bounds included"
+    level = by_interval if total.confidence else "proven by the certified bounds"
+    undirected = [m.name for m in total.b.metrics if m.better is None and m.name not in VOLUME]
+    unjudged = [name for name in undirected if name in frame["metric"]]
+    judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
+    said = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
+    table = filtered(differences_table(frame, total.names, caption=f"Differences of {b} from {a}"), "metrics")
+    return Section("differences", title, pictures.figures("forest", _forests(comparison), interactive) + said + table)
+
+
+def _forests(comparison: Differences) -> Iterator[pictures.Maker]:
+    """Differences of all metrics, and of the primary one in each group."""
+    yield partial(charts.forest, comparison)
+    if comparison.primary is not None and comparison.b.by:
+        yield partial(charts.forest, comparison, comparison.primary)
+
+
+def groups(comparison: Differences) -> Section:
+    """Return the differences of the primary metric in each group, those with a better side first."""
+    by, metric = tuple(comparison.b.by), comparison.primary
+    if comparison.total.b.by == comparison.b.by or metric is None:
+        return Section("groups", "Groups", "")
+    frame = comparison.frame.filter(metric=metric.name)
+    decided = pl.col("better").is_in(comparison.names)
+    frame = frame.sort(decided, pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True)
+    cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
+    caption = f"Differences of {metric.name} in each group"
+    made = differences_table(frame.head(GROUPS), comparison.names, by, caption, of_one_metric=True)
+    said = f"{words(metric)} by group, significant differences first.{cut}"
+    return Section("groups", "Groups", f"<p>{markup(said)}</p>{filtered(made, 'groups')}")

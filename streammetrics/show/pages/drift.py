@@ -1,0 +1,81 @@
+"""The page of a drift: distributions of the current rows against a reference, and what changed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from streammetrics.reading import Differences, Finding
+from streammetrics.show import charts
+from streammetrics.show.pages import pictures
+from streammetrics.show.pages.comparison import (
+    GROUPS,
+    both_sides,
+    differences,
+    groups,
+    size,
+    with_names,
+    with_short_names,
+)
+from streammetrics.show.pages.findings import findings_list
+from streammetrics.show.tables.drift import measures_table
+from streammetrics.show.tables.html import filtered, scrolled
+from streammetrics.show.tables.page import Section, lead, page_of
+
+ROLLING = "the period before each window"
+MEASURES = {
+    "psi": "population stability index. By convention, 0.1 and 0.25 are limits of small and large drift.",
+    "js": "Jensen-Shannon divergence, from 0 to 1.",
+    "ks": "largest difference of the distribution functions.",
+    "wasserstein": "area between the distribution functions, in the units of the values.",
+}
+
+
+def drift_page(
+    metrics: Differences,
+    names: tuple[str, str],
+    title: str,
+    interactive: bool,
+    found: Sequence[Finding],
+    total: pl.DataFrame | None,
+    every: pl.DataFrame,
+) -> str:
+    """Return the page: what stands out, the measures of drift, distributions, and changes of metrics.
+
+    For the arguments, see `Drift.save_html`. ``total`` has the measures of all rows, and ``every`` those of each group.
+    Without the former, the reference is rolling, and only groups are shown.
+    """
+    by = metrics.b.by
+    metrics, names = with_short_names(with_names(metrics, names), names)
+    sizes = (size(metrics.a) if total is not None else ROLLING, size(metrics.b))
+    sections = [
+        Section("findings", "What stands out", findings_list(found)),
+        Section("drift", "Drift of distributions", _measures(total, every, by)),
+        *(_of_all_rows(metrics, interactive) if total is not None else ()),
+        groups(metrics),
+    ]
+    return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
+
+
+def _of_all_rows(metrics: Differences, interactive: bool) -> Iterator[Section]:
+    if (both := both_sides(metrics)) is not None:
+        drawn = pictures.figures("distributions", pictures.distributions(both), interactive)
+        yield Section("distributions", "Distributions", drawn)
+    yield differences(metrics, "Changes of metrics", interactive)
+
+
+def _measures(total: pl.DataFrame | None, every: pl.DataFrame, by: Sequence[str]) -> str:
+    """The measures of drift of all rows together, if there are any, and of each group, the largest first."""
+    first = every["measure"][0] if every.height else None
+    shown = [first] if total is None else [*MEASURES]
+    told = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in shown if name in MEASURES)}</p>"
+    made = ""
+    if total is not None:
+        models = [c for c in by if c in total.columns]
+        made = scrolled(measures_table(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
+        if total.height == every.height:
+            return f"{told}{made}"
+    largest = every.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
+    listed = filtered(measures_table(largest, by, "Drift of each group"), "drift")
+    return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'

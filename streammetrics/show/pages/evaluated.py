@@ -1,0 +1,82 @@
+"""Description of the evaluated data and the specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import markup, percentage, readable
+from streammetrics.reading import Readings, of_one_class
+from streammetrics.show import charts
+from streammetrics.show.tables.page import lead
+from streammetrics.statistics import ROW, fingerprint_of, fingerprints_of_models
+
+COUNT = "{:,.0f}".format
+
+
+def evaluated(report: Readings, total: Readings, source: str | None) -> str:
+    """Return a warning if a class has no rows, facts on the evaluated data, and the collapsed specification."""
+    return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
+
+
+def rows_of(report: Readings) -> str:
+    """Return the number of rows of all groups, as text: a range if models differ."""
+    return _range(report.showing("rows").rollup().frame["value"], COUNT)
+
+
+def weight_of(report: Readings) -> str:
+    """Return the column of the weights, as markup."""
+    return f"<code>{markup(report.sample_weight or 'weights')}</code>"
+
+
+def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
+    ends = [form(end) for end in (values.min(), values.max()) if end is not None] or [form(0)]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _warning(total: Readings) -> str:
+    said = "No rows were evaluated."
+    if total.rows("rows")["value"].sum():
+        if (one := of_one_class(total)) is None:
+            return ""
+        said = f"{one}. Metrics that compare positives with negatives are undefined."
+    return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
+
+
+def _facts(report: Readings, total: Readings, source: str | None) -> Iterator[tuple[str, str]]:
+    rows, dropped = (total.rows(count)["value"] for count in ("rows", "dropped"))
+    by = [c for c in report.by if c not in total.by]
+    yield "Rows evaluated", f"<strong>{_range(rows, COUNT)}</strong>"
+    if report.state.weighted:
+        yield "Weighted by", f"{weight_of(report)}: metrics are weighted, and counts are sums of weights"
+    if source:
+        yield "Source", markup(source)
+    if total.state.groups.height > 1:
+        yield "Models", f"<strong>{total.state.groups.height}</strong>"
+    for window in charts.window_of(report):
+        times = readable(report.state.keys[window].drop_nulls().unique().sort())
+        if len(times):
+            yield "Time", " to ".join(markup(t) for t in dict.fromkeys((times[0], times[-1])))
+    if by:
+        yield "Groups", f"<strong>{report.frame.select(by).n_unique():,}</strong> by {markup(', '.join(by))}"
+    if dropped.sum():
+        shares = _range(dropped / (rows + dropped), percentage)
+        why = "null or NaN, or a weight of zero" if total.state.weighted else "null or NaN"
+        yield "Rows dropped", f"<strong>{_range(dropped, COUNT)}</strong> ({shares}): {why}"
+    else:
+        yield "Rows dropped", "none"
+    if fingerprint_of(total.state) is not None:
+        prints = {found[ROW] for found in fingerprints_of_models(total.state).values()}
+        yield "Fingerprint of the rows", "<br>".join(f"<code>{each}</code>" for each in sorted(prints))
+
+
+def _specification(report: Readings) -> str:
+    """Statistics, groups, and confidence level."""
+    kept = [*map(repr, report.state.statistics)]
+    kept += [f"by {', '.join(report.by)}"] if report.by else []
+    kept += [f"confidence level {report.confidence:g}"] if report.confidence else []
+    kept += [f"unit {report.unit}"] if report.unit else []
+    items = "".join(f"<li><code>{markup(text)}</code></li>" for text in kept)
+    return f"<details><summary>Specification</summary><ul>{items}</ul></details>"

@@ -1,0 +1,112 @@
+"""Fairness of a classifier over the values of a group column: criteria, and their metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import LIMITS, VALUE, alike, cell, markup, rows
+from streammetrics.errors import escaped
+from streammetrics.metrics import FEWEST, better, in_a_sentence, words
+from streammetrics.reading import Readings, fairness
+from streammetrics.reading import listed as listed_of
+from streammetrics.show import charts
+from streammetrics.show.charts import Picture
+from streammetrics.show.pages.pictures import Maker
+from streammetrics.show.tables.estimates import CERTIFIED, listed
+from streammetrics.show.tables.html import scrolled
+from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+
+ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
+ERROR = 0.05  # probability that equal values are said to differ
+METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
+
+
+def criteria(report: Readings, over: str) -> str:
+    """Return a table of the fairness criteria: the highest and the lowest value, and their difference."""
+    own = report.rollup(*(c for c in report.by if c in (over, "model")))
+    found = fairness(own, over=over)
+    keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
+    listed = [
+        [
+            Cell(row["criterion"].replace("_", " ")),
+            *map(key_cell, (row[k] for k in keys)),
+            Cell(words(report.find(row["metric"])) if row["metric"] else ""),
+            *(Cell("") if row[value] is None else key_cell(row[end]) for end, value in ENDS.items()),
+            *(_measure(row, measure) for measure in ("difference", "ratio")),
+            Cell(row["note"] or ""),
+        ]
+        for row in rows(found)
+    ]
+    named = columns(*keys, "metric", "highest", "lowest", "difference", "ratio")
+    named = [Column("criterion", "head"), *named, Column("note", optional=True)]
+    sentences = (*_verdicts(own, over), *_few(own, over))
+    told = "".join(f"<p><strong>{markup(sentence)}</strong></p>" for sentence in sentences)
+    lead = (
+        f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
+        "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
+        f"its confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
+    )
+    return told + lead + scrolled(Table(named, listed, f"Fairness criteria over {over}"), "fairness criteria")
+
+
+def metrics_of(report: Readings, over: str) -> Iterator[Maker]:
+    """Return the metrics of the criteria, for each value, in the order of the first of them."""
+    shown = [metric for metric in METRICS if report.readable(metric)]
+    return (partial(_chart, report, over, shown[0], metric) for metric in shown)
+
+
+def _chart(report: Readings, over: str, first: str, metric: str) -> Picture:
+    picture = charts.segments(report, metric, over)
+    if metric == first:
+        return picture
+    order = [name for name in charts.segments(report, first, over).y.names if name in picture.y.names]
+    names = (*order, *(name for name in picture.y.names if name not in order))
+    caption = f"{better(report.find(metric))} In the order of {in_a_sentence(report.find(first))}.".strip()
+    return replace(picture, y=replace(picture.y, names=names), caption=caption)
+
+
+def _verdicts(own: Readings, over: str) -> Iterator[str]:
+    """Sentences on metrics that differ between values, at a level that allows for all pairs, and on those that do not.
+
+    Of several models, labels, or thresholds, each metric that differs in one of them is told.
+    """
+    pairs = math.comb(own.state.keys[over].n_unique(), 2)
+    if not pairs:
+        return
+    found = fairness(own.with_confidence(1 - ERROR / pairs / len(METRICS)), over=over)
+    if "difference_ci_lower" not in found.columns:
+        return
+    low = pl.col("difference_ci_lower") - (pl.col("difference") - pl.col("difference_lower"))
+    known = found.filter(low.is_not_null()).unique("metric", maintain_order=True, keep="first")
+    differing = found.filter(low > 0).unique("metric", maintain_order=True)
+    for row in rows(differing):
+        metric, ends = in_a_sentence(own.find(row["metric"])), [row[name] for name in ENDS]
+        highest, lowest = ("null" if end is None else escaped(str(end)) for end in ends)
+        most, least = alike([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
+        yield f"{metric[0].upper()}{metric[1:]} differs: {most} for {highest}, {least} for {lowest}."
+    alone = [metric for metric in known["metric"] if metric not in set(differing["metric"])]
+    if alone:
+        names = ", ".join(in_a_sentence(own.find(metric)) for metric in alone)
+        yield f"No significant difference, all pairs of {escaped(over)} considered: {names}."
+
+
+def _few(own: Readings, over: str) -> Iterator[str]:
+    """A sentence on values with few predicted positives."""
+    if own.state.weighted or not own.readable("precision"):
+        return
+    predicted = own.confusion_counts().with_columns(predicted=pl.col("tp") + pl.col("fp"))
+    few = predicted.filter(pl.col("predicted") < FEWEST).unique(over, maintain_order=True)
+    if few.height:
+        texts = [f"{cell(row[over])} ({row['predicted']:,.0f})" for row in rows(few)]
+        yield f"Too few predicted positives to compare precision: {listed_of(texts)}."
+
+
+def _measure(row: dict[str, Any], name: str) -> Cell:
+    found = {"value": row[name]} | {end: row.get(f"{name}_{end}") for end in (*VALUE[1:], *LIMITS)}
+    return listed([found], bounded=True)[0]

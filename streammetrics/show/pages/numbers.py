@@ -1,0 +1,94 @@
+"""All numbers: tables of the metrics of all rows, and of the groups."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.base import of_all_labels
+from streammetrics.data import MODEL
+from streammetrics.reading import Readings
+from streammetrics.show.charts.groups import in_their_order, worst_first
+from streammetrics.show.pages.cards import CARDS, in_order, prose
+from streammetrics.show.pages.evaluated import weight_of
+from streammetrics.show.tables.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
+from streammetrics.show.tables.html import filtered
+
+GROUPS = 1000  # rows of the table of groups
+MANY = 50  # groups, above which a table of all metrics would be most of the page
+
+
+def numbers(total: Readings) -> str:
+    """Return all metrics of all rows, with their bounds and notes."""
+    meaning = {m.name: prose(m) for m in total.metrics}
+    made = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
+    read = f"<details><summary>How to read this table</summary><ul>{_bounded(total)}</ul></details>"
+    return read + filtered(made, "metrics")
+
+
+def labels(total: Readings) -> str:
+    """Return the table of the labels, with their metrics in columns; empty without labels."""
+    frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
+    if frame.is_empty():
+        return ""
+    made = groups_table(frame, [*total.by, "label"], "Metrics of each label")
+    sums = f" Positives are sums of the weights in {weight_of(total)}." if total.state.weighted else ""
+    return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
+
+
+def groups(report: Readings) -> str:
+    """Return the table of the groups with their most important metrics, and one with all others, folded."""
+    sizes, note = report.rows("rows"), ""
+    if sizes.height > GROUPS:
+        largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
+        sizes = largest.select(sizes.columns)
+        note = f" Only the {GROUPS:,} largest of {report.rows('rows').height:,} groups are listed."
+    metrics = [m for m in in_order(report) if report.rows(m).height == report.rows("rows").height][:CARDS]
+    own = [c for c in report.by if c != MODEL]
+    if len(own) == 1 and metrics and not in_their_order(sizes[own[0]]):
+        order = worst_first(report.rows(metrics[0]), own[0], metrics[0], report.confidence).to_frame()
+        sizes = order.join(sizes, on=own, nulls_equal=True, maintain_order="left_right").select(sizes.columns)
+    every = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
+    others = report.frame.filter(~pl.col("metric").is_in(["rows", *(m.name for m in metrics)]))
+    if sizes.height > MANY:
+        others, note = others.clear(), f"{note} For other metrics of so many groups, use report.frame or --format csv."
+    keys = sizes.select(report.by)
+    first, rest = (
+        keys.join(frame, on=report.by, nulls_equal=True, maintain_order="left_right")
+        for frame in map(of_all_labels, (every, others))
+    )
+    made = filtered(groups_table(first, report.by, "Metrics of each group"), "groups")
+    if not rest.is_empty():
+        folded = filtered(groups_table(rest, report.by, "Other metrics of each group"), "others")
+        made += f"<details><summary>Other metrics of each group</summary>{folded}</details>"
+    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{made}"
+
+
+def _below(report: Readings) -> str:
+    """The explanation of the text below each value of a table."""
+    if report.confidence:
+        below = f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none."
+        return below + _one_sided(report)
+    return f"Small print: certified bounds ({CERTIFIED}). Values without it are exact."
+
+
+def _one_sided(report: Readings) -> str:
+    """The explanation of a question mark in intervals, if there is one."""
+    ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
+    return " ?: too few rows to compute this limit." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
+
+
+def _bounded(report: Readings) -> str:
+    """Explanations of bounds and intervals."""
+    points = [
+        "<b>Exact</b>: computed from all evaluated rows, without binning.",
+        "<b>Certified bounds</b>: rows are counted in fine bins, and the value of the evaluated rows is proven to lie "
+        "between these bounds, for any order within a bin.",
+    ]
+    if report.confidence:
+        points.append(
+            f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
+            f"confidence level. Metrics without a valid method have none.{_one_sided(report)}"
+        )
+    points += only_threshold(report.frame)
+    points.append("<b>–</b>: the value is undefined. The note gives the reason.")
+    return "".join(f"<li>{point}</li>" for point in points)

@@ -1,0 +1,134 @@
+"""A report as one self-contained HTML page, without network or server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+
+import polars as pl
+
+from streammetrics.base import VOLUME, interval, markup, minus, rows, said
+from streammetrics.data import MODEL
+from streammetrics.reading import Differences, Readings, findings, findings_of_sides, of_models
+from streammetrics.show import charts
+from streammetrics.show.pages import pictures
+from streammetrics.show.pages.cards import cards
+from streammetrics.show.pages.comparison import with_short_names
+from streammetrics.show.pages.decision import at_thresholds, best_thresholds, highest_scores, most_confused
+from streammetrics.show.pages.evaluated import evaluated
+from streammetrics.show.pages.failures import failures
+from streammetrics.show.pages.fairness import criteria, metrics_of
+from streammetrics.show.pages.findings import findings_list
+from streammetrics.show.pages.numbers import groups, labels, numbers
+from streammetrics.show.pages.pictures import figures
+from streammetrics.show.tables.differences import differences_table
+from streammetrics.show.tables.html import scrolled
+from streammetrics.show.tables.page import Section, beside, page_of
+from streammetrics.statistics import pairs_kept
+
+SMALLEST = 0.001  # p-value that is told
+NAMES = ("ecce", "expected_ecce", "ecce_p_value")
+MOST = 6  # pairs of models
+CONFIDENCE = 0.95  # default
+
+
+def page(
+    report: Readings,
+    title: str = "Evaluation",
+    interactive: bool = False,
+    source: str | None = None,
+    fairness: str | None = None,
+) -> str:
+    """Return the page: evaluated data, metrics, slices in which the model fails, charts, decisions, and segments.
+
+    Numbers and charts cover all rows of each model; segments, time charts, and the table show every group. For the
+    arguments, see `Report.save_html`.
+    """
+    total = of_all_rows(report)
+    sections = _sections(report, total, fairness, interactive)
+    return page_of(title, evaluated(report, total, source), sections, charts.scripts() if interactive else ())
+
+
+def of_all_rows(report: Readings) -> Readings:
+    """The report of all rows together, of each model."""
+    models = [column for column in report.by if column == MODEL]
+    return report if report.by == models else report.rollup(*models)
+
+
+def _sections(report: Readings, total: Readings, over: str | None, interactive: bool) -> Iterator[Section]:
+    """Sections, from the most important to all numbers."""
+    draw = partial(pictures.figures, interactive=interactive)
+    yield Section("findings", "What stands out", findings_list(findings(report)))
+    drawn = draw("segment", pictures.segments(report, total), narrow=True)
+    by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
+    yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
+    yield Section("results", "Overall", cards(total))
+    yield Section("labels", "Labels", labels(total))
+    yield Section("failures", "Where it fails", failures(report, total.by))
+    if over is not None:
+        fair = criteria(report, over) + draw("fair", metrics_of(report, over))
+        yield Section("fairness", "Fairness", fair)
+    listed = "" if report.by == total.by or report.frame.is_empty() else groups(report)
+    yield Section("groups", "Groups", ("" if by_model else drawn) + listed)
+    timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
+    yield Section("time", "Over time", timed)
+    yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
+    if calibrated := draw("calibration", pictures.calibration(total)):
+        calibrated = cumulative_error(total) + calibrated
+    yield Section("calibration", "Calibration", calibrated)
+    counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
+    if found := highest_scores(total):
+        found = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), found)
+    yield Section("decision", "Decisions", counted + found + best_thresholds(total))
+    yield Section("all", "All numbers", numbers(total))
+
+
+def cumulative_error(total: Readings) -> str:
+    """Return a sentence on the cumulative calibration error of each model; empty without scores of two classes."""
+    if total.state.labels or not all(map(total.readable, NAMES)):
+        return ""
+    found = {name: {row.get("model"): row for row in rows(total.rows(name))} for name in NAMES}
+    told = []
+    for model, error in found["ecce"].items():
+        expected, p = found["expected_ecce"][model], found["ecce_p_value"][model]["value"]
+        if error["value"] is None or expected["value"] is None:
+            continue
+        of = f" of {model}" if model else ""
+        limits = interval(error.get("ci_lower"), error.get("ci_upper"), value := said(error))
+        chance = "" if p is None else f" (p < {SMALLEST})" if p < SMALLEST else f" (p = {p:.2g})"
+        ends = f" ({total.confidence or 0:.0%} CI {limits})" if limits else ""
+        by_chance = f"Calibrated scores would have about {expected['value']:.2g}{chance}."
+        told.append(f"Cumulative calibration error{of}: {value}{ends}. {by_chance}")
+    return "".join(f"<p>{markup(minus(sentence))}</p>" for sentence in told)
+
+
+def compared_models(total: Readings, interactive: bool) -> str:
+    """Return what stands out and the differences of each stored pair of models; empty without pairs."""
+    names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
+    kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
+    pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in kept]
+    compared = [of_models(Differences, total, *pair, total.confidence or CONFIDENCE) for pair in pairs[:MOST]]
+    shown = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(compared))
+    omitted = f"<p>The first {MOST} of {len(pairs)} pairs of models, all groups together.</p>"
+    return omitted * (len(pairs) > MOST) + shown
+
+
+def _pair(compared: Differences, identity: str, interactive: bool) -> str:
+    """The findings of two models, the chart of their differences, and the table of those with an interval."""
+    (a, b), every = compared.names, compared.frame
+    heading = f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
+    frame = every.filter(pl.col("ci_lower").is_not_null())
+    if frame.is_empty():
+        return f"{heading}<p>{markup(compared.note)}</p>" if compared.note else ""
+    found = findings_list(findings_of_sides(compared))
+    short, names = with_short_names(compared, (a, b))
+    legend = "" if short.names == (a, b) else f"<p>{markup(', '.join(names))}</p>"
+    drawn = figures(identity, [partial(charts.forest, short)], interactive)
+    omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]
+    note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
+    of = f"of {b} from {a}"
+    table = scrolled(
+        differences_table(frame, short.names, caption=f"Differences {of}"), f"differences {of}", sortable=True
+    )
+    return heading + found + legend + drawn + note + table

@@ -1,0 +1,238 @@
+"""Charts of a page, by question: as SVG, or as data for a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import markup
+from streammetrics.data import MODEL
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics import Metric, words
+from streammetrics.reading import Readings
+from streammetrics.show import charts
+from streammetrics.show.charts import Picture, as_svg, described, for_page
+from streammetrics.show.charts.series import WHICH, Drawn
+from streammetrics.show.charts.svg import WIDTH
+from streammetrics.show.pages.cards import VOLUME
+from streammetrics.show.tables.document import embedded
+
+Maker = Callable[[], Picture]
+
+COLUMNS = 3
+WIDTHS = (1040, 480, WIDTH)  # pixels of a plot that is alone, one of two, and one of three in a row
+NARROW = 220  # of the window of a phone
+MATRICES = 6
+BANDS = 3  # in one chart
+DROPPED = "dropped_rate"
+CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
+
+
+def figures(
+    name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None, narrow: bool = False
+) -> str:
+    """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts.
+
+    If one is alone and as wide as the page, it can also be drawn for ``narrow`` windows.
+    """
+    shown = list(_drawable(makers))
+    columns = columns or (2 if len(shown) == 4 else min(len(shown), COLUMNS))
+    width, twice = WIDTHS[columns - 1], narrow and columns == 1 and not interactive
+    parts = (figure(p, _drawn(p, f"{name}{i}", interactive, width, twice)) for i, p in enumerate(shown))
+    drawn = "\n".join(parts)
+    return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
+
+
+def figure(picture: Picture, drawn: str) -> str:
+    """Return a drawn chart with its title and its caption."""
+    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
+    caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""
+    return f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}{caption}</figure>"
+
+
+def _drawn(picture: Picture, identity: str, interactive: bool, width: int = WIDTHS[-1], twice: bool = False) -> str:
+    """The chart. If it is drawn twice, the style sheet shows one of both in narrow windows."""
+    drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
+    if not twice:
+        return drawn
+    return f'<div class="in-wide">{drawn}</div><div class="in-narrow">{as_svg(picture, f"{identity}n", NARROW)}</div>'
+
+
+def _script(picture: Picture, width: int) -> str:
+    """An element for the chart, and the chart as JSON that cannot end its element."""
+    named = f'role="img" aria-label="{markup(picture.title)}"'
+    content = embedded(for_page(picture, explore=True, width=width))
+    return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
+
+
+def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
+    """Charts of the available statistics that are not empty."""
+    for make in makers:
+        try:
+            picture = make()
+        except (MetricError, ReportError):
+            continue
+        if not picture.empty:
+            yield picture
+
+
+def curves(total: Drawn) -> Iterator[Maker]:
+    """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
+    yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.rec))
+    yield from distributions(total)
+
+
+def distributions(total: Drawn) -> Iterator[Maker]:
+    """Return charts of scores and errors, per model or report, and per label."""
+    sides = [model | report for model in _models(total) for report in _reports(total)]
+    yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
+    for model in _models(total):
+        yield partial(charts.errors, total, **model)
+
+
+def calibration(total: Drawn) -> Iterator[Maker]:
+    """Return the charts of calibration."""
+    yield from (partial(chart, total) for chart in (_equal_width, charts.quantile_calibration))
+
+
+def _equal_width(total: Drawn) -> Picture:
+    """The chart in bins of equal width, unless each series has only one, and bins of equal size show more."""
+    picture = charts.calibration(total)
+    try:
+        finer = charts.quantile_calibration(total)
+    except (MetricError, ReportError):
+        return picture
+    if _dots(picture) <= len(picture.series) < _dots(finer):
+        raise ReportError("All rows are in one bin.")
+    return picture
+
+
+def _dots(picture: Picture) -> int:
+    return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
+
+
+def choices(total: Readings) -> Picture:
+    """Return metrics over the threshold; of several models, whose thresholds differ, what they find in as many rows."""
+    try:
+        return charts.thresholds(total)
+    except ReportError:
+        return charts.gain(total)
+
+
+def matrices(total: Readings) -> Iterator[Maker]:
+    """Return the confusion matrices per model, label, and threshold."""
+    for read in (total.confusion_matrix, total.confusion_counts):
+        try:
+            frame = read()
+        except MetricError:
+            continue
+        for row in frame.select(pl.exclude(CELLS)).unique(maintain_order=True).head(MATRICES).to_dicts() or [{}]:
+            yield partial(charts.confusion, total, **{k: v for k, v in row.items() if v is not None})
+        return
+
+
+def segments(report: Readings, total: Readings) -> Iterator[Maker]:
+    """Return charts of the first metric by segment; for many segments, first a chart of all."""
+    if (metric := headline(total)) is None:
+        return
+    for column in _segments(report):
+        yield partial(charts.caterpillar, report, metric, column)
+        yield partial(charts.segments, report, metric, column)
+
+
+def over_time(report: Readings, total: Readings) -> Iterator[Maker]:
+    """Return charts of the first metric over time: of all rows, and by segment if they have few lines."""
+    if (metric := headline(total)) is None:
+        return
+    for window in charts.window_of(report):
+        yield partial(charts.over_time, report, metric, window, by=[])
+    for window, column in _timed(report, crowded=False):
+        yield partial(charts.over_time, report, metric, window, by=column)
+
+
+def each_over_time(report: Readings, total: Readings, interactive: bool) -> str:
+    """Return charts of the first metric over time for each segment, if one chart would have many lines."""
+    if (metric := headline(total)) is None:
+        return ""
+    title, made = f"{words(metric)} over time by", list[str]()
+    for window, column in _timed(report, crowded=True):
+        try:
+            drawn = charts.each_over_time(report, metric, window, column)
+        except (MetricError, ReportError):
+            continue
+        made.append(small_multiples(f"{title} {column}", drawn, f"time{len(made)}of", interactive))
+    return "".join(made)
+
+
+def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, interactive: bool) -> str:
+    """Charts with names below a title, a subtitle, and a caption, which are the same for all."""
+    shown = {name: picture for name, picture in drawn.items() if not picture.empty}
+    if not shown:
+        return ""
+    told = described(next(iter(shown.values())))
+    level = "h4" if title else "h3"
+    cards = (
+        f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>"
+        f"{_drawn(picture, f'{identity}{i}', interactive)}</figure>"
+        for i, (name, picture) in enumerate(shown.items())
+    )
+    over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
+    head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
+    return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'
+
+
+def _timed(report: Readings, crowded: bool) -> Iterator[tuple[str, str]]:
+    """Windows with group columns that have more lines than bands are visible in a chart, or as few."""
+    models = [MODEL] if MODEL in report.by else []
+    for window in charts.window_of(report):
+        for column in _segments(report):
+            if column != MODEL and (report.state.keys.n_unique([column, *models]) > BANDS) == crowded:
+                yield window, column
+
+
+def headline(total: Readings) -> Metric | None:
+    """Return the first metric with a preferred direction, of all labels, at one threshold.
+
+    Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.
+    """
+    found, frame = [], total.frame
+    for metric in total.metrics:
+        rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())
+        alone = rows.height == (rows.select(total.by).n_unique() if total.by else 1)
+        if rows.height and alone and metric.name not in VOLUME and not is_undropped(total, metric):
+            found.append(metric)
+    return next((metric for metric in found if metric.better is not None), found[0] if found else None)
+
+
+def is_undropped(report: Readings, metric: Metric) -> bool:
+    """Whether a metric is the share of dropped rows of a report without any."""
+    return metric.name == DROPPED and not report.rows(metric)["value"].sum()
+
+
+def _models(total: Drawn) -> list[dict[str, Any]]:
+    return total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
+
+
+def _reports(total: Drawn) -> list[dict[str, Any]]:
+    """Several reports, if they have two classes of rows, whose histograms would hide each other in one chart."""
+    if not isinstance(total, charts.Together):
+        return [{}]
+    try:
+        is_crowded = "negatives" in total.curve("scores").columns
+    except MetricError:
+        return [{}]
+    return [{WHICH: name} for name in total.reports] if is_crowded else [{}]
+
+
+def _labels(total: Drawn) -> list[dict[str, Any]]:
+    """The labels, each with two classes of rows to draw; one chart for all if there are many."""
+    labels = total.frame.select("label").unique(maintain_order=True).drop_nulls() if "label" in total.frame else None
+    return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()
+
+
+def _segments(report: Readings) -> list[str]:
+    windows = charts.window_of(report)
+    return sorted((c for c in report.by if c not in windows), key=lambda c: c != MODEL)  # whose chart is low

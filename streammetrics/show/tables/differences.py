@@ -1,0 +1,97 @@
+"""Differences between two evaluations, or two models, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from streammetrics.base import Row, amount, compared, rows, told_apart
+from streammetrics.metrics import BEST
+from streammetrics.reading import AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED
+from streammetrics.show.tables.estimates import ESTIMATE, estimate
+from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+
+LONG = 15  # characters of a header that names the difference by both sides
+SIZES = ("rows", "dropped")  # metrics that are not compared, but told
+IN_PARENTHESES = (
+    "In parentheses: the side that is ahead on these rows, not significantly or without a confidence interval."
+)
+
+
+def differences_table(
+    frame: pl.DataFrame, names: Sequence[str], by: Sequence[str] = (), caption: str = "", of_one_metric: bool = False
+) -> Table:
+    """Return the frame of a comparison as a table: one row per group and metric, with the names of both sides.
+
+    Group columns come first. If all rows are ``of_one_metric``, its name is omitted. Numbers of rows are only in
+    `sizes`, unless there is nothing else.
+    """
+    judged = frame.filter(~pl.col("metric").is_in(SIZES))
+    frame = frame if judged.is_empty() else judged
+    metric, header = [] if of_one_metric else ["metric"], "{1} - {0}".format(*names)
+    keys = [c for c in told_apart(frame) if c not in by]
+    named = [
+        *columns(*by[:1], kind="head" if of_one_metric else "text"),
+        *columns(*by[1:]),
+        *columns(*metric, kind="head"),
+        *columns(*keys),
+        Column("better", optional=True),
+        *columns(*names, kind="number"),
+        *(replace(ESTIMATE[0], name=header if len(header) <= LONG else "difference"), *ESTIMATE[1:]),
+        Column("note", optional=True),
+    ]
+    cells, verdicts = [], [_verdict(row, names) for row in rows(frame)]
+    for row, (better, note) in zip(rows(frame), verdicts, strict=True):
+        a, b, difference = compared(row)
+        cells.append(
+            [
+                *(key_cell(row[k]) for k in by),
+                *(Cell(row[c]) for c in metric),
+                *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
+                *(Cell(better), Cell(a, row["a"]), Cell(b, row["b"])),
+                *(*estimate({**row, "value": row["difference"]}, difference), Cell(note)),
+            ]
+        )
+    is_ahead = any(better.startswith("(") for better, _ in verdicts)
+    return Table(named, cells, caption, [*[IN_PARENTHESES] * is_ahead, *_best(frame)])
+
+
+def _best(frame: pl.DataFrame) -> Iterator[str]:
+    """The best value of metrics that have one between worse values."""
+    names = [name.partition("(")[0] for name in frame["metric"].unique(maintain_order=True)]
+    for value in dict.fromkeys(BEST[name] for name in names if name in BEST):
+        yield f"Nearer to {value} is better: {', '.join(name for name in names if BEST.get(name) == value)}."
+
+
+def _verdict(row: Row, names: Sequence[str]) -> tuple[str, str]:
+    """The better side, in parentheses if it is only ahead, and the note on other rows."""
+    note = row.get("note") or ""
+    ahead = next((n for n in names if note in (f"{n} {why}" for why in (AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED))), None)
+    if ahead is not None:
+        return f"({ahead})", ""
+    return row["better"] or "", note
+
+
+def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return a sentence on the rows of both sides, and one on dropped rows if there are any.
+
+    >>> frame = pl.DataFrame({"metric": ["rows", "dropped"], "a": [200.0, 0.0], "b": [200.0, 4.0]})
+    >>> sizes(frame, ("old", "new"))
+    ['Rows: 200 on both sides.', 'Dropped: old 0, new 4.']
+    """
+    said = []
+    for metric in SIZES:
+        for a, b in frame.filter(metric=metric).select("a", "b").drop_nulls().unique(maintain_order=True).rows()[:1]:
+            numbers = f"{amount(a)} on both sides" if a == b else f"{names[0]} {amount(a)}, {names[1]} {amount(b)}"
+            said += [f"{metric.capitalize()}: {numbers}."] if a or b or metric == "rows" else []
+    return said
+
+
+def decided(frame: pl.DataFrame, names: Sequence[str], by: Sequence[str], most: int) -> tuple[pl.DataFrame, int]:
+    """Return the rows of some groups, those with a better side first, and the number of groups without them."""
+    groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(names).any())
+    foremost = groups.sort("better", descending=True, maintain_order=True).head(most)
+    shown = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    return shown, groups.height - foremost.height

@@ -1,0 +1,72 @@
+"""The measures of a drift as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from streammetrics.base import LIMITS, Row, rows, shown_of
+from streammetrics.reading import VERDICT
+from streammetrics.show.tables.estimates import certified, estimate, listed
+from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+
+DECIMALS = {"psi": 3, "ks": 3, "js": 4}  # of measures without a unit, that matter
+
+
+def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
+    """Return a drift as a table: one row per group and distribution, one column per measure.
+
+    The frame is that of a `Drift`, with its verdicts.
+    """
+    keys = frame.columns[: frame.columns.index("measure")]
+    measures = frame["measure"].unique(maintain_order=True).to_list()
+    every = frame.height // (len(measures) or 1)
+    shown = frame.head(shown_of(every) * len(measures))
+    parts = [list(rows(shown.filter(measure=measure))) for measure in measures]
+    values = [_column(measure, part) for measure, part in zip(measures, parts, strict=True)]
+    verdicts = [Cell(row.get(VERDICT) or "") for row in parts[0]] if parts else []
+    groups = rows(shown.select(keys).unique(maintain_order=True))
+    cells = [[*map(key_cell, group.values()), *own] for group, *own in zip(groups, verdicts, *values, strict=True)]
+    notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
+    named = [*columns(*keys), Column("verdict", optional=True), *columns(*measures, kind="number")]
+    return Table(named, cells, notes=[*notes, *([note] if note else [])]).shown
+
+
+def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption: str = "") -> Table:
+    """Return one row per group, distribution, and measure. Group columns are all those of the frame, if None."""
+    by = frame.columns[: frame.columns.index("of")] if by is None else list(by)
+    measure = ["measure"] if frame["measure"].n_unique() > 1 else []
+    head, *others = columns(*by, "distribution", *measure)
+    cells = [
+        [
+            *map(key_cell, (row[k] for k in (*by, "of", *measure))),
+            Cell((row.get(VERDICT) or "") if row["measure"] == "psi" else ""),
+            *_of_row(row),
+            Cell(row["note"] or ""),
+        ]
+        for row in rows(frame)
+    ]
+    named = [replace(head, kind="head"), *others, Column("verdict", optional=True), Column("value", "number")]
+    return Table([*named, *columns("bound", "interval", "note", optional=True)], cells, caption)
+
+
+def _column(measure: str, own: Sequence[Row]) -> list[Cell]:
+    """The values of a measure, with their intervals below."""
+    if measure not in DECIMALS:
+        return listed(own)
+    return [Cell(value.text, value.number, sampled.text) for value, _, sampled in map(_of_row, own)]
+
+
+def _of_row(row: Row) -> list[Cell]:
+    places, ends = DECIMALS.get(row["measure"]), [row.get(end) for end in LIMITS]
+    if places is None or row["value"] is None:
+        value, _, sampled = estimate(row)
+        return [value, Cell(certified(row)), sampled]
+    said = "" if None in ends else " to ".join(f"{end:.{places}f}" for end in ends)
+    return [Cell(_small(row["value"], places), row["value"]), Cell(certified(row)), Cell(said)]
+
+
+def _small(value: float, places: int) -> str:
+    return f"< {10**-places:.{places}f}" if 0 < value < 10**-places else f"{value:.{places}f}"

@@ -1,0 +1,56 @@
+"""Findings as a table to show, and as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from streammetrics.base import LIMITS, VALUE, shown_of, where
+from streammetrics.reading import Finding
+from streammetrics.show.tables.table import Cell, Level, Outcome, Table, columns
+
+LEVELS: dict[str, Level] = {"bad": "warning"}  # of annotations; others are notices
+TEXTS = ("code", "severity", "sentence", "where", "metric")
+SCHEMA = pl.Schema(dict.fromkeys(TEXTS, pl.String()) | dict.fromkeys((*VALUE, *LIMITS), pl.Float64()))
+
+
+def findings_table(findings: Sequence[Finding], most: int | None = None) -> Table:
+    """Return findings as a table: the first of them if ``most`` is given, and a note that there are more.
+
+    >>> findings_table([Finding("SM501", "info", "4% of the rows were dropped.")]).rows[0][2].text
+    '4% of the rows were dropped.'
+    """
+    shown = findings[: len(findings) if most is None else shown_of(len(findings), most)]
+    cells = [[Cell(finding.severity), Cell(finding.code), Cell(finding.sentence)] for finding in shown]
+    more = len(findings) - len(shown)
+    notes = [f"… and {more:,} more findings"] if more else [] if cells else ["Nothing stands out."]
+    return Table(columns("severity", "code", "finding"), cells, notes=notes)
+
+
+def outcomes_of_findings(findings: Sequence[Finding]) -> list[Outcome]:
+    """Return findings as outcomes of a check: a warning if bad, a notice otherwise.
+
+    >>> outcomes_of_findings([Finding("SM501", "info", "4% of the rows were dropped.")])[0].level
+    'notice'
+    """
+    return [
+        Outcome(found.code, _words(found), LEVELS.get(found.severity, "notice"), found.severity, found.sentence)
+        for found in findings
+    ]
+
+
+def as_frame(findings: Sequence[Finding]) -> pl.DataFrame:
+    """Return findings as a frame with one row each.
+
+    >>> as_frame([Finding("SM501", "info", "4% of the rows were dropped.")]).select("code", "where").rows()
+    [('SM501', '')]
+    """
+    numbers = [{name: getattr(finding, name) for name in SCHEMA} for finding in findings]
+    places = [{"where": _words(finding)} for finding in findings]
+    return pl.DataFrame([row | place for row, place in zip(numbers, places, strict=True)], schema=SCHEMA)
+
+
+def _words(finding: Finding) -> str:
+    keys = pl.DataFrame([dict(finding.where)] if finding.where else [])
+    return str(keys.select(where(keys, keys.columns)).item()) if finding.where else ""

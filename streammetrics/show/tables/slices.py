@@ -1,0 +1,31 @@
+"""Slices in which a model fails as a table."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.base import alike, interval, percentage, rows, shown_of
+from streammetrics.show.tables.table import Cell, Column, Table, columns
+
+NUMBERS = ("value", "rest", "difference")
+
+
+def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slice", caption: str = "") -> Table:
+    """Return the frame of slices as a table: one row per slice. ``name`` is that of their column."""
+    shown = frame.head(shown_of(frame.height) if most is None else most)
+    found = list(rows(shown))
+    of = [alike([row | {"value": row[c], "lower": None, "upper": None} for row in found]) for c in NUMBERS]
+    cells = [
+        [
+            Cell(row["slice"]),
+            *(Cell(said, row[c]) for said, c in zip(values, NUMBERS, strict=True)),
+            Cell(interval(row["ci_lower"], row["ci_upper"], values[-1])),
+            Cell(f"{row['rows']:,}", row["rows"]),
+            *(Cell("" if row[c] is None else percentage(row[c]), row[c]) for c in ("share_of_rows", "excess_loss")),
+        ]
+        for row, *values in zip(found, *of, strict=True)
+    ]
+    left_out = frame.height - shown.height
+    last = columns("rows", "share of rows", "excess loss", kind="number")
+    named = [Column(name, "head"), *columns(*NUMBERS, kind="number"), Column("interval"), *last]
+    return Table(named, cells, caption, [f"… and {left_out:,} more slices"] if left_out else [])

@@ -1,0 +1,137 @@
+"""A table to show, for any medium."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+
+from streammetrics.base import LONGEST_CELL, rows, shortened, uncut
+from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
+
+Kind: TypeAlias = Literal["head", "text", "number"]
+Level: TypeAlias = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, the number to sort by, what stands below, such as a confidence interval, and how bad it is."""
+
+    text: str
+    number: float | None = None
+    below: str = ""
+    level: Level | None = None
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.text} ({self.below})" if self.below else self.text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, whose cells are names of their rows, texts, or numbers. An optional one is omitted if it is empty."""
+
+    name: str
+    kind: Kind = "text"
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", cut(self.name, LONGEST_CELL))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with a cell for each column, below a caption. Notes are sentences below them."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "caption", cut(self.caption, LONGEST_SENTENCE))
+        if any(len(note) > LONGEST_SENTENCE for note in self.notes):
+            object.__setattr__(self, "notes", [cut(note, LONGEST_SENTENCE) for note in self.notes])
+        if any(len(cell.text) > LONGEST_CELL for row in self.rows for cell in row):
+            columns = [_cut(column) for column in zip(*self.rows, strict=True)]
+            object.__setattr__(self, "rows", [list(row) for row in zip(*columns, strict=True)])
+
+    @property
+    def shown(self) -> Table:
+        """The table without empty optional columns."""
+        is_shown = [not c.optional or any(row[i].text for row in self.rows) for i, c in enumerate(self.columns)]
+        return self.of(itertools.compress(range(len(self.columns)), is_shown))
+
+    def fitting(self, width: int, gap: int = 2, in_lines: bool = True) -> int:
+        """Return how many columns fit in a line, with some characters between them, or with cells in two lines."""
+        cells = [[cell.line if in_lines else max(cell.text, cell.below, key=len) for cell in row] for row in self.rows]
+        lines = [[column.name for column in self.columns], *cells]
+        sizes = (max(len(escaped(text)) for text in column) for column in zip(*lines, strict=True))
+        ends = itertools.accumulate(size + gap for size in sizes)
+        return sum(end - gap <= width for end in ends)
+
+    def parts(self, width: int, gap: int = 2) -> list[Table]:
+        """Return tables whose columns fit in a line, each of which begins with the columns before the first number."""
+        first = start = next((i for i, c in enumerate(self.columns) if c.kind == "number"), len(self.columns))
+        made = list[Table]()
+        while not made or start < len(self.columns):
+            rest = self.of([*range(first), *range(start, len(self.columns))])
+            size = max(first + 1, rest.fitting(width, gap))
+            made.append(replace(rest.of(range(len(rest.columns))[:size]), notes=()))
+            start += size - first
+        made = [made[0], *(replace(part, caption="") for part in made[1:])]
+        return [*made[:-1], replace(made[-1], notes=self.notes)]
+
+    def of(self, places: Iterable[int]) -> Table:
+        """The table with some of its columns."""
+        kept = list(places)
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
+
+
+def _cut(column: Sequence[Cell]) -> list[Cell]:
+    """Cells of limited length. Those that differ stay apart."""
+    texts = shortened([cell.text for cell in column], LONGEST_CELL)
+    return [replace(cell, text=text) for cell, text in zip(column, texts, strict=True)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found in one place. It has no level if all is well, and an error fails the check."""
+
+    title: str
+    where: str
+    level: Level | None
+    kind: str
+    sentence: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "where", cut(self.where, LONGEST_CELL))
+        object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
+
+
+def columns(*names: str, kind: Kind = "text", optional: bool = False) -> list[Column]:
+    """Return columns of the same kind."""
+    return [Column(name, kind, optional) for name in names]
+
+
+def key_cell(value: Any) -> Cell:
+    """A value of a key column."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return Cell(uncut(value), number)
+
+
+def of_frame(frame: pl.DataFrame) -> Table:
+    """Return a frame as a table, with integers aligned right."""
+    named = [Column(name, "number" if dtype.is_integer() else "text") for name, dtype in frame.schema.items()]
+    return Table(named, [[_plain(value) for value in row.values()] for row in rows(frame)])
+
+
+def _plain(value: Any) -> Cell:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Cell(f"{value:,}", value)
+    return key_cell(value)

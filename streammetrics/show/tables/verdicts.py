@@ -1,0 +1,216 @@
+"""Verdicts as a table, and in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import (
+    ALONE,
+    AT_LIMIT,
+    BETWEEN,
+    DECIDE,
+    FEW_DIFFER,
+    FEW_EFFECTIVE,
+    FEW_OF_A_CLASS,
+    INCOMPLETE,
+    KEPT,
+    ON_THESE_ROWS,
+    UNPAIRED,
+    WIDE,
+    bounds,
+    in_units,
+    interval,
+    rows,
+    said,
+    shown_of,
+)
+from streammetrics.reading import arrived
+from streammetrics.show.tables.estimates import ESTIMATE, estimate
+from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, columns
+
+OPEN = ("open", "too few rows")  # undecided verdicts
+REMARKS = {  # below verdicts, by the note of one of them
+    INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
+    BETWEEN: "To include a window, set over to at least its length, and end the period where a window ends.",
+}
+
+
+def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+    """Return verdicts as a table with counts below; of many, only those that do not hold, failures first.
+
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
+    """
+    failing, holding = frame, frame.clear()  # if all rows fit
+    if shown_of(frame.height) < frame.height:
+        failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
+        failing = failing.sort("passes", maintain_order=True)
+    parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
+    shown = pl.concat(parts)
+    if shown.is_empty():
+        return Table([], [], notes=[f"All {frame.height:,} hold."])
+    left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
+    more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
+    remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
+    return replace(every_verdict(shown, by), notes=[*more, *remarks, *counts(frame)])
+
+
+def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
+    """Return all verdicts as a table: one row per requirement and group.
+
+    If all rows have the same single group column of ``by``, its name is the header of their places.
+    """
+    column = _only_column(frame["where"].to_list(), by)
+    named = [
+        *columns("rule", kind="head"),
+        *columns("windows", column or "where", optional=True),
+        *(*ESTIMATE, Column("verdict")),
+    ]
+    cells = [
+        [
+            *(Cell(rule(row)), Cell(row.get("windows") or "")),
+            Cell(row["where"].removeprefix(f"{column} ") if column else row["where"]),
+            *(*_numbers(row), Cell(verdict(row))),
+        ]
+        for row in rows(frame)
+    ]
+    return Table(named, cells)
+
+
+def counts(frame: pl.DataFrame) -> Iterator[str]:
+    """Return how many verdicts fail, and how many pass although they do not hold, or that all hold."""
+    failing, holding = ~frame["passes"], frame["verdict"] == "holds"
+    undecided = (failing & frame["verdict"].is_in(OPEN)).sum()
+    some = "" if not undecided else ", open" if undecided == failing.sum() else f", of which {undecided:,} open"
+    for what, found, more in (("Failing", failing, some), ("Undecided, allowed", ~failing & ~holding, "")):
+        if found.any() and frame.height > 1:
+            yield f"{what}: {found.sum():,} of {frame.height:,}{more}"
+    if frame.height > 1 and holding.all():
+        yield f"All {frame.height:,} hold."
+
+
+def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
+    """Return the outcome of each verdict: an error if it fails the check, a notice if it is undecided."""
+    for row in rows(frame):
+        level: Level | None = "notice" if row["verdict"] in OPEN else None if row["verdict"] == "holds" else "warning"
+        yield Outcome(rule(row), row["where"], level if row["passes"] else "error", row["verdict"], sentence(row))
+
+
+def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
+    """The group column of all places, if they have the same one and no other key.
+
+    >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, threshold 0.5"], ["day"])
+    ('day', None)
+    """
+    others = tuple(f", {key} " for key in (*by, *KEPT))
+    alone = not any(other in place for place in places for other in others)
+    return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
+
+
+def _numbers(row: Mapping[str, Any]) -> list[Cell]:
+    """The value, bound, and interval."""
+    scaled, unit = in_units(row)
+    cells = estimate(scaled)
+    return [replace(cell, text=f"{cell.text}{unit}") if cell.text[-1:].isdigit() else cell for cell in cells]
+
+
+def rule(row: Mapping[str, Any]) -> str:
+    """Return the rule of a verdict, after its name if it has one."""
+    return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
+
+
+def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
+    """Return the certified bounds and the confidence interval of a verdict in words, if it has any.
+
+    >>> list(_ranges({"lower": 0.25, "upper": 0.75, "ci_lower": 0.2, "ci_upper": 0.8}))
+    ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
+    """
+    if row["lower"] != row["upper"]:
+        shown = said(row) if row.get("value") is not None else ""
+        yield f"bounds {bounds(row['lower'], row['upper'], shown)}"
+    if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
+        yield f"interval {sampled}"
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Return a verdict with its severity, if it is only a warning, and its remarks.
+
+    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
+    'undefined: no rows'
+    >>> verdict({"verdict": "too few rows", "value": 0.5, "note": "no interval: biased; on these rows"})
+    'too few rows'
+    """
+    warns = " (severity warn)" * (row.get("severity") == "warn" and row["verdict"] != "holds")
+    return ": ".join([row["verdict"] + warns, *filter(None, [", ".join(_remarks(row))])])
+
+
+def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note."""
+    if row.get("reference") is not None and row["value"] is not None:
+        ends = (row["reference"], row["reference"] + row["value"])
+        yield "from " + " to ".join(said({**row, "value": end}) for end in ends)
+    if row.get("since") is not None:
+        yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
+    labels = arrived(row)
+    if labels:
+        yield labels
+    elif row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
+        yield row["note"].removeprefix("undefined: ")
+    elif BETWEEN in (row["note"] or ""):
+        yield BETWEEN
+    if ON_THESE_ROWS in (row["note"] or "") and row["verdict"] != "too few rows":
+        yield ON_THESE_ROWS
+    if row["verdict"] == "open":
+        remarks = FEW_OF_A_CLASS, UNPAIRED, ALONE, WIDE, AT_LIMIT
+        yield from (remark for remark in remarks if remark in (row["note"] or ""))
+        yield from few_effective_rows(row)
+        if row.get("rows_needed"):
+            yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
+
+
+def _duration(days: float | None) -> str:
+    """The time of so many rows, in brackets.
+
+    >>> _duration(12.0), _duration(1.0), _duration(0.5), _duration(None)
+    (' (12 days)', ' (1 day)', ' (12 hours)', '')
+    """
+    if not days:
+        return ""
+    number, unit = (days, "day") if days >= 1 else (24 * days, "hour")
+    return f" ({number:,.0f} {unit}{'s' * (round(number) != 1)})"
+
+
+def few_effective_rows(row: Mapping[str, Any]) -> list[str]:
+    """Return why a verdict is open on few effective rows, if it is.
+
+    >>> few_effective_rows({"note": "wide; too few rows differ (about 6 effective rows; 10 decide)"})
+    ['too few rows differ (about 6 effective rows; 10 decide)']
+    """
+    return re.findall(rf"(?:{FEW_DIFFER}|{FEW_EFFECTIVE}) \([^()]*{re.escape(DECIDE)}", row["note"] or "")
+
+
+def evidence(e_value: float) -> str:
+    """Return an e-value with two digits.
+
+    >>> evidence(4123.4), evidence(0.123), evidence(1.2e30)
+    ('4,100', '0.12', '1.2e+30')
+    """
+    return f"{float(f'{e_value:.2g}'):,.0f}" if 10 <= e_value < 1e7 else f"{e_value:.2g}"
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return the group, the verdict, and the numbers in words."""
+    told = [verdict(row)]
+    if row["value"] is not None:
+        scaled, unit = in_units(row)
+        told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *_ranges(scaled))]
+    if UNPAIRED in (row["note"] or ""):
+        told.append(row["note"].rpartition(f"{UNPAIRED}: ")[2])
+    if row.get("description"):
+        told.append(row["description"])
+    place = ", ".join(filter(None, (row["where"], row.get("windows"))))
+    return f"{place}: {'; '.join(told)}" if place else "; ".join(told)

@@ -1,0 +1,153 @@
+"""Header of a saved state: format, columns, and statistics with their options, as JSON.
+
+The header is not trusted: every field is validated, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from streammetrics.base import translated
+from streammetrics.data import Roles
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
+from streammetrics.statistics.statistic import class_name
+from streammetrics.version import __version__
+
+FORMAT = 3
+KEY = b"streammetrics"
+PLAIN = (str, int, float, bool, type(None))  # JSON types
+T = TypeVar("T")
+
+
+def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str] | None) -> bytes:
+    """The header of a state."""
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "columns": {k: v for k, v in asdict(roles).items() if k != "expressions"},
+        "statistics": [_entry(s) for s in statistics],
+        "metrics": metrics,
+    }
+    try:
+        return json.dumps(header, default=_plain).encode()
+    except TypeError as error:
+        raise SpecificationError(
+            "Cannot save the state: positive= and negative= must be strings, numbers, or Booleans."
+        ) from error
+
+
+def _entry(statistic: Statistic) -> dict[str, Any]:
+    entry = {"name": statistic.name, "options": asdict(statistic)}
+    return entry | {"class": class_name(type(statistic))} if isinstance(statistic, RowSums) else entry
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers as JSON numbers."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError
+
+
+class NotAState(StateError):
+    """The content is something else, not a damaged state."""
+
+
+def checked(step: Callable[[], T]) -> T:
+    """Run a step on untrusted content. Any failure is an error of the content."""
+    with translated(StateError, "The content cannot be read"):
+        return step()
+
+
+def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return the header from the metadata of a schema."""
+    if KEY not in metadata:
+        raise NotAState(
+            "Not a streammetrics state: the schema metadata has no state header. To evaluate rows, use evaluate."
+        )
+    header = checked(lambda: json.loads(metadata[KEY]))
+    if not isinstance(header, dict) or type(header.get("format")) is not int:
+        raise StateError("The state's metadata has no format.")
+    if header["format"] != FORMAT:
+        raise StateError(
+            f"The state has format {header['format']}, written by streammetrics {header.get('version', '?')}. Version "
+            f"{__version__} reads format {FORMAT}."
+        )
+    return header
+
+
+def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:
+    """Return the columns, the statistics, and the metrics shown."""
+    roles = _roles(_field(header, "columns", dict))
+    statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
+    metrics = header.get("metrics")
+    if metrics is not None and not _all_text(metrics):
+        raise StateError("The state's field 'metrics' is not a list of names.")
+    _require_fitting(statistics, roles)
+    return roles, statistics, None if metrics is None else tuple(metrics)
+
+
+def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    value = header.get(name)
+    if not isinstance(value, kind):
+        raise StateError(f"The state's field {name!r} is missing or has an invalid type.")
+    return value
+
+
+def _roles(columns: dict[str, Any]) -> Roles:
+    mappings = [columns.get("y_pred"), columns.get("y_score")]
+    sound = (
+        set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
+        and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
+        and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
+        and all(map(_all_text, (columns["y_true"], columns["by"], columns["row_id"])))
+        and isinstance(columns["inputs"], dict)
+        and _all_text(list(columns["inputs"].values()))
+        and isinstance(columns["labels"], list)
+        and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
+        and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
+        and type(columns["folds"]) is int
+    )
+    if not sound:
+        raise StateError("The state's field 'columns' is invalid.")
+    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels", "row_id")}
+    by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
+    return _specified(lambda: Roles(**columns | tuples | by_model))
+
+
+def _statistic(entry: Any) -> Statistic:
+    kind = STATISTICS.get(str(entry.get("name"))) if isinstance(entry, dict) else None
+    options = entry.get("options") if kind else None
+    if kind is None and isinstance(entry, dict) and isinstance(entry.get("class"), str):
+        raise StateError(
+            f"The state has the custom statistic {entry['name']!r} ({entry['class']}). Import its module first."
+        )
+    if kind is None or not isinstance(options, dict):
+        raise StateError(f"The state has an unknown statistic: {entry!r}.")
+    return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
+
+
+def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
+    if not any(isinstance(s, RowCounts) for s in statistics):
+        raise StateError("The state has no row_counts.")
+    misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
+    if roles.probability != any(s.needs_probabilities() for s in statistics):
+        misfits.append("'probability' does not match the domain of the scores")
+    if misfits:
+        raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")
+
+
+def _specified(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except (SpecificationError, TypeError, ValueError, OverflowError) as error:
+        raise StateError(f"The state's specification is invalid: {error}") from error
+
+
+def _all_text(values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(v, str) for v in values)

@@ -1,0 +1,94 @@
+"""Validation and display of the specification of an accumulator: statistics and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from math import gcd
+from typing import Any
+
+from streammetrics.base import few
+from streammetrics.data import FEWEST_FOLDS, FOLDS, SINGLE, Kind, Roles
+from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.statistics import RowCounts, Statistic
+
+MOST_NAMES = 5  # of columns for labels, in text
+
+
+def kind_of(statistics: Sequence[Statistic]) -> Kind:
+    """Return the kind of task of the statistics. Binary statistics also apply to multiclass and multilabel tasks.
+
+    If the statistics do not determine it, a distribution of true values implies a regression.
+    """
+    kinds = {kind for s in statistics if (kind := s.task()) is not None}
+    if len(kinds - {"binary"}) > 1:
+        said = " and ".join(sorted(kinds - {"binary"}))
+        raise SpecificationError(f"Statistics of different tasks cannot be combined: {said}.")
+    unsaid: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
+    return next(iter(kinds - {"binary"}), unsaid)
+
+
+def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
+    """Return the statistics with `RowCounts` first, if they do not contradict each other or the columns."""
+    kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
+    names = [s.name for s in kept]
+    for statistic in kept:
+        if names.count(statistic.name) > 1:
+            raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
+        if misfit := statistic.misfit(roles):
+            raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
+    if clash := {*names}.intersection(roles.by):
+        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use. Give it an alias.")
+    return kept
+
+
+def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
+    """Raise if two specifications differ."""
+    for role in fields(Roles):
+        if role.compare and getattr(roles, role.name) != getattr(other, role.name):
+            raise MergeError(difference(role.name, roles, other))
+    if statistics != others:
+        ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
+        raise MergeError(f"The accumulators have different statistics: {ours} and {theirs}.")
+
+
+def difference(name: str, roles: Roles, other: Roles) -> str:
+    """Return the message that two specifications differ in a role."""
+    if name == "by":
+        a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
+        shared = ", ".join(repr(column) for column in roles.by if column in other.by)
+        return f"The first {a}, and the second {b}. Evaluate both with the same by=, or roll up: acc.rollup({shared})."
+    if name == "folds":
+        common = gcd(roles.folds, other.folds)
+        columns = "".join(f"{column!r}, " for column in roles.by)
+        way = f", or roll up: acc.rollup({columns}folds={common})" if common >= FEWEST_FOLDS else ""
+        return (
+            f"The first has {roles.folds} folds of units, and the second has {other.folds}. "
+            f"Evaluate both with the same folds={way}."
+        )
+    a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
+    return f"The accumulators differ in {name}: {a!r} and {b!r}."
+
+
+def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
+    """Return the statistics and the columns in one line."""
+    shown = _columns(roles)
+    shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit}
+    shown |= {"folds": roles.folds if roles.folds != FOLDS else None, "by": list(roles.by)}
+    parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
+    return ", ".join([*parts, *(f"{name}={value!r}" for name, value in shown.items() if value)])
+
+
+def _columns(roles: Roles) -> dict[str, Any]:
+    """Names of the columns of labels, predictions, and scores in short form."""
+    return {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
+
+
+def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
+    """Names of columns in short form: one, a few of those per label, or those of each model."""
+    names_of = {model: names[0] if len(names) == 1 else _few(names) for model, names in columns.items()}
+    return names_of.get(SINGLE, names_of)
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    return [*names] if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"]

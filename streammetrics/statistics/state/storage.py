@@ -1,0 +1,259 @@
+"""States in files and bytes: Parquet or Arrow IPC with a checksum, and files written by Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from streammetrics.base import LOG, few, near_paths, of_each, pa, pq, translated, without_scheme, write_file
+from streammetrics.errors import StateError, StateWarning
+from streammetrics.statistics.state import checksums
+from streammetrics.statistics.state.content import no_state
+from streammetrics.statistics.state.header import KEY, NotAState, checked, read_header, specification
+from streammetrics.statistics.state.ipc_sizes import ipc_size
+from streammetrics.statistics.state.memory import most, require_small, table_size
+from streammetrics.statistics.state.parquet_sizes import parquet_sizes
+from streammetrics.statistics.state.saved import Saved, from_arrow, to_arrow
+
+FILES = 1_000  # files that are read before they are merged
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
+URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
+STATE = ".state"  # usual suffix of a saved state
+IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
+
+
+def write(saved: Saved, path: str | Path) -> None:
+    """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
+    ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
+    form = partial(_to_ipc, pa.ipc.new_file) if ipc else _to_parquet
+    write_file(without_scheme(path), _with_checksum(saved, form), StateError)
+
+
+def to_bytes(saved: Saved) -> bytes:
+    """Return the state as an Arrow IPC stream."""
+    return checksums.in_pieces(_with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream)))
+
+
+def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> memoryview:
+    table, sink, mark = to_arrow(saved), pa.BufferOutputStream(), checksums.placeholder()
+    form(table, mark, sink)
+    content = memoryview(sink.getvalue()).cast("B")
+    checksums.seal(content, mark)
+    return content
+
+
+def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+    with pq.ParquetWriter(sink, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({checksums.KEY: mark})
+
+
+def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+    table = table.replace_schema_metadata({**table.schema.metadata, checksums.KEY: mark})
+    with new(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def from_bytes(content: bytes) -> Saved:
+    """Return the state of bytes from `to_bytes`."""
+    if not isinstance(content, bytes):
+        content = checked(lambda: checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
+    sealed = checksums.is_sealed(content)
+    saved = from_arrow(checked(lambda: _ipc_table(pa.ipc.open_stream, content)))
+    if not sealed:
+        _warn("the state")
+    return saved
+
+
+def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
+    """Read states that `write` or Spark wrote: files, folders, and globs.
+
+    States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
+    """
+    found = [(path, source) for source in sources for path in _files(source)]
+    paths = [path for path, _ in found]
+    with translated(StateError, f"Cannot read {few(map(str, paths))}"):
+        places = Counter(os.path.realpath(path) for path in paths)
+    for place, times in places.most_common(1):
+        if times > 1:
+            raise StateError(
+                f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
+            )
+    for start in range(0, len(found), FILES):
+        batch = found[start : start + FILES]
+        alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
+        bare = []
+        for (path, _), (table, sealed) in zip(batch, of_each(lambda file: _read(*file), batch), strict=True):
+            alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
+            bare += [] if sealed else [str(path)]
+        for tables in alike.values():
+            yield str(tables[0][0]), _together(tables)
+        if bare:
+            _warn(few(bare))
+
+
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"No checksum in {what}: damage to it cannot be detected. To add one, load and save it.",
+        StateWarning,
+        stacklevel=2,
+    )
+
+
+def _files(source: str | Path) -> list[Path]:
+    """The files of a path, a folder, or a glob, except names that begin with an underscore or a dot."""
+    if source == "":
+        raise StateError("Cannot read '': a path must not be empty. Pass '.' for the current folder.")
+    source = without_scheme(source)
+    if URL.match(str(source)):
+        raise StateError(f"Cannot read {str(source)!r}: it is a URL. Download the file, and pass its path.")
+    try:
+        path = Path(source).expanduser()
+        if path.is_dir():
+            if (path / LOG).is_dir():
+                raise StateError(
+                    f"{str(source)!r} is a history, not a saved state. Use MetricStore or streammetrics store report."
+                )
+            found = _inside(path)
+        elif path.exists() or not any(c in str(source) for c in "*?["):
+            return [path]
+        else:
+            found = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        files = sorted(p for p in found if (p.is_file() or not p.exists()) and not _is_hidden(p, path))
+    except (TypeError, ValueError, OSError, NotImplementedError) as error:
+        raise StateError(f"Cannot read {source!r}: {error}.") from error
+    if not files:
+        raise StateError(f"Cannot read {str(source)!r}: no files found.")
+    return files
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """All paths in a folder, to any depth. A folder that cannot be read raises, so that no state is missed."""
+    for path in folder.iterdir():
+        yield path
+        if path.is_dir() and not path.is_symlink() and not _is_hidden(path, folder):
+            yield from _inside(path)
+
+
+def _is_hidden(path: Path, given: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts if part not in given.parts)
+
+
+def _only_states(source: str | Path) -> str:
+    """The glob of the states of a folder, for a folder that has other files too."""
+    folder = Path(source).expanduser()
+    mixed = folder.is_dir() and any(path.suffix == STATE for path in folder.iterdir())
+    return f" To load only the states of the folder, pass {str(Path(source) / f'*{STATE}')!r}." if mixed else ""
+
+
+def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
+    """The table of a file, and whether it has a checksum."""
+    try:
+        content = _content(path)
+        sealed = checksums.is_sealed(content)
+        table = checked(lambda: _table(content))
+        if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
+            return checked(lambda: restored_table(_with_zones(table), _schema(header))), True
+    except FileNotFoundError as error:
+        raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
+    except (OSError, ValueError) as error:
+        raise StateError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
+    except NotAState as error:
+        raise StateError(f"Cannot read {str(path)!r}: {error}{_only_states(source)}") from error
+    except StateError as error:
+        raise StateError(f"Cannot read {str(path)!r}: {error}") from error
+    kept = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
+    return table.replace_schema_metadata(kept), sealed
+
+
+def _header_of_spark(table: pa.Table) -> bytes | None:
+    """The header that Spark stores with the first column of a table of states, which has no checksum."""
+    found = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
+    header = found["fields"][0]["metadata"].get(KEY.decode()) if found else None
+    return header.encode() if header else None
+
+
+def _with_zones(table: pa.Table) -> pa.Table:
+    """A table of Spark with the time zone of its times, which Spark can write as UTC without a zone."""
+    for i, field in enumerate(json.loads(table.schema.metadata[SPARK])["fields"]):
+        kind = table.schema.field(i).type
+        if field["type"] == "timestamp" and pa.types.is_timestamp(kind) and kind.tz is None:
+            table = table.set_column(i, field["name"], table.column(i).cast(pa.timestamp("us", tz="UTC")))
+    return table
+
+
+def _schema(header: bytes) -> pa.Schema:
+    """The schema of a state, as far as its header determines it."""
+    roles, statistics, metrics = specification(read_header({KEY: header}))
+    schema = to_arrow(Saved(roles, metrics, no_state(roles, statistics))).schema
+    return schema.with_metadata({KEY: header})
+
+
+def restored_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table of states with the order, types, and metadata of a schema, which an engine can have changed."""
+    columns = [table[name].combine_chunks() for name in schema.names]
+    typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
+
+
+def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
+    """The declared type, with types that depend on the data, of groups and labels, as found."""
+    if pa.types.is_null(declared):
+        return found
+    if pa.types.is_large_list(declared):
+        return pa.large_list(_typed(found.value_type, declared.value_type))
+    if pa.types.is_struct(declared):
+        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+    return declared
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb", buffering=0) as file:  # a buffer would be joined with the rest, which no thread can interrupt
+        if not file.read(6).startswith((IPC, PARQUET)):
+            raise NotAState("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
+        file.seek(0)
+        return file.read()
+
+
+def _table(content: bytes) -> pa.Table:
+    if content.startswith(IPC):
+        return _ipc_table(pa.ipc.open_file, content)
+    sizes = parquet_sizes(content)
+    require_small(sizes.memory, len(content))
+    file = pq.ParquetFile(pa.BufferReader(content))
+    if sizes.memory + sizes.copies <= most(len(content)):
+        table = file.read(use_threads=False)
+        require_small(table_size(table), len(content))  # its own types can be dictionaries
+        return table
+    texts = [column.path for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+    encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read(use_threads=False)
+    require_small(table_size(encoded), len(content))
+    return encoded.cast(file.schema_arrow)
+
+
+def _ipc_table(open_content: Callable[[bytes], Any], content: bytes) -> pa.Table:
+    require_small(ipc_size(content), len(content))
+    table = open_content(content).read_all()
+    table.validate(full=True)
+    require_small(table_size(table), len(content))
+    return table
+
+
+def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
+    """The merged state of tables with the same schema."""
+    try:
+        return from_arrow(pa.concat_tables(table for _, table in tables))
+    except StateError:
+        for path, table in tables:
+            try:
+                from_arrow(table)
+            except StateError as error:
+                raise StateError(f"Cannot read {str(path)!r}: {error}") from error
+        raise

@@ -1,0 +1,238 @@
+"""The state of some rows: their groups, and one table per statistic. States can be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.base import reason
+from streammetrics.data import LABEL, MODEL, ascending, concat_groups, find, group_column, typed
+from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics.statistic import is_weighted
+
+Statistics = tuple[Statistic, ...]
+
+PENDING = 131_072  # cells of states that wait to be merged
+ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
+
+
+@dataclass(frozen=True)
+class State:
+    """Groups and tables.
+
+    ``groups`` has the number of each group (column ``group``, from 0 in row order) and the group columns. ``tables``
+    has the table of each statistic by name; its column ``group`` refers to the numbers. If the task has several
+    ``labels``, the first key of the tables of binary statistics is ``label``, the number of the label.
+
+    States are merged by these tables. Metrics are computed from those of the method `table`.
+    """
+
+    statistics: Statistics
+    groups: pl.DataFrame
+    tables: dict[str, pl.DataFrame]
+    labels: tuple[Any, ...] = ()
+
+    def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
+        """Return the labels of the table of a statistic; none if it has no labels."""
+        return self.labels if statistic.of_label else ()
+
+    def table(self, statistic: Statistic) -> pl.DataFrame:
+        """Return the table of a statistic for metrics: of `groups_of`, with floats in place of decimals."""
+        return statistic.with_floats(join_label(self.tables[statistic.name], len(self.labels_of(statistic))))
+
+    def groups_of(self, statistic: Statistic) -> pl.DataFrame:
+        """Return the groups of a statistic: each label of each group if it has labels, with the column ``label``."""
+        labels = self.labels_of(statistic)
+        if not labels:
+            return self.groups
+        label = pl.DataFrame({LABEL: labels})
+        return self.groups.join(label, how="cross", maintain_order="left_right").with_columns(
+            pl.int_range(pl.len(), dtype=pl.UInt32).alias(GROUP)
+        )
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """Its parts, for pickles, which name no class that can move."""
+        return self.statistics, self.groups, self.tables, self.labels
+
+    @property
+    def by(self) -> list[str]:
+        """Names of the group columns."""
+        return [name for name in self.groups.columns if name != GROUP]
+
+    @property
+    def keys(self) -> pl.DataFrame:
+        """The group columns."""
+        return self.groups.drop(GROUP)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether counts are sums of weights."""
+        return any(is_weighted(s, self.tables[s.name]) for s in self.statistics)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it has only integers and decimals to sum, so that sums do not depend on the order of groups."""
+        return not any(
+            kind.is_float()
+            for statistic in self.statistics
+            for name, kind in self.tables[statistic.name].schema.items()
+            if name not in statistic.keys
+        )
+
+    @property
+    def cells(self) -> int:
+        """Number of rows of all tables."""
+        return sum(t.height for t in self.tables.values())
+
+
+def join_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
+    """Return the table whose groups are those of `State.groups_of`: each label of a group."""
+    if not labels or LABEL not in table.columns:
+        return table
+    return table.select(pl.col(GROUP) * labels + pl.col(LABEL), pl.exclude(GROUP, LABEL))
+
+
+def split_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
+    """Return the table with the key ``label``, from one whose groups are those of `State.groups_of`."""
+    if not labels:
+        return table
+    return table.select(pl.col(GROUP) // labels, (pl.col(GROUP) % labels).alias(LABEL), pl.exclude(GROUP))
+
+
+def combine(states: Sequence[State]) -> State:
+    """Merge states, none of which has duplicate groups."""
+    first = states[0]
+    filled = [s for s in states if s.groups.height]
+    if len(filled) == 1:
+        groups, parts = filled[0].groups, [filled[0].tables]
+    else:
+        keys = concat_groups([s.keys for s in states])
+        groups = keys.unique(maintain_order=True).with_row_index(GROUP) if keys.width else ONE_GROUP
+        if groups.height == keys.height:  # no state has a group of another
+            ends = accumulate((s.groups.height for s in filled or states), initial=0)
+            numbers = [groups[GROUP][start:end] for start, end in pairwise(ends)]
+        else:
+            numbers = [find_groups(typed(s.keys, keys.schema), groups) for s in filled or states]
+        parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
+    tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}
+    return _merged(replace(first, groups=groups, tables=tables))
+
+
+def _merged(state: State) -> State:
+    """The state with one row per cell. Each label of a group is merged like a group."""
+    tables = {}
+    for statistic in state.statistics:
+        labels = len(state.labels_of(statistic))
+        table = statistic.merge(join_label(state.tables[statistic.name], labels))
+        tables[statistic.name] = split_label(table, labels)
+    return replace(state, tables=tables)
+
+
+def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    filled = [t for t in tables if t.height] or [max(tables, key=lambda t: str(t.schema))]  # in any order
+    return pl.concat(filled, how="vertical_relaxed", rechunk=True)
+
+
+def roll_up(state: State, columns: Sequence[str]) -> State:
+    """Return the state for some of the group columns."""
+    keys = state.groups.select(columns)
+    if columns and ascending(keys):  # all stay unchanged
+        return _merged(replace(state, groups=keys.with_row_index(GROUP)))
+    groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
+    numbers = find_groups(keys, groups) if columns else pl.Series(np.zeros(state.groups.height, np.uint32))
+    return _merged(replace(state, groups=groups, tables=_renumber(state, numbers)))
+
+
+def for_reports(state: State) -> State:
+    """Return the state with the statistics with which reports roll up groups. It must not be stored."""
+    return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
+
+
+def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
+    """Return the state with additional group columns, computed from existing ones."""
+    if not made:
+        return state
+    unknown = (
+        {name for name, kind in state.keys.schema.items() if kind == pl.Null} if state.groups.is_empty() else set()
+    )
+    made = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in made.items()}
+    try:
+        keys = state.keys.with_columns(**made)
+        keys = keys.with_columns(group_column(keys[name]) for name in made)
+    except (pl.exceptions.PolarsError, ColumnError) as error:
+        raise SpecificationError(f"Cannot roll up groups to {', '.join(made)}: {reason(error)}.") from error
+    return replace(state, groups=keys.with_row_index(GROUP))
+
+
+def select(state: State, keys: pl.DataFrame) -> State:
+    """Return the state of some groups, in the order of ``keys``."""
+    groups = keys.with_row_index(GROUP)
+    numbers = find_groups(state.keys, groups)
+    tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
+    return replace(state, groups=groups, tables=tables)
+
+
+def periods(state: State, window: str, names: pl.Series, since: pl.Series, until: pl.Series) -> State:
+    """Return the state of some periods: for each, the windows that start from ``since`` to before ``until``, merged.
+
+    The column of the window has the names of the periods, which differ. Times have the type of the window, or are
+    datetimes for dates.
+    """
+    rest = [c for c in state.by if c != window]
+    begins = state.keys[window].cast(since.dtype).to_physical()
+    parts = [select(state, state.keys.clear())]
+    for i, (start, end) in enumerate(zip(since.to_physical(), until.to_physical(), strict=True)):
+        keys = state.keys.filter((begins >= start) & (begins < end))
+        if keys.height:
+            period = roll_up(select(state, keys), rest)
+            groups = period.groups.with_columns(names.new_from_index(i, period.groups.height).alias(window))
+            parts.append(replace(period, groups=groups.select(state.groups.columns)))
+    return combine(parts)
+
+
+def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
+    """The state of the groups for which predicates hold."""
+    try:
+        keys = state.keys.filter(*predicates)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        known = ", ".join(state.by) or "none"
+        raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {known}.") from error
+    return select(state, keys)
+
+
+def in_order(state: State, models: Sequence[str] = ()) -> State:
+    """Return the same state with sorted groups, so that equal contents have equal tables; models in their order."""
+    keys = ranked = state.keys
+    if models and MODEL in keys.columns:
+        ranks = {name: rank for rank, name in enumerate(models)}
+        ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
+    if not keys.width or ascending(ranked):
+        return replace(state, tables={name: _by_group(table) for name, table in state.tables.items()})
+    return select(state, keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
+
+
+def _by_group(table: pl.DataFrame) -> pl.DataFrame:
+    return table if table[GROUP].flags["SORTED_ASC"] else table.sort(GROUP, maintain_order=True)
+
+
+def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
+    """Return, for each row of group columns, its number in ``groups``, or null if it is not among them."""
+    return find(keys, groups) if keys.width else pl.Series(np.zeros(keys.height, np.uint32))
+
+
+def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
+    """The tables with renumbered groups, without those whose number is null."""
+    if numbers.equals(state.groups[GROUP]):
+        return state.tables
+    tables = {  # without expressions, which take longer than the tables of few groups
+        n: t.clone().replace_column(t.get_column_index(GROUP), numbers[t[GROUP]].alias(GROUP))
+        for n, t in state.tables.items()
+    }
+    return {n: t.drop_nulls(GROUP) for n, t in tables.items()} if numbers.null_count() else tables

@@ -1,1 +1,0 @@
-"""Operating system and other libraries: files, forks, interrupts, errors, and late imports."""
