@@ -75,6 +75,13 @@ def test_sums_of_many_groups_are_rounded_alike_each_time(store):
     assert all(store.query().to_bytes() == answer for _ in range(8))
 
 
+def test_the_table_is_known_by_its_own_entries(store):
+    appended(store, COUNTS, [predictions(5, 0)])
+    configuration = deltalake.DeltaTable(store.uri).metadata().configuration
+    own = {name for name in configuration if name.startswith("streammetrics.")}
+    assert own == {"streammetrics.state", "streammetrics.window"}
+
+
 def test_a_known_batch_stays_known_whatever_is_deleted(store):
     appended(store, COUNTS, [predictions(20, 0), predictions(20, 1)])
     store.compact()

@@ -21,7 +21,7 @@ from streammetrics.monitor.history.specification import carry, joint
 from streammetrics.monitor.history.window import TIMES, Window
 from streammetrics.statistics import ConfusionMatrix, Sums, data_types
 
-STATE = "streammetrics.statistics.state"  # of the table's configuration: the empty accumulator in base64
+STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
 WINDOW = "streammetrics.window"  # the name of the window column
 GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
