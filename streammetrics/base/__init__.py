@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from streammetrics.base import forks as forks
+from streammetrics.base import forks as forks  # at once: it must know of forks before its first use
 from streammetrics.base.public import late_names as late_names
 from streammetrics.base.public import public_names as public_names
 

@@ -78,10 +78,7 @@ def expect_command(
         frame = found.needed_odds(report)
         write(frame, [of_frame(frame.with_columns(cs.float().round(4)))], form, output)
     else:
-        from streammetrics.monitor import (
-            assumptions,
-            expectation_tables,  # when it is needed
-        )
+        from streammetrics.monitor import assumptions, expectation_tables  # when it is needed
 
         every = with_notes([metrics_table(found.frame, report.by)], *only_threshold(found.frame), *assumptions(found))
         write(found.frame, every if form == "markdown" else expectation_tables(found, width()), form, output)

@@ -67,10 +67,7 @@ def _cut(
     acc: sm.Accumulator, kept: pl.Series, since: str | None, until: str | None, every: str | None
 ) -> Iterator[str]:
     """A sentence on the first and the last window, if the time range or the windows of the history cut them."""
-    from streammetrics.monitor import (
-        clock,
-        time_of,  # when they are needed
-    )
+    from streammetrics.monitor import clock, time_of  # when they are needed
 
     if every is None or not acc.seen:
         return

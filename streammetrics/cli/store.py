@@ -139,10 +139,7 @@ def _size(store: sm.MetricStore) -> tuple[int, int]:
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
-    from streammetrics.monitor import (
-        clock,
-        time_of,  # when they are needed
-    )
+    from streammetrics.monitor import clock, time_of  # when they are needed
 
     store = sm.MetricStore(uri)
     before = store.windows()

@@ -11,7 +11,7 @@ False
 
 from typing import TYPE_CHECKING
 
-from streammetrics.base import late_names
+from streammetrics.base import late_names, publish
 from streammetrics.metrics.agreement import *
 from streammetrics.metrics.calibration import *
 from streammetrics.metrics.cumulative import *
@@ -36,7 +36,6 @@ from streammetrics.metrics.volume import *
 
 # isort: split
 # Of metrics with the same name, the first declared is listed: the binary one.
-from streammetrics.base import publish
 from streammetrics.metrics import class_probabilities as class_probabilities
 from streammetrics.metrics import predictions as predictions
 from streammetrics.metrics import several_classes as several_classes

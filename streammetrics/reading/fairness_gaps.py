@@ -233,10 +233,7 @@ def _end(side: str) -> Side:
 
 def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
     """Intervals of the difference of two values and of the ratio of two values."""
-    from streammetrics.metrics import (
-        difference_interval,
-        ratio_interval,  # when it is needed
-    )
+    from streammetrics.metrics import difference_interval, ratio_interval  # when it is needed
 
     positive = pl.when(pl.min_horizontal(value for value, _ in ratio) >= 0)
     (a, of_a), (b, of_b), (c, of_c), (d, of_d) = *difference, *ratio

@@ -15,18 +15,13 @@ from streammetrics.base.text.cells import (
     uncut,
 )
 from streammetrics.base.text.values import LONGEST_CELL, shortened
-from streammetrics.errors import LONGEST_SENTENCE, UNSAFE, cut, escaped
 
 __all__ = [
     "FEW",
     "LONGEST",
     "LONGEST_CELL",
-    "LONGEST_SENTENCE",
-    "UNSAFE",
     "cell",
-    "cut",
     "did_you_mean",
-    "escaped",
     "few",
     "named",
     "near",

@@ -134,11 +134,12 @@ def limits_within(
     """
     low, high = np.array(ranges, dtype=np.float64).T
     lower, upper = spread.limits(values, level, low, high)
-    down, up = spread.distances(level) if any(scaled) else (lower, upper)
-    for i, ends in enumerate(ranges if any(scaled) else ()):
-        for limit, step in ((lower, -down), (upper, up)):
-            sound = scaled[i] & np.isfinite(limit[:, i])
-            limit[sound, i] = moved(values[sound, i], step[sound, i], *ends, growth)
+    if any(scaled):
+        down, up = spread.distances(level)
+        for i in np.flatnonzero(scaled):
+            for limit, step in ((lower, -down), (upper, up)):
+                sound = np.isfinite(limit[:, i])
+                limit[sound, i] = moved(values[sound, i], step[sound, i], low[i], high[i], growth)
     return lower, upper
 
 

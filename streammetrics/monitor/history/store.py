@@ -70,10 +70,7 @@ class MetricStore:
         directory(self.uri)
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import (
-            in_notebook,
-            latest,  # when it is needed
-        )
+        from streammetrics.show import in_notebook, latest  # when it is needed
 
         try:
             windows = self.windows().with_columns(pl.col("ingested").dt.truncate("1s"))

@@ -45,7 +45,6 @@ KINDS: dict[str, type] = (
     | {"confidence": float}
 )
 """Types of fields in JSON."""
-"""Columns of a specification that a receipt omits, with their values."""
 
 
 @dataclass(frozen=True)
