@@ -25,8 +25,8 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = fenced(obj.docstring.value)
 
     def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Replace attributes such as ``worst: Final = segments.worst``."""
+        """Replace attributes such as ``worst: Final = worst``, or of a module, ``worst: Final = segments.worst``."""
         for name, member in list(cls.members.items()):
             if isinstance(member, griffe.Attribute) and str(member.annotation) == "Final":
-                module, _, function = str(member.value).partition(".")
-                cls.set_member(name, griffe.Alias(name, f"{cls.module.resolve(module)}.{function}"))
+                first, *function = str(member.value).split(".")
+                cls.set_member(name, griffe.Alias(name, ".".join([cls.module.resolve(first), *function])))
