@@ -25,7 +25,7 @@ FILE, EVERY = Path("scores.state"), 60.0  # seconds
 SOURCES = ("app", "web")
 acc = sm.Accumulator.load(FILE) if FILE.exists() else sm.predictions(y_score="score", by="source")
 registry = prometheus_client.CollectorRegistry()
-registry.register(sm.PrometheusCollector(lambda: acc.finalize(["rows", "predicted_positive_rate", "median"])))
+registry.register(sm.export.PrometheusCollector(lambda: acc.finalize(["rows", "predicted_positive_rate", "median"])))
 
 
 async def score(request: Request) -> JSONResponse:

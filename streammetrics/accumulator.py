@@ -88,7 +88,7 @@ class Accumulator:
         MetricError: If a metric is not available from these statistics.
 
     >>> import streammetrics as sm
-    >>> acc = sm.Accumulator(sm.ConfusionCounts(), y_true="clicked", y_score="p")
+    >>> acc = sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="clicked", y_score="p")
     >>> acc.update({"clicked": [1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1]})
     Accumulator(ConfusionCounts, y_true='clicked', y_score='p'): 4 rows
     >>> acc.finalize()["precision"].value

@@ -73,7 +73,7 @@ class DataError(StreamMetricsError, ValueError):
     >>> import streammetrics as sm
     >>> try:
     ...     sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, None, 0.2]})
-    ... except sm.DataError as error:
+    ... except sm.errors.DataError as error:
     ...     error.column, error.fault, error.count, error.height, error.row, error.value
     ('p', 'null or NaN', 1, 3, 1, None)
     """

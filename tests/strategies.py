@@ -12,7 +12,7 @@ def histogram(score, label, capacity=16, domain="probability", atoms=(), weight=
     batch = {"y": np.asarray(label), "p": np.asarray(score, dtype=np.float64)}
     batch |= {} if weight is None else {"w": weight}
     roles = {"y_true": "y", "y_score": "p", "sample_weight": None if weight is None else "w"}
-    return sm.Accumulator(sm.ScoreHistogram(capacity, domain, atoms), **roles).update(batch)
+    return sm.Accumulator(sm.statistics.ScoreHistogram(capacity, domain, atoms), **roles).update(batch)
 
 
 def bins_of(acc):

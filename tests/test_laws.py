@@ -16,7 +16,7 @@ from streammetrics.testing.rows import probabilities
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
 ODD = (pl.col("h") % 2).alias("odd")
-SMALL = sm.ScoreHistogram(capacity=16)
+SMALL = sm.statistics.ScoreHistogram(capacity=16)
 SCORES = {label: label for label in "abc"}
 CLASSES = {"y_true": "k", "y_score": SCORES}
 MARGINS = {"a": "margin", "b": "p", "c": (pl.col("margin") * pl.col("q")).alias("less")}
@@ -24,34 +24,39 @@ ERRORS = {"y_true": "amount", "y_pred": "guess"}
 FAMILIES = ("log", "log_cosh", "poisson", "gamma", "tweedie")
 TASKS = {
     "rows": lambda: sm.Accumulator(y_true="y"),
-    "confusion": lambda: sm.Accumulator(sm.ConfusionCounts((0.2, 0.5)), **COLUMNS),
-    "many thresholds": lambda: sm.Accumulator(sm.ConfusionCounts(np.linspace(0, 1, 40)), by="g", **COLUMNS),
-    "predictions": lambda: sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="z"),
-    "predicted": lambda: sm.Accumulator(sm.PredictedCounts((0.2, 0.5)), y_score="p", by="g"),
+    "confusion": lambda: sm.Accumulator(sm.statistics.ConfusionCounts((0.2, 0.5)), **COLUMNS),
+    "many thresholds": lambda: sm.Accumulator(sm.statistics.ConfusionCounts(np.linspace(0, 1, 40)), by="g", **COLUMNS),
+    "predictions": lambda: sm.Accumulator(sm.statistics.ConfusionCounts(()), y_true="y", y_pred="z"),
+    "predicted": lambda: sm.Accumulator(sm.statistics.PredictedCounts((0.2, 0.5)), y_score="p", by="g"),
     "predicted labels": lambda: sm.predictions(y_pred={"a": "z", "b": "y"}, sample_weight="h"),
     "without labels": lambda: sm.predictions(
         capacity=72, atoms=(0.3,), by=["g", ODD], y_score={"a": "p", "b": "holes"}, sample_weight="w"
     ),
     "histogram": lambda: sm.Accumulator(SMALL, **COLUMNS),
-    "atoms": lambda: sm.Accumulator(sm.ScoreHistogram(136, atoms=(0.3, 0.05)), **COLUMNS),
-    "real": lambda: sm.Accumulator(sm.ScoreHistogram(8, "real"), y_true="y", y_score="margin"),
-    "real by group": lambda: sm.Accumulator(sm.ScoreHistogram(64, "real"), y_true="y", y_score="margin", by="g"),
-    "losses": lambda: sm.Accumulator(sm.ProbabilityLoss(), **COLUMNS),
-    "calibration": lambda: sm.Accumulator(sm.CalibrationBins(7), **COLUMNS),
+    "atoms": lambda: sm.Accumulator(sm.statistics.ScoreHistogram(136, atoms=(0.3, 0.05)), **COLUMNS),
+    "real": lambda: sm.Accumulator(sm.statistics.ScoreHistogram(8, "real"), y_true="y", y_score="margin"),
+    "real by group": lambda: sm.Accumulator(
+        sm.statistics.ScoreHistogram(64, "real"), y_true="y", y_score="margin", by="g"
+    ),
+    "losses": lambda: sm.Accumulator(sm.statistics.ProbabilityLoss(), **COLUMNS),
+    "calibration": lambda: sm.Accumulator(sm.statistics.CalibrationBins(7), **COLUMNS),
     "binary": lambda: sm.binary(capacity=32, **COLUMNS),
     "by two": lambda: sm.binary(capacity=16, by=["g", ODD], **COLUMNS),
     "models": lambda: sm.binary(capacity=16, by="g", y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}),
-    "integer weights": lambda: sm.Accumulator(sm.ConfusionCounts(), SMALL, sample_weight="h", **COLUMNS),
+    "integer weights": lambda: sm.Accumulator(sm.statistics.ConfusionCounts(), SMALL, sample_weight="h", **COLUMNS),
     "weights": lambda: sm.binary(capacity=16, by="g", sample_weight="w", **COLUMNS),
     "pairs of models": lambda: sm.Accumulator(
-        sm.PairedOutcomes((0.2, 0.5), [("a", "b")]),
-        sm.PairedScores([("a", "b")], 16),
-        sm.PairedLosses([("a", "b")]),
+        sm.statistics.PairedOutcomes((0.2, 0.5), [("a", "b")]),
+        sm.statistics.PairedScores([("a", "b")], 16),
+        sm.statistics.PairedLosses([("a", "b")]),
         y_true="y",
         y_score={"a": "p", "b": 1 - pl.col("q")},
     ),
     "pairs of margins of models": lambda: sm.Accumulator(
-        sm.PairedScores([("b", "a")], 8, "real"), y_true="y", y_score={"a": "margin", "b": "q"}, sample_weight="h"
+        sm.statistics.PairedScores([("b", "a")], 8, "real"),
+        y_true="y",
+        y_score={"a": "margin", "b": "q"},
+        sample_weight="h",
     ),
     "pairs of predictions": lambda: sm.binary(by="g", y_true="y", y_pred={"a": "z", "b": "y"}, sample_weight="w"),
     "five models": lambda: sm.binary(
@@ -62,8 +67,10 @@ TASKS = {
     ),
     "nulls": lambda: sm.binary(capacity=16, by="g", nulls="drop", y_true="y", y_score={"a": "p", "b": "holes"}),
     "matrix": lambda: sm.multiclass(y_true="k", y_pred={"one": "l", "two": "k"}, by="g", nulls="drop"),
-    "pairs of classes": lambda: sm.Accumulator(sm.PairHistograms(8), sm.RankCounts(), **CLASSES),
-    "pairs of margins": lambda: sm.Accumulator(sm.PairHistograms(8, "real"), by="g", y_true="k", y_score=MARGINS),
+    "pairs of classes": lambda: sm.Accumulator(sm.statistics.PairHistograms(8), sm.statistics.RankCounts(), **CLASSES),
+    "pairs of margins": lambda: sm.Accumulator(
+        sm.statistics.PairHistograms(8, "real"), by="g", y_true="k", y_score=MARGINS
+    ),
     "classes": lambda: sm.multiclass(capacity=80, atoms=(0.1,), sample_weight="h", one_vs_one=True, **CLASSES),
     "class models": lambda: sm.multiclass(
         capacity=16,
@@ -81,15 +88,27 @@ TASKS = {
         y_true={"y": "y", "z": "z"},
         y_score={"one": {"y": "p", "z": "q"}, "two": {"y": "q", "z": "p"}},
     ),
-    "errors": lambda: sm.Accumulator(sm.ErrorMoments(FAMILIES), **ERRORS),
-    "errors by group": lambda: sm.Accumulator(sm.ErrorMoments(FAMILIES), by="g", sample_weight="w", **ERRORS),
-    "error histogram": lambda: sm.Accumulator(sm.ErrorHistogram(16), y_true="margin", y_pred="q"),
-    "error histogram by group": lambda: sm.Accumulator(sm.ErrorHistogram(8), by=["g", ODD], **ERRORS),
-    "values": lambda: sm.Accumulator(sm.Histogram(16, of="y_pred"), task="regression", y_pred="margin", by="g"),
-    "scores": lambda: sm.Accumulator(sm.Histogram(72, "probability", (0.3,)), y_score="p", sample_weight="h"),
+    "errors": lambda: sm.Accumulator(sm.statistics.ErrorMoments(FAMILIES), **ERRORS),
+    "errors by group": lambda: sm.Accumulator(
+        sm.statistics.ErrorMoments(FAMILIES), by="g", sample_weight="w", **ERRORS
+    ),
+    "error histogram": lambda: sm.Accumulator(sm.statistics.ErrorHistogram(16), y_true="margin", y_pred="q"),
+    "error histogram by group": lambda: sm.Accumulator(sm.statistics.ErrorHistogram(8), by=["g", ODD], **ERRORS),
+    "values": lambda: sm.Accumulator(
+        sm.statistics.Histogram(16, of="y_pred"), task="regression", y_pred="margin", by="g"
+    ),
+    "scores": lambda: sm.Accumulator(
+        sm.statistics.Histogram(72, "probability", (0.3,)), y_score="p", sample_weight="h"
+    ),
     "fingerprints": lambda: sm.binary(capacity=16, by="g", nulls="drop", fingerprint="u", y_true="y", y_score="holes"),
     "fingerprints of classes": lambda: sm.Accumulator(
-        sm.RowFingerprint(), y_true="k", y_pred="l", task="multiclass", sample_weight="w", nulls="drop", unit="u"
+        sm.statistics.RowFingerprint(),
+        y_true="k",
+        y_pred="l",
+        task="multiclass",
+        sample_weight="w",
+        nulls="drop",
+        unit="u",
     ),
     "units": lambda: sm.regression(capacity=16, by="g", unit="u", **ERRORS),
     "units and models": lambda: sm.regression(

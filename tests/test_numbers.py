@@ -33,17 +33,22 @@ COMPARISON = sm.compare(MODELS, models=("a", "b"))
 RULE = {"require": "roc_auc >= 0.1"}
 OF_RULES = "confidence min_rows always segments alarm severity open over against".split()
 
-HISTOGRAMS = sm.ScoreHistogram, sm.ErrorHistogram, sm.Histogram, sm.PairHistograms
+HISTOGRAMS = (
+    sm.statistics.ScoreHistogram,
+    sm.statistics.ErrorHistogram,
+    sm.statistics.Histogram,
+    sm.statistics.PairHistograms,
+)
 OPTIONS = {
     **{f"{s.__name__}.{o}": (lambda v, s=s, o=o: s(**{o: v})) for s in HISTOGRAMS for o in ("capacity", "atoms")},
-    "PairedScores.capacity": lambda v: sm.PairedScores(capacity=v),
-    "CalibrationBins": lambda v: sm.CalibrationBins(v),
-    "ConfusionCounts": lambda v: sm.ConfusionCounts((v,)),
-    "ConfusionCounts of values": lambda v: sm.ConfusionCounts(v),
-    "PairedOutcomes": lambda v: sm.PairedOutcomes((v,)),
-    "TDigest": lambda v: sm.TDigest(v),
-    "LabelSets": lambda v: sm.LabelSets(v),
-    "ErrorMoments": lambda v: sm.ErrorMoments(power=v),
+    "PairedScores.capacity": lambda v: sm.statistics.PairedScores(capacity=v),
+    "CalibrationBins": lambda v: sm.statistics.CalibrationBins(v),
+    "ConfusionCounts": lambda v: sm.statistics.ConfusionCounts((v,)),
+    "ConfusionCounts of values": lambda v: sm.statistics.ConfusionCounts(v),
+    "PairedOutcomes": lambda v: sm.statistics.PairedOutcomes((v,)),
+    "TDigest": lambda v: sm.statistics.TDigest(v),
+    "LabelSets": lambda v: sm.statistics.LabelSets(v),
+    "ErrorMoments": lambda v: sm.statistics.ErrorMoments(power=v),
     "binary.thresholds": lambda v: sm.binary(y_true="y", y_score="p", thresholds=[v]),
     "binary.atoms": lambda v: sm.binary(y_true="y", y_score="p", atoms=[v]),
     "binary.calibration_bins": lambda v: sm.binary(y_true="y", y_score="p", calibration_bins=v),

@@ -44,7 +44,7 @@ def test_a_failed_update_leaves_the_state_as_it_was(column):
     acc = sm.binary(by="country", **CLICKS).update(clicks())
     before = acc.to_bytes()
     bad = clicks().with_columns(clicks()[column].cast(float).scatter(3_999, 7))
-    with pytest.raises(sm.DataError, match=column):
+    with pytest.raises(sm.errors.DataError, match=column):
         acc.update(bad)
     assert acc.to_bytes() == before
 

@@ -78,7 +78,7 @@ def show(
     if html is not None:
         report.save_html(html, source=source)
     if form == PROMETHEUS:
-        save_data(sm.to_prometheus(report).rstrip("\n"), output)
+        save_data(sm.export.to_prometheus(report).rstrip("\n"), output)
         return
     if form == METRICS:
         save_data(as_json(report.frame, report.by).rstrip("\n"), output)

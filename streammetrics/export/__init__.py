@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING
 
 from streammetrics.base import late_names
 
-if TYPE_CHECKING:  # what other wings use, imported at first use
+__all__ = ["PrometheusCollector", "to_opentelemetry", "to_prometheus"]
+
+if TYPE_CHECKING:  # imported at first use
+    from streammetrics.export.opentelemetry import to_opentelemetry as to_opentelemetry
+    from streammetrics.export.prometheus import PrometheusCollector as PrometheusCollector
     from streammetrics.export.prometheus import prometheus_client as prometheus_client
+    from streammetrics.export.prometheus import to_prometheus as to_prometheus
 else:
     __getattr__ = late_names(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return __all__

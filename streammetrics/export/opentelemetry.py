@@ -30,7 +30,7 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p", by="country")
     >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "country": ["DE", "DE"]}).finalize(["roc_auc", "recall"])
-    >>> sm.to_opentelemetry(report)
+    >>> sm.export.to_opentelemetry(report)
     """
     metrics = of_extra("otel", "opentelemetry.metrics", "Gauges for OpenTelemetry require")
     if meter is None:
@@ -44,4 +44,4 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
                 gauge.set(sample.value, sample.labels)
 
 
-publish("streammetrics", to_opentelemetry)
+publish("streammetrics.export", to_opentelemetry)

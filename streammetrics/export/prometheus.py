@@ -30,7 +30,7 @@ def to_prometheus(report: Report) -> str:
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p", by="country")
     >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "country": ["DE", "DE"]}).finalize(["roc_auc", "recall"])
-    >>> print(sm.to_prometheus(report).splitlines()[2])
+    >>> print(sm.export.to_prometheus(report).splitlines()[2])
     streammetrics_metric_value{country="DE",metric="roc_auc"} 1.0
     """
     client = prometheus_client()
@@ -55,7 +55,7 @@ class PrometheusCollector:
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p")
     >>> registry = prometheus_client.CollectorRegistry()
-    >>> registry.register(sm.PrometheusCollector(lambda: acc.finalize(["rows"])))
+    >>> registry.register(sm.export.PrometheusCollector(lambda: acc.finalize(["rows"])))
     >>> updated = acc.update({"y": [1, 0], "p": [0.8, 0.3]})
     >>> registry.get_sample_value("streammetrics_metric_value", {"metric": "rows"})
     2.0
@@ -92,4 +92,4 @@ def prometheus_client() -> Any:
     return of_extra("prometheus", "prometheus_client", "Gauges for Prometheus require")
 
 
-publish("streammetrics", PrometheusCollector, to_prometheus)
+publish("streammetrics.export", PrometheusCollector, to_prometheus)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from streammetrics.base import late_names, publish
-from streammetrics.statistics.binned import CAPACITY, CAPACITY_OF_A_GROUP
 from streammetrics.statistics.calibration_bins import CalibrationBins
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.confusion_counts import ConfusionCounts
@@ -22,15 +21,11 @@ from streammetrics.statistics.row_counts import RowCounts
 from streammetrics.statistics.row_fingerprint import RowFingerprint
 from streammetrics.statistics.row_sums import RowSums
 from streammetrics.statistics.score_histogram import ScoreHistogram
-from streammetrics.statistics.statistic import STATISTICS, Statistic
+from streammetrics.statistics.statistic import STATISTICS as STATISTICS
+from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.tdigest import TDigest
-from streammetrics.statistics.view import GROUP, View, exact
 
 __all__ = [
-    "CAPACITY",
-    "CAPACITY_OF_A_GROUP",
-    "GROUP",
-    "STATISTICS",
     "CalibrationBins",
     "ClassLoss",
     "ConfusionCounts",
@@ -55,13 +50,13 @@ __all__ = [
     "ScoreHistogram",
     "Statistic",
     "TDigest",
-    "View",
-    "exact",
 ]
 
-publish(__name__, *STATISTICS.values(), RowSums, Statistic, View, exact)
+publish(__name__, *STATISTICS.values(), RowSums, Statistic)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
+    from streammetrics.statistics.binned import CAPACITY as CAPACITY
+    from streammetrics.statistics.binned import CAPACITY_OF_A_GROUP as CAPACITY_OF_A_GROUP
     from streammetrics.statistics.binned import Binned as Binned
     from streammetrics.statistics.cases import order_cases as order_cases
     from streammetrics.statistics.cases import threshold_cases as threshold_cases
@@ -119,7 +114,10 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.statistics.state.tables import with_keys as with_keys
     from streammetrics.statistics.statistic import is_weighted as is_weighted
     from streammetrics.statistics.summed import Sums as Sums
+    from streammetrics.statistics.view import GROUP as GROUP
     from streammetrics.statistics.view import PAIR as PAIR
+    from streammetrics.statistics.view import View as View
+    from streammetrics.statistics.view import exact as exact
     from streammetrics.statistics.view import first_case as first_case
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -39,7 +39,7 @@ class RowFingerprint(Summed):
         SpecificationError: If a column is not a name.
 
     >>> import streammetrics as sm
-    >>> acc = sm.Accumulator(sm.RowFingerprint(), y_true="y").update({"y": [1, 0]})
+    >>> acc = sm.Accumulator(sm.statistics.RowFingerprint(), y_true="y").update({"y": [1, 0]})
     >>> again = acc.empty().update({"y": [0]}).update({"y": [1]})
     >>> again.to_bytes() == acc.to_bytes()
     True

@@ -40,7 +40,7 @@ class RowSums(Summed):
             of an argument of `Accumulator`. Raised when the class is defined.
 
     >>> import streammetrics as sm
-    >>> class Coverage(sm.RowSums):
+    >>> class Coverage(sm.statistics.RowSums):
     ...     inputs = ("y_true", "lower", "upper")
     ...
     ...     def of_rows(self, y_true, lower, upper):

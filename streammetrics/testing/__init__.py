@@ -60,7 +60,7 @@ def checks(
         SpecificationError: If the object cannot be checked or requires ``rows``, or a gap is not the name of a check.
 
     >>> import streammetrics as sm
-    >>> for check in checks(sm.ConfusionCounts())[:3]:
+    >>> for check in checks(sm.statistics.ConfusionCounts())[:3]:
     ...     print(check)
     any split and any tree
     metrics and bounds do not depend on the split

@@ -34,7 +34,7 @@ def test_one_group_too_many_changes_nothing(groups):
     for group in [*first, *first]:
         acc.update(batch(group))
     for refused in (batch(last), batch(first[0], last), batch(first[0], last, times=50)):
-        with pytest.raises(sm.DataError, match=MANY):
+        with pytest.raises(sm.errors.DataError, match=MANY):
             acc.update(refused)
         assert acc.seen == 6
         acc.compact()
@@ -49,7 +49,7 @@ def test_models_and_folds_of_units_do_not_count():
     rows = batch("a", "b", "c", times=40).with_columns(pl.int_range(pl.len()).alias("u"), q=pl.lit(0.1))
     for _ in range(3):
         acc.update(rows)
-    with pytest.raises(sm.DataError, match=MANY):
+    with pytest.raises(sm.errors.DataError, match=MANY):
         acc.update(rows.with_columns(g=pl.lit("d")))
     assert acc.seen == 720
 
@@ -58,7 +58,7 @@ def test_models_and_folds_of_units_do_not_count():
 def test_a_merge_of_too_many_groups_changes_nothing():
     one, other, alike = task().update(batch("a", "b")), task().update(batch("c", "d")), task().update(batch("b", "c"))
     for merged in (lambda: one + other, lambda: one.absorb(other), lambda: sm.merge([one, alike, other])):
-        with pytest.raises(sm.DataError, match=MANY):
+        with pytest.raises(sm.errors.DataError, match=MANY):
             merged()
     assert (one.seen, other.seen) == (2, 2)
     assert (one + alike).seen == 4
@@ -80,7 +80,7 @@ def test_the_limit_can_be_changed():
     acc.update(batch("d"))
     acc.max_groups = 4
     assert acc.update(batch("d")).seen == 5
-    with pytest.raises(sm.DataError, match="more than 4 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 4 groups"):
         acc.update(batch("e"))
 
     assert sm.binary(y_true="y", y_score="p", max_groups=1).update(batch("a", "b")).seen == 2
@@ -90,7 +90,7 @@ def test_the_limit_can_be_changed():
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_pass_over_too_many_groups_ends(workers):
     acc, plain = task(), sm.binary(y_true="y", y_score="p")
-    with pytest.raises(sm.DataError, match=MANY):
+    with pytest.raises(sm.errors.DataError, match=MANY):
         sm.accumulate([batch(g) for g in "abcdefghij" * 5], into={"a": acc, "b": plain}, workers=workers)
     assert acc.seen == plain.seen
     assert acc.state.groups.height <= 3
@@ -103,6 +103,6 @@ def test_groups_of_a_pass_that_another_accumulator_rejects_do_not_count():
     roomy, full = (sm.binary(y_true="y", y_score="p", by="g", max_groups=most) for most in (3, 2))
     for acc in (roomy, full):
         acc.update(batch("a")).update(batch("b"))
-    with pytest.raises(sm.DataError, match="more than 2 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 2 groups"):
         sm.accumulate([batch("c")], into={"roomy": roomy, "full": full}, workers=1)
     assert roomy.update(batch("d")).seen == 6

@@ -33,14 +33,14 @@ def test_a_refused_batch_changes_nothing_whether_rows_are_held_or_counted(held, 
 
 
 def test_errors_of_rows_say_which_and_can_say_where():
-    with pytest.raises(sm.DataError) as caught:
+    with pytest.raises(sm.errors.DataError) as caught:
         task().update({"y": [0, 1, 1, 0], "p": [0.5, 0.5, 7.0, 8.0]})
     error = caught.value
     assert (error.column, error.count, error.height, error.row, error.value) == ("p", 2, 4, 2, 7.0)
     elsewhere = pickle.loads(pickle.dumps(error.at("row 1002 of 'a.csv'")))
     assert str(elsewhere) == str(error).replace("row 2 of the batch", "row 1002 of 'a.csv'")
     assert vars(elsewhere) == vars(error)
-    with pytest.raises(sm.DataError) as caught:  # of which a value says what the error says
+    with pytest.raises(sm.errors.DataError) as caught:  # of which a value says what the error says
         task(positive="a", negative="b").update({"y": ["a", "b", "row 2 of the batch"], "p": [0.1] * 3})
     assert "'row 2 of the batch' at row 9 of 'f'" in str(caught.value.at("row 9 of 'f'"))
 
@@ -75,7 +75,7 @@ def test_rounding_errors_of_probabilities_are_clipped(dtype):
     clipped = np.array([1, 1, 0, 0.5], dtype)
     made, expected = (task().update({"y": [1, 1, 0, 1], "p": p}) for p in (given, clipped))
     assert made.to_bytes() == expected.to_bytes()
-    with pytest.raises(sm.DataError, match="1 of 2"):
+    with pytest.raises(sm.errors.DataError, match="1 of 2"):
         task().update({"y": [1, 0], "p": np.array([above(dtype, 5), above(dtype, 4)], dtype)})
     several = sm.multiclass(y_true="y", y_score={"a": "p", "b": "q"})
     assert several.update({"y": ["a", "b"], "p": [above(np.float64, 1), 0.5], "q": [-1e-16, 0.5]}).seen == 2
@@ -132,7 +132,7 @@ def test_metrics_of_several_labels_without_the_positive_one_are_refused():
         whole, shards = acc.empty().update({"y": labels, "p": [0.9, 0.1]}), [acc.empty().update(part) for part in parts]
         predicted = sm.predictions(y_pred="y", positive=positive).update({"y": labels})
         for each in (whole, whole.copy(), sm.merge(shards), sm.accumulate(parts, acc, workers=2), predicted):
-            with pytest.raises(sm.DataError) as error:
+            with pytest.raises(sm.errors.DataError) as error:
                 each.finalize()
             assert [text for text in ("'y'", *map(repr, [positive, *labels])) if text not in str(error.value)] == []
         assert [shard.finalize()["prevalence"].value for shard in shards] == [0, 0]

@@ -96,6 +96,6 @@ def test_group_types_are_held_through_nulls_and_merges():
     acc = sm.binary(y_true="y", y_score="p", by="g").update(batch(1)).update(batch(None))
     other = acc.empty().update(batch("a"))
     for refused in (lambda: acc.update(batch("a")), lambda: acc + other, lambda: acc.absorb(other)):
-        with pytest.raises(sm.ColumnError, match="'g' has different types"):
+        with pytest.raises(sm.errors.ColumnError, match="'g' has different types"):
             refused()
     assert acc.seen == 2

@@ -48,7 +48,7 @@ def test_predicted_labels():
     assert both.frame["metric"].to_list() == SHOWN
     assert report["predicted_positive_rate"].value == both["predicted_positive_rate"].value == 2 / 3
     assert both["median"].value == 0.2
-    with pytest.raises(sm.DataError, match="'z'"):
+    with pytest.raises(sm.errors.DataError, match="'z'"):
         sm.predictions(y_pred="z", positive="yes", nulls="raise").update(batch)
 
 

@@ -30,7 +30,7 @@ MAIN = "AUC, losses, and confusion counts"
 
 def main_job(**roles) -> sm.Accumulator:
     """Confusion counts at 0.5, score histogram, losses."""
-    statistics = (sm.ConfusionCounts(), sm.ScoreHistogram(), sm.ProbabilityLoss())
+    statistics = (sm.statistics.ConfusionCounts(), sm.statistics.ScoreHistogram(), sm.statistics.ProbabilityLoss())
     return sm.Accumulator(*statistics, y_true="label", y_score="score", **roles)
 
 
@@ -194,7 +194,7 @@ def bounds(path: Path) -> Iterator[Figure]:
     rng = np.random.default_rng(2)
     for name, (score, atoms) in inputs.hard_scores().items():
         label = rng.random(len(score)) < np.argsort(np.argsort(score)) / len(score)
-        acc = sm.Accumulator(sm.ScoreHistogram(atoms=atoms), y_true="label", y_score="score")
+        acc = sm.Accumulator(sm.statistics.ScoreHistogram(atoms=atoms), y_true="label", y_score="score")
         auc = acc.update({"label": label, "score": score}).finalize()["roc_auc"]
         within(auc, roc_auc_score(label, score))
         yield Figure(BOUNDS, f"ROC AUC, {name}", (auc.upper - auc.lower) / 2, "<=", 1.5e-4, "")
@@ -206,7 +206,7 @@ def thresholds(path: Path) -> Iterator[Figure]:
     def ours(count: int):
         points = (0.5,) if count == 1 else tuple(np.linspace(0, 1, count))
         return lambda: sm.accumulate(
-            path, sm.Accumulator(sm.ConfusionCounts(points), y_true="label", y_score="score")
+            path, sm.Accumulator(sm.statistics.ConfusionCounts(points), y_true="label", y_score="score")
         ).compact()
 
     times = side_by_side({"one": ours(1), "many": ours(10_000)})

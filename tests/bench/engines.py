@@ -122,7 +122,9 @@ def spark_groups(path: Path) -> Iterator[Figure]:
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     rows = session.read.parquet(str(files(inputs.write(path.parent, inputs.height(path), inputs.grouped))))
-    few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by="most")
+    few = sm.Accumulator(
+        sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), y_true="label", y_score="score", by="most"
+    )
     own = rows.groupBy("most", "label").agg(functions.count("*"), functions.sum("score"))
     runs = {"own": own.count, "ours": lambda: spark.states(rows, few).selectExpr("max(most)", "count(*)").collect()}
     times = side_by_side(runs, rounds=1)
@@ -171,7 +173,13 @@ def sizes_and_merges(path: Path) -> Iterator[Figure]:
         time = side_by_side({"merge": lambda several=several: merge(several)}, rounds=ROUNDS)["merge"].wall
         yield Figure(SIZES, name, 1e3 * time / len(several), unit="ms", column="Merge")
         assert sm.Accumulator.from_arrow(merge(parts)).seen == 4_000_000
-        few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by=by or ())
+        few = sm.Accumulator(
+            sm.statistics.ConfusionCounts(),
+            sm.statistics.ProbabilityLoss(),
+            y_true="label",
+            y_score="score",
+            by=by or (),
+        )
         size = partial(frame[:1_000_000], few).nbytes / 1e6
         yield Figure(SIZES, name, size, unit="MB", column="Counts and losses only")
 

@@ -29,7 +29,7 @@ def batches(rows):
         yield pl.DataFrame({"y": random.random(n) < score, "p": score, "g": random.integers(0, groups, n)})
 
 def keep():
-    return sm.Accumulator(sm.ScoreHistogram(capacity), y_true="y", y_score="p", by="g" if groups > 1 else [])
+    return sm.Accumulator(sm.statistics.ScoreHistogram(capacity), y_true="y", y_score="p", by="g" if groups > 1 else [])
 
 for frame in batches(batch):
     keep().update(frame).compact()  # loads and compiles what is needed

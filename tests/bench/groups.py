@@ -22,7 +22,7 @@ sm.accumulate(sys.argv[1], sm.Accumulator(*statistics, y_true="label", y_score="
 """
 
 
-def keep(*statistics: sm.Statistic, by: str | None) -> sm.Accumulator:
+def keep(*statistics: sm.statistics.Statistic, by: str | None) -> sm.Accumulator:
     """Some statistics of a binary task by group."""
     return sm.Accumulator(*statistics, y_true="label", y_score="score", by=[] if by is None else [by])
 
@@ -44,7 +44,9 @@ def many_groups(path: Path) -> Iterator[Figure]:
     for name, by in GROUPS.items():
 
         def ours(by: str | None = by) -> sm.Accumulator:
-            return sm.accumulate(scan, keep(sm.ConfusionCounts(), sm.ProbabilityLoss(), by=by)).compact()
+            return sm.accumulate(
+                scan, keep(sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), by=by)
+            ).compact()
 
         times = side_by_side({"ours": ours, "query": lambda by=by: by_hand(scan, by)}, rounds=3)
         expected, table = times["query"].result, times["ours"].result.state.tables["probability_loss"]
@@ -60,7 +62,7 @@ def many_histograms(path: Path) -> Iterator[Figure]:
     """Files to a score histogram of each of 10,000 groups."""
     path = inputs.write(path.parent, inputs.height(path), inputs.grouped)
     scan = pl.scan_parquet(path)
-    runs = {"histograms": lambda: sm.accumulate(scan, keep(sm.ScoreHistogram(1_024), by="many")).compact()}
+    runs = {"histograms": lambda: sm.accumulate(scan, keep(sm.statistics.ScoreHistogram(1_024), by="many")).compact()}
     timing = side_by_side(runs, rounds=1)["histograms"]
     report = timing.result.finalize(["rows", "roc_auc"]).frame.drop_nulls("value")
     assert (report["lower"] <= report["value"]).all()

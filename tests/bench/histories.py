@@ -41,7 +41,9 @@ def history(folder: str, days: int) -> sm.MetricStore:
             segment=pl.int_range(pl.len()) // 2 % SEGMENTS,
         )
         by = ["day", "segment"]
-        acc = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by=by)
+        acc = sm.Accumulator(
+            sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), y_true="label", y_score="score", by=by
+        )
         store.append(acc.update(frame.with_columns(pl.col("day").cast(pl.Date))), batch_id=f"{start}")
     return store
 

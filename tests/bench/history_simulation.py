@@ -113,7 +113,7 @@ class World:
         upto = start + sum(count for _, count in rows)
 
         def act():
-            with contextlib.suppress(sm.DataError):  # another writer has read the source meanwhile
+            with contextlib.suppress(sm.errors.DataError):  # another writer has read the source meanwhile
                 self.store.append(accumulator(rows), source="s", start=start, upto=upto)
 
         def effect(t):

@@ -24,7 +24,7 @@ def ten_classes(path: Path) -> Iterator[Figure]:
     actual, scores = frame["class"].to_numpy(), frame.drop("class").to_numpy()
     wanted = ["log_loss", "roc_auc(average=macro)", "accuracy"]
     columns = {"y_true": "class", "y_score": {i: f"p{i}" for i in range(CLASSES)}}
-    same = (sm.ConfusionMatrix(), sm.ClassLoss(), sm.ScoreHistogram(4_096))
+    same = (sm.statistics.ConfusionMatrix(), sm.statistics.ClassLoss(), sm.statistics.ScoreHistogram(4_096))
 
     def ours(acc: sm.Accumulator) -> sm.Report:
         report = acc.update(frame).finalize(wanted)

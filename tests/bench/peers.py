@@ -49,8 +49,8 @@ def sql(template: str, rows: str, by: str | None) -> str:
 
 
 def streammetrics(source: Any, by: str | None) -> sm.Report:
-    histogram = sm.ScoreHistogram() if by is None else sm.ScoreHistogram(CAPACITY_OF_A_GROUP)
-    statistics = (sm.ConfusionCounts(), histogram, sm.ProbabilityLoss())
+    histogram = sm.statistics.ScoreHistogram() if by is None else sm.statistics.ScoreHistogram(CAPACITY_OF_A_GROUP)
+    statistics = (sm.statistics.ConfusionCounts(), histogram, sm.statistics.ProbabilityLoss())
     acc = sm.Accumulator(*statistics, y_true="label", y_score="score", by=[] if by is None else by)
     report = sm.evaluate(str(source) if isinstance(source, Path) else source, acc, metrics=WANTED)
     assert report.frame.height  # reports are computed when they are read

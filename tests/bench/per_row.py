@@ -30,7 +30,7 @@ def rows_in_memory(path: Path) -> Iterator[Figure]:
     binary = {"y_true": "label", "y_score": "score"}
 
     def histogram(bins: int, by: str) -> sm.Accumulator:
-        return sm.Accumulator(sm.ScoreHistogram(bins), **binary, by=by)
+        return sm.Accumulator(sm.statistics.ScoreHistogram(bins), **binary, by=by)
 
     regression = sm.regression(y_true="score", y_pred="predicted", by="country")
     suites = {
@@ -78,7 +78,7 @@ def categories(path: Path) -> Iterator[Figure]:
     batches = [batch(rng).with_columns(pl.col("country").cast(pl.Categorical)) for _ in range(ROWS // BATCH)]
 
     def rows(by: Sequence[str]) -> Callable[[], sm.Accumulator]:
-        return lambda: fill(sm.Accumulator(sm.RowCounts(), by=by), batches)
+        return lambda: fill(sm.Accumulator(sm.statistics.RowCounts(), by=by), batches)
 
     def numbered() -> list[Any]:
         return [encode(frame.select("country"))[1] for frame in batches]

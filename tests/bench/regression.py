@@ -20,7 +20,7 @@ CENTROIDS = 1_000
 REGRESSION = "Regression"
 
 
-def keep(statistic: sm.Statistic) -> sm.Accumulator:
+def keep(statistic: sm.statistics.Statistic) -> sm.Accumulator:
     """One statistic of the errors."""
     return sm.Accumulator(statistic, y_true="actual", y_pred="predicted")
 
@@ -34,7 +34,7 @@ def batches_of(rows: int) -> tuple[list[pl.DataFrame], list[NDArray[np.float64]]
 def error_tables(path: Path) -> Iterator[Figure]:
     """Batches to tables of errors, against sorting the errors of the same batches."""
     frames, errors = batches_of(min(inputs.height(path), MANY))
-    kinds = {"Error histogram": sm.ErrorHistogram(), "t-digest": sm.TDigest(CENTROIDS)}
+    kinds = {"Error histogram": sm.statistics.ErrorHistogram(), "t-digest": sm.statistics.TDigest(CENTROIDS)}
     runs = {kind: lambda s=statistic: fill(keep(s), frames) for kind, statistic in kinds.items()}
     times = side_by_side(runs | {"sort": lambda: [np.sort(error) for error in errors]})
     truth = np.median(np.concatenate(errors))
@@ -57,7 +57,7 @@ def digest_peer(path: Path) -> Iterator[Figure]:
             digest.batch_update(error)
         return digest.median()
 
-    times = side_by_side({"ours": lambda: fill(keep(sm.ErrorHistogram()), frames), "fastdigest": theirs})
+    times = side_by_side({"ours": lambda: fill(keep(sm.statistics.ErrorHistogram()), frames), "fastdigest": theirs})
     ranks = np.searchsorted(np.sort(np.concatenate(errors)), times["fastdigest"].result) / sum(map(len, errors))
     assert abs(ranks - 0.5) < 0.01  # it promises nothing
     what = "fastdigest: CPU time relative to the error histogram (higher is better)"
@@ -69,9 +69,9 @@ def mad_bounds(path: Path) -> Iterator[Figure]:
     rows, rng = min(inputs.height(path), MANY), np.random.default_rng(4)
     for name, errors in {"normal": rng.normal(0, 1, rows), "lognormal": rng.lognormal(0, 1, rows)}.items():
         frame = pl.DataFrame({"actual": np.zeros(rows), "predicted": errors})
-        shards = [keep(sm.ErrorHistogram()).update(frame[i::16]) for i in range(16)]
+        shards = [keep(sm.statistics.ErrorHistogram()).update(frame[i::16]) for i in range(16)]
         total = sm.merge(shards)
-        assert total.to_bytes() == keep(sm.ErrorHistogram()).update(frame).to_bytes()
+        assert total.to_bytes() == keep(sm.statistics.ErrorHistogram()).update(frame).to_bytes()
         assert total.to_bytes() == sm.merge(reversed(shards)).to_bytes()
         mad = total.finalize()["mad"]
         within(mad, np.median(np.abs(errors - np.median(errors))))

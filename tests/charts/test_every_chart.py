@@ -137,7 +137,7 @@ def test_altair_takes_every_chart(tmp_path):
 def test_a_missing_extra_is_named(library, monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, library, None)
     report = clicked(rows=clicks()[:50])
-    with pytest.raises(sm.SpecificationError, match=r"'\.\[plot\]'"):
+    with pytest.raises(sm.errors.SpecificationError, match=r"'\.\[plot\]'"):
         report.plot.roc() if library == "altair" else report.save_html(tmp_path / "page.html")
 
 

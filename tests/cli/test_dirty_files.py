@@ -63,7 +63,9 @@ def test_one_column_for_several_labels(folder):
     write()
     message = evaluate("--task", "multiclass", "--y-true", "churned", "--y-score", "model_score", code=2)
     assert "such as --y-score cat=p_cat, or name one list column with --label set." in message
-    with pytest.raises(sm.SpecificationError, match=r"such as y_score=\{'cat': 'p_cat'\}, or name one list column"):
+    with pytest.raises(
+        sm.errors.SpecificationError, match=r"such as y_score=\{'cat': 'p_cat'\}, or name one list column"
+    ):
         sm.multiclass(y_true="churned", y_score="model_score")
 
 
@@ -147,9 +149,9 @@ def test_few_scores_outside_of_0_and_1_are_faulty_rows(name, folder):
     fix = "Fix these rows, or drop them with --where. Pass --domain real only for margins and other scores."
     assert message.partition("). ")[2] == fix
     evaluate(*columns, "--where", f'"{name}" <= 1')
-    with pytest.raises(sm.DataError, match=r"or drop them with a filter\. Pass domain='real' only for margins"):
+    with pytest.raises(sm.errors.DataError, match=r"or drop them with a filter\. Pass domain='real' only for margins"):
         sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score=name))
-    with pytest.raises(sm.DataError, match=r"drop them with a filter\. Pass domain"):
+    with pytest.raises(sm.errors.DataError, match=r"drop them with a filter\. Pass domain"):
         sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score=(pl.col(name) * 1).alias("twice")))
     write(dict.fromkeys(range(50), "1.2"))
     fix = "Pass probabilities (percentages divided by 100), or --domain real for margins and other scores."
@@ -165,7 +167,7 @@ def test_few_other_labels_are_faulty_rows(folder):
     assert message.endswith("or drop them with --where.")
     where = ("--where", "y IN (0, 1)")
     assert evaluate(*columns, "--metric", "rows", *where, file="two.csv").split() == ["rows", "999", "exact"]
-    with pytest.raises(sm.DataError, match=r"Fix these rows, or drop them with a filter\.$"):
+    with pytest.raises(sm.errors.DataError, match=r"Fix these rows, or drop them with a filter\.$"):
         sm.evaluate("two.csv", sm.binary(y_true="y", y_score="p"))
 
 
@@ -207,7 +209,7 @@ def test_a_third_label_of_other_columns(folder):
     named = ("--y-true", "a", "--y-score", "p", "--positive", "Yes", "--negative", "No")
     assert evaluate(*named, file="three.parquet", code=2).endswith(NORMALIZED)
     task = sm.binary(y_true="y", y_score="p", positive="a", negative="b", nulls="drop")
-    with pytest.raises(sm.DataError, match=r"read the CSV files with null_values='NA' if it stands for null\.$"):
+    with pytest.raises(sm.errors.DataError, match=r"read the CSV files with null_values='NA' if it stands for null\.$"):
         task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
 
 
@@ -265,7 +267,7 @@ def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
     options = ["--task", "multiclass", "--y-true", "digit", "--y-score", "0=a", "--y-score", "1=b"]
     evaluate(*options, "--metric", "accuracy", file="digits.parquet")
     other = {0: "a", 1: "b"} if dtype == pl.String else {"0": "a", "1": "b"}
-    with pytest.raises(sm.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
+    with pytest.raises(sm.errors.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
         sm.evaluate("digits.parquet", sm.multiclass(y_true="digit", y_score=other))
 
 

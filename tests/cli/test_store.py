@@ -164,7 +164,8 @@ def test_a_file_is_no_history(days):
 def test_limits_of_rules_are_in_the_range_of_their_metric(history):
     store = sm.MetricStore("history")
     with pytest.raises(
-        sm.MetricError, match=r"^The limit of roc_auc >= 80 must be between 0 and 1, got 80\. For 80%, pass 0\.8\.$"
+        sm.errors.MetricError,
+        match=r"^The limit of roc_auc >= 80 must be between 0 and 1, got 80\. For 80%, pass 0\.8\.$",
     ):
         sm.check(store, sm.Rule("roc_auc >= 80"))
     sm.check(store, [sm.Rule("roc_auc >= -0.02", against="1d"), sm.Rule("rows >= 1e9")])

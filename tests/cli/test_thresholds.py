@@ -95,7 +95,7 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     run("evaluate", folder / "days", "--y-true", "clicked", "--y-pred", "clicked", "--save", tmp_path / "labels.state")
     missing = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
     assert "Threshold 0.3 requires the statistic ScoreHistogram, or one of the stored thresholds: none." in missing
-    with pytest.raises(sm.MetricError, match=r"'threshold' of precision. Pass threshold=0.3 separately.$"):
+    with pytest.raises(sm.errors.MetricError, match=r"'threshold' of precision. Pass threshold=0.3 separately.$"):
         sm.Accumulator.load(folder / "state").finalize(["precision(threshold=0.3)"])
     labels = sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "p"})
     labels.update({"y": [0, 1], "p": [0.1, 0.9]}).save(tmp_path / "labels.state")

@@ -48,7 +48,7 @@ def test_every_count_of_a_cut_bin_lies_within_the_bounds():
 
 
 def test_a_threshold_between_bins_or_at_an_edge_is_exact_and_one_inside_has_bounds():
-    table = sm.Accumulator(sm.ScoreHistogram(8), y_true="y", y_score="p")
+    table = sm.Accumulator(sm.statistics.ScoreHistogram(8), y_true="y", y_score="p")
     scores = np.linspace(0.1, 0.9, 400)
     report = table.update({"y": np.arange(400) % 3 == 0, "p": scores}).finalize(["roc_auc"])
     edges = report.curve("roc")["threshold"].to_list()[1:]

@@ -22,7 +22,7 @@ form = pytest.mark.parametrize("form", FORMS)
 
 @pytest.fixture
 def acc():
-    return sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g").update(ROWS)
+    return sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="y", y_score="p", by="g").update(ROWS)
 
 
 def content(acc, form, folder):
@@ -50,7 +50,7 @@ def test_every_byte_counts(acc, form, tmp_path):
     data = content(acc, form, tmp_path)
     assert checksums.is_sealed(data)
     for byte in range(len(data)):
-        with pytest.raises(sm.StateError, match="checksum"):
+        with pytest.raises(sm.errors.StateError, match="checksum"):
             checksums.is_sealed(flipped(data, 8 * byte + byte % 8))
 
 
@@ -61,7 +61,7 @@ def test_a_checksum_on_the_edge_of_pieces_is_found(acc, form, tmp_path, monkeypa
         monkeypatch.setattr(checksums, "PIECE", piece)
         assert checksums.is_sealed(data)
         assert checksums.is_sealed(content(acc, form, tmp_path))
-        with pytest.raises(sm.StateError, match="checksum"):
+        with pytest.raises(sm.errors.StateError, match="checksum"):
             checksums.is_sealed(flipped(data, len(data) * 4))
 
 
@@ -69,7 +69,7 @@ def test_a_checksum_on_the_edge_of_pieces_is_found(acc, form, tmp_path, monkeypa
 def test_flipped_bits_are_refused_in_silence(acc, form, tmp_path, capfd):
     data = content(acc, form, tmp_path)
     for bit in random.Random(0).sample(range(len(data) * 8), 60):
-        with pytest.raises(sm.StateError, match=r"checksum|not a Parquet or Arrow"):
+        with pytest.raises(sm.errors.StateError, match=r"checksum|not a Parquet or Arrow"):
             load(flipped(data, bit), form, tmp_path)
     assert capfd.readouterr() == ("", "")
 
@@ -97,7 +97,7 @@ def test_a_state_without_a_checksum_loads_with_a_warning(acc, form, tmp_path):
         new = pa.ipc.new_file if form == "a.arrow" else pa.ipc.new_stream
         with new(sink, table.schema) as writer:
             writer.write_table(table)
-    with pytest.warns(sm.StateWarning, match="checksum"):
+    with pytest.warns(sm.errors.StateWarning, match="checksum"):
         loaded = load(sink.getvalue().to_pybytes(), form, tmp_path)
     assert loaded.to_bytes() == acc.to_bytes()
 
@@ -122,7 +122,7 @@ def test_other_programs_see_one_entry_of_metadata(acc, tmp_path):
 def test_many_files_of_which_some_have_no_checksum_are_one_state(acc, tmp_path):
     acc.save(tmp_path / "new")
     pq.write_table(acc.to_arrow(), tmp_path / "old")
-    with pytest.warns(sm.StateWarning, match="old"):
+    with pytest.warns(sm.errors.StateWarning, match="old"):
         assert sm.Accumulator.load(tmp_path / "old", tmp_path / "new").seen == 8
 
 
@@ -148,7 +148,7 @@ for i in optional:
     path.write_bytes(bytes(forged).replace(seal, checksums._checksum(bytes(forged), seal)))
     try:
         sm.Accumulator.load(path)
-    except sm.StateError:
+    except sm.errors.StateError:
         refused += 1
 print(refused)
 """

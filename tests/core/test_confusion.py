@@ -127,7 +127,7 @@ def test_no_rows_give_no_rows():
 @pytest.mark.whole
 @pytest.mark.parametrize("order", [(), ("low", "high")], ids=["natural", "given"])
 def test_an_empty_accumulator_is_undefined(order):
-    acc = sm.Accumulator(sm.ConfusionMatrix(order), y_true="y", y_pred="z")
+    acc = sm.Accumulator(sm.statistics.ConfusionMatrix(order), y_true="y", y_pred="z")
     assert acc.finalize(["kappa(weights=linear)"])["kappa(weights=linear)"].note == "undefined: 0/0"
     other = acc.empty().update({"y": ["low", "high"], "z": ["low", "low"]})
     assert (acc + other).finalize(["accuracy"])["accuracy"].value == 0.5

@@ -25,8 +25,8 @@ ERRORS = [
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_errors_of_other_libraries_become_one_line(error):
     with (
-        pytest.raises(sm.SourceError, match=r"^Cannot read 'x': '?it is'?\.$") as caught,
-        translated(sm.SourceError, "Cannot read 'x'"),
+        pytest.raises(sm.errors.SourceError, match=r"^Cannot read 'x': '?it is'?\.$") as caught,
+        translated(sm.errors.SourceError, "Cannot read 'x'"),
     ):
         raise error
     assert caught.value.__cause__ is error
@@ -39,14 +39,20 @@ def test_the_causes_of_an_error_of_delta_lake_are_told():
     )
     with (
         pytest.raises(
-            sm.StateError, match=r"error: Unable to copy data to file: No space left on device \(os error 28\)\.$"
+            sm.errors.StateError,
+            match=r"error: Unable to copy data to file: No space left on device \(os error 28\)\.$",
         ),
-        translated(sm.StateError, "Cannot write the table"),
+        translated(sm.errors.StateError, "Cannot write the table"),
     ):
         raise deltalake.exceptions.DeltaError(said)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, AssertionError, sm.DataError("own")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, SystemExit, MemoryError, AssertionError, sm.errors.DataError("own")]
+)
 def test_all_others_pass(error):
-    with pytest.raises(error if isinstance(error, type) else type(error)), translated(sm.StateError, "Cannot read"):
+    with (
+        pytest.raises(error if isinstance(error, type) else type(error)),
+        translated(sm.errors.StateError, "Cannot read"),
+    ):
         raise error

@@ -11,10 +11,10 @@ ROWS = pl.DataFrame({"y": [1, 0], "p": [0.2, 0.4]})
 
 def nearly_full():
     """An accumulator whose sums are the largest that fit."""
-    acc = sm.Accumulator(sm.ProbabilityLoss(), y_true="y", y_score="p")
+    acc = sm.Accumulator(sm.statistics.ProbabilityLoss(), y_true="y", y_score="p")
     acc.update(ROWS)
     acc._content.observe()
-    losses = acc._content._counters[acc.statistics.index(sm.ProbabilityLoss())][0]
+    losses = acc._content._counters[acc.statistics.index(sm.statistics.ProbabilityLoss())][0]
     losses.values[..., 1::2] = (1 << 62) - 1
     return acc
 
@@ -22,7 +22,7 @@ def nearly_full():
 def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
     acc = nearly_full()
     acc.update(ROWS)
-    with pytest.raises(sm.DataError, match="exceeds 4e12"):
+    with pytest.raises(sm.errors.DataError, match="exceeds 4e12"):
         acc.finalize()
     with pytest.raises(sm.StreamMetricsError):
         acc.update(ROWS)
@@ -31,7 +31,7 @@ def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
 def test_counters_that_do_not_fit_together_stay_unchanged():
     one, other = (nearly_full()._content for _ in range(2))
     before = [counter.values.copy() for (counter,) in one._counters]
-    with pytest.raises(sm.MergeError, match="exceeds 4e12"):
+    with pytest.raises(sm.errors.MergeError, match="exceeds 4e12"):
         one.absorb(other)
     changed = [not np.array_equal(c.values, b) for (c,), b in zip(one._counters, before, strict=True)]
     assert not changed[[s.name for s in one.statistics].index("probability_loss")]

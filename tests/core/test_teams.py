@@ -81,7 +81,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
     few, many = sm.binary(**CLICKS, by="g", max_groups=60), TASKS["weights and nulls"]()
     accumulators = {"few": few, "many": many} if strict_first else {"many": many, "few": few}
     bad = DATA.with_columns(g=pl.when(pl.col("g") == "7").then(pl.lit("new")).otherwise(pl.col("g")))
-    with pytest.raises(sm.DataError, match="more than 60 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 60 groups"):
         sm.accumulate([DATA, DATA, DATA, bad], into=accumulators, workers=2)
     assert few.seen == many.seen == 3 * SIZE
     assert "new" not in many.state.groups["g"]
@@ -93,7 +93,7 @@ def test_groups_can_become_floats_and_cannot_become_text(together):
     found = sm.accumulate([whole, halves, whole], TASKS["binary"](), workers=2)
     assert found.state.groups["g"].dtype == pl.Float64
     assert found.state.groups.height == 120
-    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+    with pytest.raises(sm.errors.ColumnError, match="'g' has different types"):
         sm.accumulate([DATA], into=found, workers=2)
     assert found.seen == 3 * SIZE
     assert len(together) == 2
@@ -131,7 +131,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
 def test_many_threads_count_in_the_same_bins(monkeypatch):
     """Groups appear, lists become arrays, and shifts rise while other threads count."""
     rows = pl.DataFrame({"y": rng.random(200_000) < 0.3, "p": rng.random(200_000), "g": rng.integers(0, 300, 200_000)})
-    task = sm.Accumulator(sm.ScoreHistogram(capacity=64), y_true="y", y_score="p", by="g")
+    task = sm.Accumulator(sm.statistics.ScoreHistogram(capacity=64), y_true="y", y_score="p", by="g")
     monkeypatch.setattr(content, "BLOCK", 1_000)
     found = sm.accumulate((rows[i::80].sort("g", "p") for i in range(80)), task, workers=8)
     assert found.to_bytes() == sm.accumulate([rows], task, workers=1).to_bytes()

@@ -60,5 +60,5 @@ def test_states_are_loaded_without_further_threads(tmp_path):
         sm.binary(y_true="y", y_score="p").update(BATCH).save(tmp_path / f"{name}.state")
     assert sm.Accumulator.load(tmp_path).seen == 6
     (tmp_path / "b.state").write_bytes(b"")
-    with pytest.raises(sm.StateError, match=r"b\.state"):
+    with pytest.raises(sm.errors.StateError, match=r"b\.state"):
         sm.Accumulator.load(tmp_path)

@@ -45,8 +45,8 @@ def test_rounded_sums_of_weights_do_not_decide_the_median():
 
 TWINS = np.repeat(2.0 ** np.arange(16), 2) * np.tile([1, 1 + 1e-13], 16)
 KEPT = {
-    "error_quantile(q=0.9)": lambda capacity: sm.ErrorHistogram(capacity=capacity),
-    "digest_quantile(q=0.9)": lambda capacity: sm.TDigest(compression=capacity),
+    "error_quantile(q=0.9)": lambda capacity: sm.statistics.ErrorHistogram(capacity=capacity),
+    "digest_quantile(q=0.9)": lambda capacity: sm.statistics.TDigest(compression=capacity),
 }
 
 

@@ -24,7 +24,7 @@ MEASURES = ["psi", "js", "ks", "wasserstein"]
 STEP = 2**50  # bits of a float: four bins between a power of 2 and the next one
 
 
-class Coarse(sm.Histogram):
+class Coarse(sm.statistics.Histogram):
     """A statistic of one's own: four bins between powers of 2, and one of 0."""
 
     name = "coarse"
@@ -42,7 +42,7 @@ class Coarse(sm.Histogram):
 
 def measured(cases, bins=10, statistic=None, weighted=False):
     """Value, lower and upper of each measure of each case: the values of the reference, and the current ones."""
-    statistic = statistic or sm.Histogram(100_000, "real")
+    statistic = statistic or sm.statistics.Histogram(100_000, "real")
     acc = sm.Accumulator(statistic, y_score="x", by="case", sample_weight="w" if weighted else None)
     sides = []
     for side in zip(*cases, strict=True):

@@ -22,7 +22,7 @@ NOW = NOW.with_columns(pl.col("score").sqrt())
 NOTHING = "undefined: no rows in the reference"
 
 
-class Margins(sm.Histogram):
+class Margins(sm.statistics.Histogram):
     """A statistic of one's own that says what its distribution is of."""
 
     name = "margins"
@@ -80,7 +80,7 @@ def test_bounds_hold_whatever_the_resolution(seed, capacities, atoms, weighted):
         p = rng.choice([rng.beta(*rng.uniform(0.3, 5, 2), n), 10.0 ** -rng.uniform(0, 200, n)])
         p = np.where(rng.random(n) < rng.choice([0, 0.3]), rng.choice([0.0, 0.3, 1.0], n), p)
         weight = rng.integers(1, 4, n) if weighted else np.ones(n, dtype=int)
-        histogram = sm.Histogram(max(capacity, 80) if own else capacity, "probability", own)
+        histogram = sm.statistics.Histogram(max(capacity, 80) if own else capacity, "probability", own)
         acc = sm.Accumulator(histogram, y_score="p", sample_weight="w" if weighted else None)
         sides.append(np.repeat(p, weight))
         accs.append(acc.update({"p": p, "w": weight}))
@@ -113,7 +113,7 @@ def test_labels_and_errors_have_distributions():
     assert found.frame["of"].unique().to_list() == ["error"]
     errors = [side["forecast"] - side["minutes"] for side in sides]
     assert value(found, "wasserstein") == pytest.approx(wasserstein_distance(*errors))
-    times = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="minutes")
+    times = sm.Accumulator(sm.statistics.Histogram(of="y_true"), task="regression", y_true="minutes")
     found = sm.drift(*(times.empty().update(side) for side in sides))
     assert value(found, "ks", of="y_true") == pytest.approx(ks_2samp(*(side["minutes"] for side in sides)).statistic)
 
@@ -178,7 +178,7 @@ def test_groups_without_rows_on_a_side_are_undefined():
     assert sm.drift(make, make).frame.schema == sm.drift(a, b).frame.schema | {"g": pl.Null}
     assert sm.drift(scores([0.1]).empty(), scores([0.1])).frame["note"].unique().to_list() == [NOTHING]
     unknown, known = (
-        sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g", nulls="drop").update(
+        sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="y", y_score="p", by="g", nulls="drop").update(
             {"y": [0, 1, last], "p": [0.1, 0.9, 0.5], "g": ["x", "x", "y"]}
         )
         for last in (None, 1)
@@ -290,7 +290,7 @@ def test_windows_that_are_null_or_few():
 def test_psi_by_chance_is_as_documented():
     """The mean over pairs of samples of one distribution."""
     rng = np.random.default_rng(0)
-    acc = sm.Accumulator(sm.Histogram(512, "probability"), y_score="p", by="g")
+    acc = sm.Accumulator(sm.statistics.Histogram(512, "probability"), y_score="p", by="g")
     one, other = (acc.empty().update({"p": rng.random(500 * n), "g": np.arange(500).repeat(n)}) for n in (800, 400))
     found = sm.drift(one, other).frame.filter(measure="psi")["value"]
     assert found.mean() == pytest.approx(9 * (1 / 800 + 1 / 400), rel=0.06)

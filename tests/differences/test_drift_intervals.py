@@ -31,7 +31,7 @@ def ks(a, b):
 def drift_of_samples(samples, current, n, m):
     """Drift from n rows of the even distribution of ten values to m rows of another one, in many samples."""
     random, sides = np.random.default_rng(1), []
-    acc = sm.Accumulator(sm.Histogram(domain="real"), y_score="x", by="sample")
+    acc = sm.Accumulator(sm.statistics.Histogram(domain="real"), y_score="x", by="sample")
     for share, rows in ((EVEN, n), (current, m)):
         counts = random.multinomial(rows, share, samples).ravel()
         columns = {"x": np.tile(np.arange(10.0), samples), "sample": np.repeat(np.arange(samples), 10)}

@@ -77,7 +77,7 @@ def test_a_batch_with_an_invalid_row_does_not_change_the_offset(client, example,
     store = sm.MetricStore(tmp_path / "history")
     send(client, range(3))
     client.xadd("predictions", {"clicked": "2", "p": "0.5", "country": "DE", "day": "2026-01-01"})
-    with pytest.raises(sm.DataError, match="labels other than 0 and 1"):
+    with pytest.raises(sm.errors.DataError, match="labels other than 0 and 1"):
         example["add"](client, "predictions", store, task())
     assert store.offset("redis/predictions") is None
 

@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 import streammetrics as sm
-from streammetrics import engines, testing
+from streammetrics import engines, errors, export, statistics, testing
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -14,12 +14,13 @@ ENTRIES = [
     for page in sorted((DOCS / "reference").glob("*.md"))
     for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)
 ]
-MODULES = {"engines", "errors", "metrics", "statistics", "testing", "__version__"}
+MODULES = {"engines", "errors", "export", "metrics", "statistics", "testing", "__version__"}
 
 
 def test_each_public_name_has_one_entry():
     of_the_package = {f"streammetrics.{name}" for name in sm.__all__ if name not in MODULES}
-    of_modules = {f"{m.__name__}.{name}" for m in (engines, testing) for name in m.__all__}
+    of_modules = {f"{m.__name__}.{name}" for m in (engines, export, statistics, testing) for name in m.__all__}
+    of_modules |= {f"streammetrics.errors.{name}" for name in errors.__all__ if name not in sm.__all__}
     adapters = {f"streammetrics.engines.{path.stem}" for path in (ROOT / "streammetrics/engines").glob("[!_]*.py")}
     charts = {f"streammetrics.show.charts.plot.{kind}" for kind in ("Plot", "ComparisonPlot", "VerdictsPlot")}
     others = [name for name in ENTRIES if not name.startswith("streammetrics.Report.")]

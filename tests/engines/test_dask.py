@@ -52,7 +52,7 @@ def test_a_bag_of_batches(files):
 
 
 def test_other_sources_are_refused():
-    with pytest.raises(sm.SourceError, match="Unsupported source type int"):
+    with pytest.raises(sm.errors.SourceError, match="Unsupported source type int"):
         engine.accumulate(3, EXACT["binary"]([]))
 
 
@@ -72,14 +72,14 @@ def test_a_bad_row_is_named_by_its_partition_or_file(tmp_path):
         (two_each, "row 507 of partition 0"),
         (str(tmp_path), f"row 207 of {tmp_path / '1.parquet'}"),
     ):
-        with pytest.raises(sm.DataError) as caught:
+        with pytest.raises(sm.errors.DataError) as caught:
             engine.accumulate(source, acc)
         assert f"(first: 1.25 at {place})" in str(caught.value)
 
 
 @pytest.mark.parametrize("split_every", [1, 0, -1, 2.5])
 def test_a_task_adds_up_at_least_two_states(split_every, few_files):
-    with pytest.raises(sm.SpecificationError, match=f"split_every= must be .* at least 2, got {split_every}"):
+    with pytest.raises(sm.errors.SpecificationError, match=f"split_every= must be .* at least 2, got {split_every}"):
         engine.accumulate(str(few_files), EXACT["binary"]([]), split_every=split_every)
     found = engine.evaluate(str(few_files), EXACT["binary"]([]), split_every=2)
     assert found["rows"].value == sum(FEW_ROWS)
@@ -147,7 +147,7 @@ def test_types_that_do_not_agree_are_named(groups, labels, error):
     frames = [pl.DataFrame({"y": [y], "p": [y], "g": [g]}) for g, y in zip(groups, labels, strict=True)]
     acc = sm.multiclass(y_true="y", y_pred="p", by="g")
     bag = pytest.importorskip("dask.bag").from_sequence(frames, npartitions=2)
-    with pytest.raises(sm.ColumnError, match=error):
+    with pytest.raises(sm.errors.ColumnError, match=error):
         engine.states(bag, acc, buckets=5).compute()
 
 
@@ -159,5 +159,5 @@ def test_a_delta_table_is_one_part(tmp_path):
 
 
 def test_there_are_at_least_two_buckets(files):
-    with pytest.raises(sm.SpecificationError, match="between 2 and 256, got 1"):
+    with pytest.raises(sm.errors.SpecificationError, match="between 2 and 256, got 1"):
         engine.states(read(files), EXACT["binary"](["country"]), buckets=1)

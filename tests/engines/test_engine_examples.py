@@ -33,5 +33,5 @@ def test_examples_run(path, request, tmp_path):
 def test_swapped_arguments_are_told(name):
     engine, acc = import_module(f"streammetrics.engines.{name}"), sm.Accumulator()
     for function in (engine.accumulate, engine.evaluate):
-        with pytest.raises(sm.SpecificationError, match="swapped"):
+        with pytest.raises(sm.errors.SpecificationError, match="swapped"):
             function(acc, "rows")

@@ -90,7 +90,7 @@ def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
     source = pytest.importorskip("ray.data").from_arrow(
         [f.to_arrow(compat_level=pl.CompatLevel.oldest()) for f in frames]
     )
-    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="y", y_score="p", by="g")
+    acc = sm.Accumulator(sm.statistics.ScoreHistogram(), y_true="y", y_score="p", by="g")
     expected = sm.accumulate(frames, acc)
     assert engine.accumulate(source, acc).to_bytes() == expected.to_bytes()
     states = engine.states(source, acc, tasks=3).materialize()
@@ -101,7 +101,9 @@ def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
 def test_blocks_whose_types_do_not_agree_are_told():
     tables = [pl.DataFrame({"y": [1], "p": [0.5], "g": [g]}).to_arrow() for g in (1, "b")]
     source = pytest.importorskip("ray.data").from_arrow(tables)
-    with pytest.raises(sm.ColumnError, match="Column 'g' has different types in different batches: Int64 and String"):
+    with pytest.raises(
+        sm.errors.ColumnError, match="Column 'g' has different types in different batches: Int64 and String"
+    ):
         engine.accumulate(source, sm.binary(y_true="y", y_score="p", by="g"))
 
 

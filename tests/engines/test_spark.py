@@ -107,7 +107,7 @@ def test_a_folder_of_states_that_spark_wrote_is_loaded(session, tmp_path):
 
 def test_a_bad_row_of_many_groups_is_named(session, files):
     acc = sm.binary(y_true="clicked", y_score="actual", by="country")
-    with pytest.raises(sm.DataError, match=r"Column 'actual' contains scores outside \[0, 1\] in "):
+    with pytest.raises(sm.errors.DataError, match=r"Column 'actual' contains scores outside \[0, 1\] in "):
         engine.collect(engine.states(read(files), acc), acc)
 
 
@@ -120,10 +120,10 @@ def test_a_bad_row_is_named_by_its_file(session, tmp_path):
     acc = sm.binary(y_true="y", y_score="p")
     for tasks in (None, 1):
         with pytest.raises(
-            sm.DataError, match=rf"\(first: 1.25 at row 207 of partition \d, in {folder}/1.parquet\)\. "
+            sm.errors.DataError, match=rf"\(first: 1.25 at row 207 of partition \d, in {folder}/1.parquet\)\. "
         ):
             engine.accumulate(read(folder), acc, tasks=tasks)
-    with pytest.raises(sm.DataError, match=r"\(first: 1.25 at row \d+ of partition 0\)\. "):
+    with pytest.raises(sm.errors.DataError, match=r"\(first: 1.25 at row \d+ of partition 0\)\. "):
         engine.accumulate(read(folder).repartition(1), acc)
 
 
@@ -145,7 +145,7 @@ def test_the_limit_of_results_is_named(tasks, session, files):
     limit.set("spark.driver.maxResultSize", "20k")
     try:
         with pytest.raises(
-            sm.SourceError, match=r"larger than spark.driver.maxResultSize \(20.0 KiB\)\. Raise the limit"
+            sm.errors.SourceError, match=r"larger than spark.driver.maxResultSize \(20.0 KiB\)\. Raise the limit"
         ):
             engine.accumulate(read(files), acc, tasks=tasks)
     finally:
@@ -156,7 +156,9 @@ def test_frames_without_states_are_told(session, files):
     acc = TASKS["binary"](BY)
     for frame in (read(files), engine.states(read(files), acc).drop("week")):
         for use in (engine.collect, engine.merge):
-            with pytest.raises(sm.SpecificationError, match=r"The data frame does not contain states of .* not found"):
+            with pytest.raises(
+                sm.errors.SpecificationError, match=r"The data frame does not contain states of .* not found"
+            ):
                 use(frame, acc)
 
 
@@ -172,7 +174,7 @@ def test_times_have_the_same_day_in_any_session(zone, session):
     try:
         for time in (pl.col("t"), pl.col("nested").struct.field("t")):
             for by in (time.dt.date(), time.dt.truncate("1d"), time):
-                acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by=by.alias("by"))
+                acc = sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="y", y_score="p", by=by.alias("by"))
                 expected = sm.accumulate(frame, acc)
                 require_close(engine.accumulate(df, acc), expected)
             require_close(engine.collect(engine.states(df, acc), acc), expected)
@@ -196,7 +198,7 @@ spark.accumulate(df, acc.empty(), tasks=2).save(sys.argv[2])
 spark.collect(spark.states(df, acc), acc).save(sys.argv[3])
 try:
     spark.accumulate(df, sm.binary(y_true="clicked", y_score="actual"))
-except sm.DataError as error:
+except sm.errors.DataError as error:
     Path(sys.argv[4]).write_text(str(error))
 session.stop()
 """
@@ -231,7 +233,7 @@ def test_a_stream_that_fails_in_a_batch_goes_on_and_counts_each_row_once(when, s
     rows = rows.with_columns(pl.date(2026, 1, 1 + pl.int_range(40) % 3).alias("day"))
     for n in range(4):
         rows[10 * n : 10 * n + 10].write_parquet(tmp_path / f"files/{n}.parquet", mkdir=True)
-    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="clicked", y_score="p", by="day")
+    acc = sm.Accumulator(sm.statistics.ScoreHistogram(), y_true="clicked", y_score="p", by="day")
     store = sm.MetricStore(tmp_path / "history")
     add, died = engine.into_history(store, acc, source="files"), []
 
@@ -268,13 +270,13 @@ def test_a_history_older_than_the_checkpoint_is_noticed(session, tmp_path):
     add = engine.into_history(sm.MetricStore(tmp_path / "history"), acc, source="files")
     df = session.sql("select true clicked, date'2026-01-01' day")
     add(df, 0)
-    with pytest.raises(sm.DataError, match="offsets 5 to 6 of source 'files', but the history ends at offset 1"):
+    with pytest.raises(sm.errors.DataError, match="offsets 5 to 6 of source 'files', but the history ends at offset 1"):
         add(df, 5)
 
 
 @pytest.mark.parametrize(("store", "acc"), [("history", None), (None, 3)])
 def test_what_is_no_history(store, acc, tmp_path):
-    with pytest.raises(sm.SpecificationError, match=r"must be an? "):
+    with pytest.raises(sm.errors.SpecificationError, match=r"must be an? "):
         engine.into_history(
             store or sm.MetricStore(tmp_path), acc or sm.binary(y_true="y", y_score="p"), source="files"
         )

@@ -320,7 +320,9 @@ NONE = {
     "scores without labels": lambda: sm.predictions(y_score="p").update(scored()).finalize(),
     "no rows": lambda: sm.binary(y_true="y", y_score="p").finalize(),
     "statistics without metrics": lambda: (
-        sm.Accumulator(sm.PairedOutcomes((0.5,), [("a", "b")]), y_true="y", y_score={"a": "p", "b": (1 - P).alias("q")})
+        sm.Accumulator(
+            sm.statistics.PairedOutcomes((0.5,), [("a", "b")]), y_true="y", y_score={"a": "p", "b": (1 - P).alias("q")}
+        )
         .update(scored())
         .finalize()
     ),

@@ -34,7 +34,7 @@ def parsed(text):
 
 def test_each_number_of_a_report_is_a_sample():
     report = BY_LAND.empty().update(BATCH[:600]).finalize(confidence=0.9)
-    found, expected = parsed(sm.to_prometheus(report)), {}
+    found, expected = parsed(sm.export.to_prometheus(report)), {}
     for row in report.frame.iter_rows(named=True):
         labels = {"metric": row["metric"], "land": row["land"] or "", "day_of_week": str(row["day of week"])}
         labels["threshold"] = "" if row["threshold"] is None else str(row["threshold"])
@@ -47,7 +47,7 @@ def test_each_number_of_a_report_is_a_sample():
 
 def test_undefined_values_have_no_sample_and_no_interval_has_no_gauge():
     report = sm.binary(y_true="y", y_score="p").update({"y": [1, 1], "p": [0.2, 0.4]}).finalize(["roc_auc", "rows"])
-    text = sm.to_prometheus(report)
+    text = sm.export.to_prometheus(report)
     assert parsed(text) == {(f"streammetrics_metric_{name}", ("metric", "rows")): 2.0 for name in NAMES[:3]}
     assert text.count("# TYPE") == text.count("# HELP") == 3
 
@@ -55,7 +55,7 @@ def test_undefined_values_have_no_sample_and_no_interval_has_no_gauge():
 def test_averages_are_a_label():
     acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a", "b"], "p": ["a", "a"]})
     report = acc.finalize(["accuracy", "f1(average=macro)", "fbeta(beta=2, average=micro)", "recall"])
-    labels = [dict(pairs) for name, *pairs in parsed(sm.to_prometheus(report)) if name.endswith("_value")]
+    labels = [dict(pairs) for name, *pairs in parsed(sm.export.to_prometheus(report)) if name.endswith("_value")]
     assert [(one["metric"], one.get("average"), one.get("label")) for one in labels] == [
         *(("accuracy", None, None), ("f1", "macro", None), ("fbeta(beta=2)", "micro", None)),
         *(("recall", None, "a"), ("recall", None, "b")),
@@ -65,7 +65,7 @@ def test_averages_are_a_label():
 def test_labels_have_names_that_prometheus_takes():
     for column, label in {"1st": "_1st", "__x": "_x", "Größe": "Gr__e", "a-b": "a_b"}.items():
         acc = sm.binary(by=column, **CLICKS).update(clicks().with_columns(pl.lit("x").alias(column)))
-        assert f'{{{label}="x",metric="rows"}}' in sm.to_prometheus(acc.finalize(["rows"]))
+        assert f'{{{label}="x",metric="rows"}}' in sm.export.to_prometheus(acc.finalize(["rows"]))
 
 
 def test_a_collector_reads_a_new_report_at_each_scrape_and_none_before():
@@ -76,7 +76,7 @@ def test_a_collector_reads_a_new_report_at_each_scrape_and_none_before():
         return acc.finalize(["rows"])
 
     registry = client.CollectorRegistry()
-    registry.register(sm.PrometheusCollector(read))
+    registry.register(sm.export.PrometheusCollector(read))
     assert reads == []
     assert parsed(client.generate_latest(registry).decode()) == {}
     for rows in (4_000, 8_000):
@@ -85,7 +85,7 @@ def test_a_collector_reads_a_new_report_at_each_scrape_and_none_before():
         assert sum(value for (name, *_), value in found.items() if name == "streammetrics_metric_value") == rows
     assert reads == [0, 4_000, 8_000]
     with pytest.raises(ValueError, match="Duplicated timeseries"):
-        registry.register(sm.PrometheusCollector(read))
+        registry.register(sm.export.PrometheusCollector(read))
 
 
 def test_the_command_line_writes_a_textfile_whole(tmp_path):
@@ -96,7 +96,7 @@ def test_the_command_line_writes_a_textfile_whole(tmp_path):
     options = ["--by", "land", "--format", "prometheus"]
     printed = run("show", tmp_path / "a.state", *options)
     assert run("show", tmp_path / "a.state", *options, "-o", textfile) == ""
-    assert textfile.read_text(encoding="utf-8") == printed == sm.to_prometheus(acc.finalize().rollup("land"))
+    assert textfile.read_text(encoding="utf-8") == printed == sm.export.to_prometheus(acc.finalize().rollup("land"))
     assert [path.name for path in textfile.parent.iterdir()] == [textfile.name]
     sm.MetricStore(tmp_path / "history").append(acc, batch_id="a")
     assert parsed(run("store", "report", tmp_path / "history", *options)) == parsed(printed)
@@ -107,7 +107,7 @@ def test_the_dashboard_asks_for_gauges_that_there_are():
     dashboard = json.loads(text)
     report = sm.binary(by="country", **CLICKS).update(clicks()[:600]).finalize(["roc_auc"], confidence=0.9)
     asked = {g for p in dashboard["panels"] for t in p["targets"] for g in re.findall(r"streammetrics_\w+", t["expr"])}
-    assert asked == {name for name, *_ in parsed(sm.to_prometheus(report))}
+    assert asked == {name for name, *_ in parsed(sm.export.to_prometheus(report))}
     variables = {variable["name"] for variable in dashboard["templating"]["list"]}
     assert set(re.findall(r"\$\{?([a-z]+)", text)) == variables
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])

@@ -47,7 +47,7 @@ def test_a_gauge_has_the_last_report_and_nothing_twice(telemetry, caplog):
     acc = sm.multiclass(y_true="y", y_pred="p")
     for rows in (2, 4):
         report = acc.update({"y": ["a", "b"], "p": ["a", "a"]}).finalize(["rows", "f1(average=macro)"])
-        sm.to_opentelemetry(report, meter)
+        sm.export.to_opentelemetry(report, meter)
         found = collected()
         assert found["streammetrics.metric.value", ("metric", "rows")] == rows
         assert ("streammetrics.metric.value", ("average", "macro"), ("metric", "f1")) in found
@@ -59,9 +59,9 @@ def test_prometheus_and_opentelemetry_have_the_same_samples(telemetry):
     meter, collected = telemetry
     acc = sm.binary(y_true="y", y_score="new", by="land", thresholds=[0.5, 0.75]).update(BATCH)
     report = acc.finalize(confidence=0.9)
-    sm.to_opentelemetry(report, meter)
+    sm.export.to_opentelemetry(report, meter)
     registry = client.CollectorRegistry()
-    registry.register(sm.PrometheusCollector(lambda: report))
+    registry.register(sm.export.PrometheusCollector(lambda: report))
     samples = [sample for family in registry.collect() for sample in family.samples]
     assert len(samples) > 300
     assert collected() == {
@@ -169,7 +169,7 @@ def test_a_run_can_be_named(mlflow):
 def test_metrics_that_would_have_the_same_name_are_refused(mlflow):
     for labels, name in ((["a?", "a!"], "same name in MLflow"), (["a", "a.lower"], "'recall @ a.lower'")):
         acc = sm.multiclass(y_true="y", y_pred="p").update({"y": labels, "p": [labels[0]] * 2})
-        with mlflow.start_run(), pytest.raises(sm.ReportError, match=name):
+        with mlflow.start_run(), pytest.raises(sm.errors.ReportError, match=name):
             acc.finalize(["recall"]).log_to_mlflow()
 
 
@@ -231,21 +231,21 @@ def test_a_configuration_can_say_what_predictions_are(evaluated):
     for config in ({"task": "binary", "y_pred": "hard"}, {"task": "multiclass"}):
         found, _ = evaluated(**data, evaluator_config=config)
         assert found["accuracy"] == pytest.approx((rows["y"] == rows["hard"]).mean())
-    with pytest.raises(sm.SpecificationError, match="'ranking'"):
+    with pytest.raises(sm.errors.SpecificationError, match="'ranking'"):
         evaluated(**data, evaluator_config={"task": "ranking"})
 
 
 def test_without_an_extra_the_error_names_it(monkeypatch):
     report = sm.binary(y_true="y", y_score="new").update(BATCH).finalize(["rows"])
     for package, extra, call in (
-        ("opentelemetry.metrics", "otel", lambda: sm.to_opentelemetry(report)),
+        ("opentelemetry.metrics", "otel", lambda: sm.export.to_opentelemetry(report)),
         ("mlflow", "mlflow", report.log_to_mlflow),
-        ("prometheus_client", "prometheus", lambda: sm.to_prometheus(report)),
-        ("prometheus_client", "prometheus", lambda: sm.PrometheusCollector(lambda: report)),
+        ("prometheus_client", "prometheus", lambda: sm.export.to_prometheus(report)),
+        ("prometheus_client", "prometheus", lambda: sm.export.PrometheusCollector(lambda: report)),
     ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
-            with pytest.raises(sm.SpecificationError, match=rf"pip install '.\[{extra}\]'"):
+            with pytest.raises(sm.errors.SpecificationError, match=rf"pip install '.\[{extra}\]'"):
                 call()
             if extra == "prometheus":
                 assert f".[{extra}]" in command("show", "nowhere.state", "--format", extra, code=2)

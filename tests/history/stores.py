@@ -32,7 +32,7 @@ TASKS = {
 }
 
 
-COUNTS = lambda: sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by=["day", "country"])  # noqa: E731
+COUNTS = lambda: sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="y", y_score="p", by=["day", "country"])  # noqa: E731
 
 
 def predictions(count, seed):

@@ -18,7 +18,7 @@ import streammetrics as sm
 def test_compaction_changes_no_bit_however_many_groups_come_together(most, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
         monkeypatch.setattr(f"streammetrics.monitor.history.layout.{limit}", most)
-    make = lambda: sm.Accumulator(sm.ErrorMoments(), sample_weight="w", **ERRORS)  # noqa: E731
+    make = lambda: sm.Accumulator(sm.statistics.ErrorMoments(), sample_weight="w", **ERRORS)  # noqa: E731
     appended(store, make, [predictions(200, 0), predictions(200, 1)])  # of 15 groups
     before = [store.query(**query).to_bytes() for query in ({}, {"every": "3d"})]
     store.compact()
@@ -91,7 +91,7 @@ def test_files_are_skipped_by_the_window(store):
     for path in deltalake.DeltaTable(store.uri).file_uris(file_pruning_predicate="day < '2026-02-03'"):
         Path(path).unlink()
     assert store.query("2026-02-03").seen == 90
-    with pytest.raises(sm.StateError, match="Cannot read the table"):
+    with pytest.raises(sm.errors.StateError, match="Cannot read the table"):
         store.query()
 
 

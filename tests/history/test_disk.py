@@ -55,7 +55,7 @@ def test_a_commit_succeeds_if_another_writer_deletes_its_attempt_at_it(store):
 
 def test_a_directory_that_delta_lake_cannot_open_is_not_made(tmp_path):
     """Other such names stand in ``tests/refusals/histories.py``."""
-    with pytest.raises(sm.SpecificationError):
+    with pytest.raises(sm.errors.SpecificationError):
         sm.MetricStore(tmp_path / "a[b]" / "store")
     assert not list(tmp_path.iterdir())
 

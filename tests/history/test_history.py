@@ -13,7 +13,7 @@ from stores import COLUMNS, COUNTS, ERRORS, NIGHT, TASKS, answers, appended, ask
 import streammetrics as sm
 from streammetrics.testing.laws import require_same
 
-DIGEST = lambda: sm.Accumulator(sm.TDigest(compression=10), **ERRORS)  # noqa: E731
+DIGEST = lambda: sm.Accumulator(sm.statistics.TDigest(compression=10), **ERRORS)  # noqa: E731
 
 
 task = pytest.mark.parametrize("make", [*TASKS.values(), DIGEST], ids=[*TASKS, "digest"])
@@ -69,7 +69,7 @@ def test_sums_of_many_groups_are_rounded_alike_each_time(store):
     size = 40_000
     frame = pl.DataFrame({"y": rng.random(size) < 0.3, "p": rng.random(size), "s": rng.integers(0, 400, size)})
     for hour in range(2):
-        acc = sm.Accumulator(sm.CalibrationBins(), y_true="y", y_score="p", by=["day", "s"])
+        acc = sm.Accumulator(sm.statistics.CalibrationBins(), y_true="y", y_score="p", by=["day", "s"])
         store.append(acc.update(frame.with_columns(day=date(2026, 1, 1))), batch_id=f"{hour}")
     answer = store.query().to_bytes()
     assert all(store.query().to_bytes() == answer for _ in range(8))

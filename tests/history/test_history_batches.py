@@ -17,7 +17,7 @@ DAYS = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]
 
 def rows(count, day=DAYS[0]):
     """As many rows of one day."""
-    acc = sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by="day")
+    acc = sm.Accumulator(sm.statistics.ErrorMoments(), y_true="y", y_pred="p", by="day")
     return acc.update({"y": [1.0] * count, "p": [0.5] * count, "day": [day] * count})
 
 

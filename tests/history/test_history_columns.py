@@ -26,7 +26,7 @@ def test_times_with_and_without_a_time_zone_do_not_mix(tmp_path):
         store = sm.MetricStore(tmp_path / one)
         store.append(of_hours(first), batch_id="1")
         for other in values.keys() - {one}:
-            with pytest.raises(sm.ColumnError, match="'hour'") as caught:
+            with pytest.raises(sm.errors.ColumnError, match="'hour'") as caught:
                 store.append(of_hours(values[other]), batch_id="2")
             advice = eval(re.search(r"Use (.*)\.$", str(caught.value))[1], {"pl": pl})
             frame = pl.DataFrame({"hour": values[other]}).select(advice)
@@ -42,7 +42,7 @@ def test_dates_that_no_question_could_name_leave_a_history_as_it_was(time, role,
     acc = sm.Accumulator(y_true="y", by=[*columns])
     near = pl.select(pl.lit(datetime(2026, 1, 1)).cast(time.dtype)).to_series()
     for rows in (0, 1):
-        with pytest.raises(sm.DataError):
+        with pytest.raises(sm.errors.DataError):
             store.append(acc.empty().update({"y": [1], **columns}), batch_id="far")
         assert Path(store.uri).exists() == bool(rows)
         store.append(acc.empty().update({"y": [1], **columns, "when": near}), batch_id="1")

@@ -17,7 +17,7 @@ DAYS = 3
 
 def batch(number):
     """One row in a segment of its own, and one that it shares with other batches."""
-    acc = sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by=["day", "segment"])
+    acc = sm.Accumulator(sm.statistics.ErrorMoments(), y_true="y", y_pred="p", by=["day", "segment"])
     day = date(2026, 1, 1 + number % DAYS)
     return acc.update({"y": [1.0, number], "p": [0.1, 0.3], "day": [day, day], "segment": [f"{number}", "all"]})
 

@@ -12,7 +12,11 @@ from steps import around, rival
 import streammetrics as sm
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
-KEPT = (sm.ConfusionCounts((0.2, 0.5)), sm.ScoreHistogram(capacity=64), sm.CalibrationBins(5))
+KEPT = (
+    sm.statistics.ConfusionCounts((0.2, 0.5)),
+    sm.statistics.ScoreHistogram(capacity=64),
+    sm.statistics.CalibrationBins(5),
+)
 
 
 def acc(*statistics, **columns):
@@ -127,8 +131,8 @@ def test_another_specification_changes_nothing(tmp_path):
     """What is refused stands in ``tests/refusals/specifications.py``."""
     store = history(tmp_path / "store", acc())
     version, before = deltalake.DeltaTable(store.uri).version(), store.query().to_bytes()
-    with pytest.raises(sm.MergeError):
-        store.append(acc(*instead(sm.ConfusionCounts(0.5))).update(FRAMES[1]), batch_id="other")
+    with pytest.raises(sm.errors.MergeError):
+        store.append(acc(*instead(sm.statistics.ConfusionCounts(0.5))).update(FRAMES[1]), batch_id="other")
     assert (deltalake.DeltaTable(store.uri).version(), store.query().to_bytes()) == (version, before)
     assert store.append(acc().update(FRAMES[1]), batch_id="other")
 
@@ -138,8 +142,8 @@ def test_another_specification_changes_nothing(tmp_path):
 COPIES = {  # the old specification, the new one, and what is kept of old rows in the new one
     "segment": (acc(by="day"), acc(), lambda frame: frame.with_columns(region=pl.lit(None, pl.String))),
     "fewer segments": (acc(), acc(by="day"), None),
-    "fewer thresholds": (acc(), acc(*instead(sm.ConfusionCounts(0.5))), None),
-    "capacity": (acc(), acc(*instead(sm.ScoreHistogram(capacity=16))), None),
+    "fewer thresholds": (acc(), acc(*instead(sm.statistics.ConfusionCounts(0.5))), None),
+    "capacity": (acc(), acc(*instead(sm.statistics.ScoreHistogram(capacity=16))), None),
     "fewer statistics": (acc(), acc(*KEPT[:2]), None),
     "weights and units": (acc(sample_weight="w", unit="u"), acc(KEPT[1], sample_weight="w", unit="u", by="day"), None),
     "pairs": (models("a", "b", pairs=False), models("a", "b"), None),

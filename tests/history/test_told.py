@@ -24,7 +24,7 @@ def history(tmp_path):
 
 def add(store, day, **accuracies):
     """A day with so many of a hundred right decisions, for each source."""
-    acc = sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="d", by=["day", "source"])
+    acc = sm.Accumulator(sm.statistics.ConfusionCounts(()), y_true="y", y_pred="d", by=["day", "source"])
     for source, right in accuracies.items():
         rows = {"y": [1, 0] * 50, "d": [1, 0] * (right // 2) + [0, 1] * (50 - right // 2)}
         acc.update(pl.DataFrame(rows).with_columns(day=pl.lit(day), source=pl.lit(source)))

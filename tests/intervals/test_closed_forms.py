@@ -137,7 +137,7 @@ def test_means_of_values_have_the_normal_interval():
     mean, slope = area.mean(), 1 / (area.mean() * (1 - area.mean()))  # on the logit, within the range
     ends = [expit(logit(mean) + side * stats.norm.ppf(0.95) * slope * stats.sem(area)) for side in (-1, 1)]
     assert limits(report, "rec_auc(limit=10)") == pytest.approx(ends, rel=1e-9)
-    values = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="minutes").update(rows)
+    values = sm.Accumulator(sm.statistics.Histogram(of="y_true"), task="regression", y_true="minutes").update(rows)
     x = rows["minutes"].to_numpy()
     usual = stats.norm.interval(0.9, x.mean(), stats.sem(x))
     assert limits(values.finalize("mean", confidence=0.9), "mean") == pytest.approx(usual, rel=1e-9)
@@ -314,8 +314,8 @@ def test_coarse_bins_and_digests_widen_the_interval_of_a_quantile():
         assert coarse[name].upper <= upper
     of = {}
     for statistic, name in (
-        (sm.TDigest(compression=200, of="y_true"), "digest_quantile"),
-        (sm.Histogram(of="y_true"), "quantile"),
+        (sm.statistics.TDigest(compression=200, of="y_true"), "digest_quantile"),
+        (sm.statistics.Histogram(of="y_true"), "quantile"),
     ):
         for count in (150, 3_000):
             acc = sm.Accumulator(statistic, task="regression", y_true="minutes").update(rows[:count])

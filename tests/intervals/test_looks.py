@@ -80,7 +80,7 @@ def test_weights_are_no_rows_and_half_a_row_of_a_bin_is_no_share():
     assert found.value - found.ci_lower == pytest.approx(wider * (found.value - once.ci_lower))
     random = np.random.default_rng(2)  # 61 scores in 8 bins
     p = random.random(61)
-    acc = sm.Accumulator(sm.ScoreHistogram(capacity=8), y_true="y", y_score="p")
+    acc = sm.Accumulator(sm.statistics.ScoreHistogram(capacity=8), y_true="y", y_score="p")
     acc.update({"y": random.random(61) < p, "p": p})
     at = partial(acc.finalize(["rows"], confidence=0.9, always=1_000).get, threshold=0.6)
     once = acc.finalize(["rows"], confidence=0.9).get("recall", threshold=0.6)
@@ -106,7 +106,14 @@ def rows_of(random, streams, count):
 def test_how_often_the_truth_is_ever_missed(looks, streams, most):
     """At most 5%, and three standard errors; intervals of one look miss it far more often."""
     random, metrics = np.random.default_rng(0), ["accuracy", "f1", "log_loss"]
-    few = partial(sm.Accumulator, sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="y", y_score="p", metrics=metrics)
+    few = partial(
+        sm.Accumulator,
+        sm.statistics.ConfusionCounts(),
+        sm.statistics.ProbabilityLoss(),
+        y_true="y",
+        y_score="p",
+        metrics=metrics,
+    )
     truth = few().update(rows_of(random, 1, 2_000_000)).finalize().frame["value"].to_numpy()[:, None]
     acc, missed = few(by="stream"), np.zeros((2, len(metrics), streams), dtype=bool)
     for look in range(looks):

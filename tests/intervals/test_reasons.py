@@ -163,7 +163,7 @@ def test_reasons_of_the_rows_and_of_what_is_kept():
     equal = sm.regression(y_true="y", y_pred="p").update(alike)
     weighted = sm.regression(y_true="y", y_pred="p", sample_weight="w").update(alike)
     digest = sm.Accumulator(
-        sm.TDigest(), task="regression", y_true="minutes", y_pred="forecast", sample_weight="forecast"
+        sm.statistics.TDigest(), task="regression", y_true="minutes", y_pred="forecast", sample_weight="forecast"
     )
     digest.update(deliveries()[:200])
     separate = sm.multiclass(y_true="clicked", y_score={True: "score", False: "none"}, one_vs_one=True)
@@ -233,7 +233,7 @@ def test_a_metric_of_a_user_can_say_why_it_has_no_interval_or_need_units():
     def widest_bin(value_low, value_high):
         return (value_high - value_low).max()
 
-    acc = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="score").update(clicks())
+    acc = sm.Accumulator(sm.statistics.Histogram(of="y_true"), task="regression", y_true="score").update(clicks())
     widest = sm.Metric(widest_bin, (0, np.inf), None, ())
     assert note(acc, widest) == "no interval: pass unit= for a confidence interval"
 

@@ -12,7 +12,9 @@ def day(number):
 
 
 def task(by="day"):
-    return sm.Accumulator(sm.ScoreHistogram(), sm.ConfusionCounts(), y_true="clicked", y_score="p", by=by)
+    return sm.Accumulator(
+        sm.statistics.ScoreHistogram(), sm.statistics.ConfusionCounts(), y_true="clicked", y_score="p", by=by
+    )
 
 
 def made(folder, acc=None, **options):

@@ -19,7 +19,9 @@ def dying(add, *batch, **options):
 
 
 def models(*names):
-    return sm.Accumulator(sm.ConfusionCounts(), y_true="clicked", y_score={name: name for name in names}, by="day")
+    return sm.Accumulator(
+        sm.statistics.ConfusionCounts(), y_true="clicked", y_score={name: name for name in names}, by="day"
+    )
 
 
 def scored(ids, *names, number=0):
@@ -70,10 +72,10 @@ def test_a_model_can_be_dropped_while_scores_wait(tmp_path):
 
 
 def test_rows_of_too_many_groups_do_not_wait(tmp_path):
-    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="clicked", y_score="p", by=["day", "id"], max_groups=3)
+    acc = sm.Accumulator(sm.statistics.ScoreHistogram(), y_true="clicked", y_score="p", by=["day", "id"], max_groups=3)
     joiner = made(tmp_path, acc)
     joiner.add_scores(scores(range(20)))
-    with pytest.raises(sm.DataError, match="more than 3 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 3 groups"):
         joiner.add_labels(labels(range(4)))
     assert joiner.coverage()["labeled"].to_list() == [0]
     dying(joiner.add_labels, labels(range(3)))
@@ -83,7 +85,7 @@ def test_rows_of_too_many_groups_do_not_wait(tmp_path):
 
 
 def test_batches_that_are_settled_together_may_have_more_groups(tmp_path):
-    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="clicked", y_score="p", by=["day", "id"], max_groups=3)
+    acc = sm.Accumulator(sm.statistics.ScoreHistogram(), y_true="clicked", y_score="p", by=["day", "id"], max_groups=3)
     joiner = made(tmp_path, acc)
     joiner.add_scores(scores(range(20)))
     with pytest.MonkeyPatch.context() as patch:
@@ -102,7 +104,7 @@ CLASSES = {"acc": sm.multiclass(y_true="clicked", y_pred="p", by="day")}
 def test_scores_and_labels_of_types_that_do_not_fit_together(tmp_path):
     joiner = made(tmp_path, **CLASSES)
     joiner.add_scores({"id": [1, 2], "p": ["cat", "dog"], "day": [FIRST] * 2})
-    with pytest.raises(sm.ColumnError, match=r"Class labels have different types .*: Int64 and String"):
+    with pytest.raises(sm.errors.ColumnError, match=r"Class labels have different types .*: Int64 and String"):
         joiner.add_labels({"id": [1], "clicked": [3]})
     dying(joiner.add_labels, {"id": [1], "clicked": ["cat"]})
     assert joiner.add_labels({"id": [2], "clicked": ["cat"]}).matched == 1
@@ -112,7 +114,7 @@ def test_scores_and_labels_of_types_that_do_not_fit_together(tmp_path):
 def test_types_are_compared_before_the_first_rows_match(tmp_path):
     joiner = made(tmp_path, **CLASSES)
     joiner.add_labels({"id": [1, 2], "clicked": ["cat", "dog"]})
-    with pytest.raises(sm.ColumnError, match="Class labels have different types"):
+    with pytest.raises(sm.errors.ColumnError, match="Class labels have different types"):
         joiner.add_scores({"id": [7], "p": [3], "day": [FIRST]})
     assert joiner.add_scores({"id": [1], "p": ["cat"], "day": [FIRST]}).matched == 1
 
@@ -123,7 +125,7 @@ def test_an_error_of_a_joined_row_names_its_key(tmp_path):
     joiner = made(tmp_path, acc, labels=["clicked", "n"], key=["id", "shop"])
     joiner.add_scores(scores([5, 6]) | {"shop": ["x", "y"]})
     truth = labels([5, 6]) | {"shop": ["x", "y"]}
-    with pytest.raises(sm.DataError, match=r"first: -0.6 at the row with id=6, shop='y'"):
+    with pytest.raises(sm.errors.DataError, match=r"first: -0.6 at the row with id=6, shop='y'"):
         joiner.add_labels(truth | {"n": [1.0, -1.0]})
     assert joiner.add_labels(truth | {"n": [1.0, 2.0]}).matched == 2
 
@@ -134,7 +136,7 @@ def test_rows_that_were_deleted_are_missed(tmp_path, name):
     joiner.add_scores(scores([1, 2]))
     joiner.add_labels(labels([1]))
     shutil.rmtree(tmp_path / "history" / name)
-    with pytest.raises(sm.StateError, match=r"_waiting are older than the history. Restore the folder"):
+    with pytest.raises(sm.errors.StateError, match=r"_waiting are older than the history. Restore the folder"):
         joiner.add_labels(labels([2]))
 
 

@@ -249,9 +249,9 @@ def test_rows_of_another_specification_do_not_wait(tmp_path):
     other, joiner = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop")), made(tmp_path)
     null = pl.Series([None], dtype=pl.Float64)
     for waiting in (0, 3):
-        with pytest.raises(sm.MergeError):
+        with pytest.raises(sm.errors.MergeError):
             other.add_labels({"id": [2], "clicked": null})
-        with pytest.raises(sm.MergeError):
+        with pytest.raises(sm.errors.MergeError):
             other.add_scores({"id": [4], "p": null, "day": [FIRST]})
         assert other.coverage()["scores"].sum() == waiting
         joiner.add_scores(scores([1, 2, 3]))

@@ -694,7 +694,7 @@ TASKS = {
     ),
     "values": Task(
         lambda capacity=4_096, **options: sm.Accumulator(
-            sm.Histogram(capacity, of="y_pred"), task="regression", y_pred="forecast", **options
+            sm.statistics.Histogram(capacity, of="y_pred"), task="regression", y_pred="forecast", **options
         ),
         deliveries(),
         st.fixed_dictionaries({"forecast": amount | st.floats(-1, 2, width=32)}),
@@ -702,7 +702,9 @@ TASKS = {
         VALUES,
     ),
     "digests of errors": Task(
-        lambda capacity=200, **options: sm.Accumulator(sm.TDigest(max(capacity, 20)), **DELIVERIES, **options),
+        lambda capacity=200, **options: sm.Accumulator(
+            sm.statistics.TDigest(max(capacity, 20)), **DELIVERIES, **options
+        ),
         deliveries(),
         st.fixed_dictionaries({"minutes": amount, "forecast": amount}),
         lambda rows: [(rows["forecast"] - rows["minutes"]).to_numpy()],

@@ -149,7 +149,7 @@ def test_an_order_tells_the_type_of_labels_before_there_are_rows():
     report = sm.multiclass(y_true="y", y_pred="z", order=("low", "high")).finalize()
     assert report.confusion_matrix().schema == {"actual": pl.String, "predicted": pl.String, "count": pl.Int64}
     assert report.weighted_kappa([[0, 1], [1, 0]]).is_empty()
-    with pytest.raises(sm.SpecificationError, match="2 x 2"):
+    with pytest.raises(sm.errors.SpecificationError, match="2 x 2"):
         report.weighted_kappa([[0]])
 
 

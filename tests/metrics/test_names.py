@@ -100,7 +100,7 @@ def test_every_scorer_of_scikit_learn_is_known_or_told_how_to_write():
     for name in sklearn.metrics.get_scorer_names():
         if known(name) or name in CLUSTERS | NOT_COMPUTED or name.endswith("_samples"):
             continue
-        with pytest.raises(sm.MetricError) as caught:
+        with pytest.raises(sm.errors.MetricError) as caught:
             find_metric(name, columns)
         advice = str(caught.value)
         if name.startswith("neg_"):

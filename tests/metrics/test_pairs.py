@@ -30,7 +30,7 @@ def rows(seed=0, count=300, classes=4, digits=None):
 
 def pairs(classes=4, capacity=1024, domain="probability", **roles):
     scores = {label: label for label in LABELS[:classes]}
-    return sm.Accumulator(sm.PairHistograms(capacity, domain), y_true="y", y_score=scores, **roles)
+    return sm.Accumulator(sm.statistics.PairHistograms(capacity, domain), y_true="y", y_score=scores, **roles)
 
 
 def truth(frame, average="macro"):

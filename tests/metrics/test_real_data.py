@@ -20,7 +20,7 @@ def games():
 
 
 def test_a_tie_is_no_label():
-    with pytest.raises(sm.DataError, match=r"labels other than 0 and 1 in 1 of .*first: 0.5 at row 13374"):
+    with pytest.raises(sm.errors.DataError, match=r"labels other than 0 and 1 in 1 of .*first: 0.5 at row 13374"):
         sm.evaluate(FOLDER / "mlb_games.csv", sm.binary(y_true="prob1_outcome", y_score="prob1"))
 
 

@@ -127,10 +127,13 @@ def test_no_rows(options):
 
 
 def test_true_values_alone_are_those_of_a_regression():
-    for statistic, metric in ((sm.Histogram(of="y_true"), "median"), (sm.TDigest(of="y_true"), "digest_quantile")):
+    for statistic, metric in (
+        (sm.statistics.Histogram(of="y_true"), "median"),
+        (sm.statistics.TDigest(of="y_true"), "digest_quantile"),
+    ):
         report = sm.Accumulator(statistic, y_true="x").update({"x": [1.5, 2.5, 9.0]}).finalize()
         assert report[metric].value == 2.5
-    labels = sm.Accumulator(sm.Histogram(), y_true="x", y_score="p").update({"x": [1, 0], "p": [0.9, 0.2]})
+    labels = sm.Accumulator(sm.statistics.Histogram(), y_true="x", y_score="p").update({"x": [1, 0], "p": [0.9, 0.2]})
     assert labels.finalize()["median"].value == 0.55
 
 

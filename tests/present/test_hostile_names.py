@@ -155,7 +155,7 @@ def test_names_are_no_workflow_commands(name, folders, tmp_path):
 
 def test_names_are_labels_of_prometheus(folders):
     report = sm.Accumulator.load(folders[0] / "a.state").finalize("accuracy")
-    texts = [sm.to_prometheus(report), run(show(folders[0], "--format", "prometheus"))]
+    texts = [sm.export.to_prometheus(report), run(show(folders[0], "--format", "prometheus"))]
     for text in texts:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
         assert {sample.labels.get("g", "") for sample in samples} == {*NAMES}
@@ -165,7 +165,7 @@ def test_names_are_labels_of_prometheus(folders):
 def test_names_are_attributes_of_opentelemetry(folders):
     report = sm.Accumulator.load(folders[0] / "a.state").finalize("accuracy")
     reader = InMemoryMetricReader()
-    sm.to_opentelemetry(report, MeterProvider([reader]).get_meter("test"))
+    sm.export.to_opentelemetry(report, MeterProvider([reader]).get_meter("test"))
     data = json.loads(reader.get_metrics_data().to_json())
     points = [
         point

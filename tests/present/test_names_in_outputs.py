@@ -157,7 +157,7 @@ def test_dates_of_any_year_are_shown(dtype, tmp_path):
     for name in ("report", "verdicts", "notebook", "page"):
         assert "+12921-08-18" in TEXTS[name](acc, tmp_path)
     for wrong in (lambda: acc.finalize()["accuracy"], lambda: acc.finalize().plot.over_time("accuracy")):
-        with pytest.raises(sm.ReportError):
+        with pytest.raises(sm.errors.ReportError):
             wrong()
 
 

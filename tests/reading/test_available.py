@@ -57,7 +57,7 @@ def refused(acc):
     for name in [*own, *(f"{name}(average={average})" for name in own for average in averages)]:
         try:
             acc.finalize([name])
-        except sm.MetricError as error:
+        except sm.errors.MetricError as error:
             yield name, str(error)
 
 
@@ -101,10 +101,10 @@ def test_all_that_reads_a_metric_says_the_same():
         function, roles = TASKS[task]
         acc, messages = function(**roles), set()
         for read in (lambda acc, name: acc.finalize([name]), lambda acc, name: acc.finalize().get(name)):
-            with pytest.raises(sm.MetricError) as caught:
+            with pytest.raises(sm.errors.MetricError) as caught:
                 read(acc, metric)
             messages.add(str(caught.value))
-        with pytest.raises(sm.MetricError) as caught:
+        with pytest.raises(sm.errors.MetricError) as caught:
             acc.finalize().showing(metric)
         assert messages == {str(caught.value)}
 

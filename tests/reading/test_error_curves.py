@@ -15,7 +15,7 @@ ROWS = deliveries()[:300].select("minutes", "forecast", "route", weight=pl.int_r
 
 @pytest.mark.parametrize("weight", ["weight", None])
 def test_a_curve_is_its_metric_from_each_edge_to_the_next(weight):
-    acc = sm.Accumulator(sm.ErrorHistogram(16), by="route", sample_weight=weight, **DELIVERIES)
+    acc = sm.Accumulator(sm.statistics.ErrorHistogram(16), by="route", sample_weight=weight, **DELIVERIES)
     report = acc.update(pl.concat([ROWS, FEW], how="diagonal")).finalize()
     for curve, metric, edge in (("error_cdf", "error_cdf", "value"), ("rec", "within", "tolerance")):
         found = report.curve(curve)

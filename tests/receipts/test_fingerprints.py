@@ -34,7 +34,7 @@ def rows(samples):
 
 def prints(data):
     """The fingerprints of each sample."""
-    made = sm.Accumulator(sm.RowFingerprint(("id",)), by="sample", max_groups=None, **CLICKS).update(data)
+    made = sm.Accumulator(sm.statistics.RowFingerprint(("id",)), by="sample", max_groups=None, **CLICKS).update(data)
     table = made.state.tables["row_fingerprint"].join(made.state.groups, on="group")
     return table.sort("sample").select(truth=pl.struct("^truth_.*$"), row=pl.struct("^row_.*$"))
 

@@ -41,7 +41,7 @@ def _each(functions, values, *names):
     return {
         f"{argument} {str(value).replace(chr(10), ' ')} ({type(value).__name__})": (
             partial(call, value),
-            sm.SpecificationError,
+            sm.errors.SpecificationError,
             *names,
         )
         for argument, call in functions.items()
@@ -60,12 +60,12 @@ REFUSALS = {
         [*WRONG, "ab", ("a",), ("a", "b", "c"), ("a", 1), pl.Series(["a", "b"])],
         "names=",
     ),
-    "text for a DuckDB relation": (lambda: duckdb.evaluate("select 1", ACC), sm.SourceError, "relation=", "str"),
-    "text for a Spark data frame": (lambda: spark.evaluate("select 1", ACC), sm.SourceError, "df=", "str"),
-    "text for a Ray dataset": (lambda: ray.evaluate("select 1", ACC), sm.SourceError, "dataset=", "str"),
+    "text for a DuckDB relation": (lambda: duckdb.evaluate("select 1", ACC), sm.errors.SourceError, "relation=", "str"),
+    "text for a Spark data frame": (lambda: spark.evaluate("select 1", ACC), sm.errors.SourceError, "df=", "str"),
+    "text for a Ray dataset": (lambda: ray.evaluate("select 1", ACC), sm.errors.SourceError, "dataset=", "str"),
     "statistics of two tasks": (
-        lambda: sm.Accumulator(sm.ConfusionMatrix(), sm.ErrorMoments(), **DELIVERIES),
-        sm.SpecificationError,
+        lambda: sm.Accumulator(sm.statistics.ConfusionMatrix(), sm.statistics.ErrorMoments(), **DELIVERIES),
+        sm.errors.SpecificationError,
         *("multiclass", "regression"),
     ),
 }

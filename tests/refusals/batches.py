@@ -16,7 +16,7 @@ TWO = {"y": [1, 0], "p": [0.1, 0.2]}
 DAY, FAR_TIME = [date(2026, 1, 1)] * 2, pl.Series([0, 2**62]).cast(pl.Datetime("ms"))
 MONTHS = pd.Series(pd.date_range("2026-04-01", periods=2, freq="31D")).dt.to_period("M")
 ODD = 2**53 + 1  # the first integer that no 64-bit float equals
-COLUMN, ROWS = sm.ColumnError, sm.DataError
+COLUMN, ROWS = sm.errors.ColumnError, sm.errors.DataError
 
 
 class OfGraph:
@@ -201,7 +201,7 @@ TRUTHS = {
         lambda: sm.binary(y_true="y", y_pred="z", positive="yes").update({"y": ["yes", "no"], "z": ["Yes", "no"]}),
         *(ROWS, "'z'", "'Yes'"),
     ),
-    "bytes that are no text": (lambda: sm.binary(positive=b"\xff", **BINARY), sm.SpecificationError, "xff"),
+    "bytes that are no text": (lambda: sm.binary(positive=b"\xff", **BINARY), sm.errors.SpecificationError, "xff"),
 }
 GROUPS = {
     "nested groups": _grouped([[1], [2]], COLUMN, "plain values"),

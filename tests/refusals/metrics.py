@@ -9,7 +9,7 @@ import streammetrics as sm
 from streammetrics import metrics as m
 
 BINARY = sm.binary(**CLICKS).update(clicks()[:50])
-COUNTS = sm.Accumulator(sm.ConfusionCounts(), **CLICKS).update(clicks()[:50])
+COUNTS = sm.Accumulator(sm.statistics.ConfusionCounts(), **CLICKS).update(clicks()[:50])
 CLASSES = sm.multiclass(**DIGITS, one_vs_one=True).update(digits()[:50])
 ERRORS = sm.regression(**DELIVERIES).update(deliveries()[:50])
 MARGINS = sm.binary(y_true="y", y_score="t", domain="real").update({"y": [0, 1], "t": [-3.0, 7.0]})
@@ -52,7 +52,7 @@ OPTIONS = {
             m.error_cdf(x=nan),
         ),
     ],
-    sm.Accumulator(sm.TDigest(), **DELIVERIES): [
+    sm.Accumulator(sm.statistics.TDigest(), **DELIVERIES): [
         m.digest_quantile(q=-0.1),
         m.digest_quantile(q=nan),
         m.digest_cdf(x=nan),
@@ -60,15 +60,15 @@ OPTIONS = {
     sm.predictions(y_score="score"): [m.quantile(q=1.1), m.cdf(x=nan)],
 }
 COLUMNS = {
-    "an infinite prediction": ("p", [1.0, inf, 2.0], sm.DataError, "'p'", "1 of 3", "inf at row 1"),
-    "infinite true values": ("y", [-inf, inf, 2.0], sm.DataError, "'y'", "2 of 3"),
-    "true values of text": ("y", ["1", "2", "3"], sm.ColumnError, "'y'", "String"),
-    "lists of predictions": ("p", [[1.0], [2.0], [3.0]], sm.ColumnError, "'p'", "List"),
-    "a prediction that is null": ("p", [1.0, None, 2.0], sm.DataError, "'p'", "1 of 3", "nulls='drop'"),
-    "a prediction that is NaN": ("p", [1.0, nan, 2.0], sm.DataError, "'p'", "1 of 3"),
-    "a negative weight": ("w", [1.0, -1.0, 1.0], sm.DataError, "'w'", "1 of 3"),
-    "an infinite weight": ("w", [1.0, inf, 1.0], sm.DataError, "'w'", "1 of 3"),
-    "lists as units": ("u", [[1], [2], [3]], sm.ColumnError, "'u'", "List"),
+    "an infinite prediction": ("p", [1.0, inf, 2.0], sm.errors.DataError, "'p'", "1 of 3", "inf at row 1"),
+    "infinite true values": ("y", [-inf, inf, 2.0], sm.errors.DataError, "'y'", "2 of 3"),
+    "true values of text": ("y", ["1", "2", "3"], sm.errors.ColumnError, "'y'", "String"),
+    "lists of predictions": ("p", [[1.0], [2.0], [3.0]], sm.errors.ColumnError, "'p'", "List"),
+    "a prediction that is null": ("p", [1.0, None, 2.0], sm.errors.DataError, "'p'", "1 of 3", "nulls='drop'"),
+    "a prediction that is NaN": ("p", [1.0, nan, 2.0], sm.errors.DataError, "'p'", "1 of 3"),
+    "a negative weight": ("w", [1.0, -1.0, 1.0], sm.errors.DataError, "'w'", "1 of 3"),
+    "an infinite weight": ("w", [1.0, inf, 1.0], sm.errors.DataError, "'w'", "1 of 3"),
+    "lists as units": ("u", [[1], [2], [3]], sm.errors.ColumnError, "'u'", "List"),
 }
 
 
@@ -97,11 +97,11 @@ def _second():
 
 
 REFUSALS = {
-    **{f"metric {name}": (_call(_frame, BINARY, name), sm.MetricError, *names) for name, names in NAMES.items()},
+    **{f"metric {name}": (_call(_frame, BINARY, name), sm.errors.MetricError, *names) for name, names in NAMES.items()},
     **{
         f"option {metric}": (
             _call(_frame, acc, metric),
-            sm.MetricError,
+            sm.errors.MetricError,
             *(f"{option}=" for option in metric.options if option != "standardized"),
         )
         for acc, metrics in OPTIONS.items()
@@ -113,70 +113,88 @@ REFUSALS = {
     },
     "no column of true values": (
         lambda: sm.regression(y_true="y", y_pred="p").update({"p": [1.0]}),
-        sm.ColumnError,
+        sm.errors.ColumnError,
         "'y'",
     ),
     "an option nested too deeply": (
         lambda: BINARY.finalize([f"fbeta(beta={'(' * 3_000}1{')' * 3_000})"]),
-        sm.MetricError,
+        sm.errors.MetricError,
         "fbeta",
     ),
-    "too few columns": (lambda: m.precision(3), sm.MetricError, "precision", "tp", "fp"),
-    "too many columns": (lambda: m.precision(3, 1, 2), sm.MetricError, "precision", "tp", "fp"),
-    "an unknown keyword": (lambda: m.fbeta(gamma=2), sm.MetricError, "gamma", "fbeta", "beta"),
-    "an unknown keyword beside columns": (lambda: m.fbeta(gamma=2, tp=1, fp=1, fn=0), sm.MetricError, "gamma", "beta"),
-    "better= lower": (_declared(range=(0, 1), better="lower"), sm.MetricError, "better=", "lower"),
-    "range= with None": (_declared(range=(0, None)), sm.MetricError, "range=", "None"),
-    "range= that descends": (_declared(range=(1, 0)), sm.MetricError, "range=", "(1, 0)"),
-    "a second metric of one name": (_second, sm.MetricError, "ppv"),
+    "too few columns": (lambda: m.precision(3), sm.errors.MetricError, "precision", "tp", "fp"),
+    "too many columns": (lambda: m.precision(3, 1, 2), sm.errors.MetricError, "precision", "tp", "fp"),
+    "an unknown keyword": (lambda: m.fbeta(gamma=2), sm.errors.MetricError, "gamma", "fbeta", "beta"),
+    "an unknown keyword beside columns": (
+        lambda: m.fbeta(gamma=2, tp=1, fp=1, fn=0),
+        sm.errors.MetricError,
+        "gamma",
+        "beta",
+    ),
+    "better= lower": (_declared(range=(0, 1), better="lower"), sm.errors.MetricError, "better=", "lower"),
+    "range= with None": (_declared(range=(0, None)), sm.errors.MetricError, "range=", "None"),
+    "range= that descends": (_declared(range=(1, 0)), sm.errors.MetricError, "range=", "(1, 0)"),
+    "a second metric of one name": (_second, sm.errors.MetricError, "ppv"),
     "a metric without its statistic": (
         lambda: COUNTS.finalize(["roc_auc"]),
-        sm.MetricError,
+        sm.errors.MetricError,
         "roc_auc",
         "ScoreHistogram",
     ),
     "an average of what labels do not have": (
         lambda: CLASSES.finalize()["log_loss(average=macro)"],
-        sm.MetricError,
+        sm.errors.MetricError,
         "log_loss",
         "ProbabilityLoss",
     ),
-    "weights of kappa": (lambda: KAPPA["kappa(weights=cubic)"], sm.MetricError, "weights=", "cubic"),
-    "ECCE of margins": (lambda: MARGINS.finalize(["ecce"]), sm.MetricError, "domain='probability'"),
-    "a family that was not evaluated": (lambda: ERRORS.finalize(["msle"]), sm.MetricError, "msle"),
-    "an unknown family": (lambda: sm.regression(families=["logs"], **DELIVERIES), sm.SpecificationError, "'logs'"),
-    "a family in a list": (lambda: sm.regression(families=[["log"]], **DELIVERIES), sm.SpecificationError, "['log']"),
-    "a requirement without a sign": (lambda: BINARY.finalize().check("roc_auc"), sm.MetricError, "roc_auc"),
-    "a requirement of equality": (lambda: BINARY.finalize().check("roc_auc == 1"), sm.MetricError, "roc_auc"),
-    "a requirement without a metric": (lambda: BINARY.finalize().check(">= 1"), sm.MetricError, ">= 1"),
+    "weights of kappa": (lambda: KAPPA["kappa(weights=cubic)"], sm.errors.MetricError, "weights=", "cubic"),
+    "ECCE of margins": (lambda: MARGINS.finalize(["ecce"]), sm.errors.MetricError, "domain='probability'"),
+    "a family that was not evaluated": (lambda: ERRORS.finalize(["msle"]), sm.errors.MetricError, "msle"),
+    "an unknown family": (
+        lambda: sm.regression(families=["logs"], **DELIVERIES),
+        sm.errors.SpecificationError,
+        "'logs'",
+    ),
+    "a family in a list": (
+        lambda: sm.regression(families=[["log"]], **DELIVERIES),
+        sm.errors.SpecificationError,
+        "['log']",
+    ),
+    "a requirement without a sign": (lambda: BINARY.finalize().check("roc_auc"), sm.errors.MetricError, "roc_auc"),
+    "a requirement of equality": (lambda: BINARY.finalize().check("roc_auc == 1"), sm.errors.MetricError, "roc_auc"),
+    "a requirement without a metric": (lambda: BINARY.finalize().check(">= 1"), sm.errors.MetricError, ">= 1"),
     "a threshold without a histogram": (
         lambda: COUNTS.finalize().get("recall", threshold=0.61),
-        sm.ReportError,
+        sm.errors.ReportError,
         "recall",
         "threshold=0.61",
     ),
     "a threshold of a metric of all": (
         lambda: BINARY.finalize().get("roc_auc", threshold=0.61),
-        sm.ReportError,
+        sm.errors.ReportError,
         "roc_auc",
         "threshold=0.61",
     ),
     **{
         f"threshold {value}": (
             _call(BINARY.finalize().get, "recall", threshold=value),
-            sm.ReportError,
+            sm.errors.ReportError,
             str(value),
         )
         for value in (nan, "high", None)
     },
-    "an unknown key of a curve": (lambda: CLASSES.finalize().curve("roc", fpr=0.1), sm.ReportError, "fpr", "label"),
-    "an unknown key of an operating point": (
-        lambda: CLASSES.finalize().operating_point(maximize="f1", fpr=0.1),
-        sm.ReportError,
+    "an unknown key of a curve": (
+        lambda: CLASSES.finalize().curve("roc", fpr=0.1),
+        sm.errors.ReportError,
         "fpr",
         "label",
     ),
-    "an unknown curve": (lambda: ERRORS.finalize().curve("rok"), sm.ReportError, "roc", "error_cdf", "rec"),
+    "an unknown key of an operating point": (
+        lambda: CLASSES.finalize().operating_point(maximize="f1", fpr=0.1),
+        sm.errors.ReportError,
+        "fpr",
+        "label",
+    ),
+    "an unknown curve": (lambda: ERRORS.finalize().curve("rok"), sm.errors.ReportError, "roc", "error_cdf", "rec"),
     "a group with the name of a column of a curve": (
         lambda: (
             sm.regression(by="share", **DELIVERIES)
@@ -184,39 +202,39 @@ REFUSALS = {
             .finalize()
             .curve("rec")
         ),
-        sm.ReportError,
+        sm.errors.ReportError,
         "'share'",
     ),
     "a label that is neither positive nor negative": (
         lambda: sm.binary(y_true="y", y_score="p", positive="yes", negative="no").update(
             {"y": ["yes", "no", "maybe", "yes"], "p": [0.9, 0.2, 0.6, 0.7]}
         ),
-        sm.DataError,
+        sm.errors.DataError,
         *("1 of 4", "'maybe'"),
     ),
     "an order without labels that occur": (
         lambda: (
             sm.multiclass(y_true="y", y_pred="z", order=["a", "b"]).update({"y": [*"abcd"], "z": [*"abcd"]}).finalize()
         ),
-        sm.DataError,
+        sm.errors.DataError,
         "order=",
     ),
     "an order that lists a label twice": (
         lambda: sm.multiclass(y_true="y", y_pred="z", order=["a", "b", "a"]),
-        sm.SpecificationError,
+        sm.errors.SpecificationError,
         "'a'",
     ),
     "shares of another side": (
         lambda: KAPPA.confusion_matrix(normalize="true"),
-        sm.SpecificationError,
+        sm.errors.SpecificationError,
         "normalize=",
         "'true'",
     ),
-    "no confused labels": (lambda: KAPPA.most_confused(0), sm.SpecificationError, "n=", "0"),
+    "no confused labels": (lambda: KAPPA.most_confused(0), sm.errors.SpecificationError, "n=", "0"),
     **{
         f"weights of kappa that are {wrong}": (
             _call(KAPPA.weighted_kappa, matrix),
-            sm.SpecificationError,
+            sm.errors.SpecificationError,
             "weights=",
         )
         for wrong, matrix in {
@@ -227,13 +245,31 @@ REFUSALS = {
             "NaN": np.full((10, 10), nan),
         }.items()
     },
-    "an option too large": (lambda: BINARY.finalize(["fbeta(beta=1e308)"]).frame, sm.MetricError, "fbeta", "too large"),
+    "an option too large": (
+        lambda: BINARY.finalize(["fbeta(beta=1e308)"]).frame,
+        sm.errors.MetricError,
+        "fbeta",
+        "too large",
+    ),
     "a capacity of thousands of digits": (
         lambda: sm.binary(capacity=10**5000, **CLICKS),
-        sm.SpecificationError,
+        sm.errors.SpecificationError,
         "4,300",
     ),
-    "a power that is text": (lambda: sm.ErrorMoments(power="2"), sm.SpecificationError, "power=", "'2'"),
-    "an atom out of range": (lambda: sm.ScoreHistogram(atoms=[10**400]), sm.SpecificationError, "atoms="),
-    "a rule at 10**400 always": (lambda: sm.Rule("roc_auc >= 0.1", always=10**400), sm.SpecificationError, "always"),
+    "a power that is text": (
+        lambda: sm.statistics.ErrorMoments(power="2"),
+        sm.errors.SpecificationError,
+        "power=",
+        "'2'",
+    ),
+    "an atom out of range": (
+        lambda: sm.statistics.ScoreHistogram(atoms=[10**400]),
+        sm.errors.SpecificationError,
+        "atoms=",
+    ),
+    "a rule at 10**400 always": (
+        lambda: sm.Rule("roc_auc >= 0.1", always=10**400),
+        sm.errors.SpecificationError,
+        "always",
+    ),
 }

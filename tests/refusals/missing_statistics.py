@@ -9,7 +9,7 @@ REGRESSION = sm.regression(y_true="v", y_pred="p")
 
 
 def _of_a_custom_statistic():
-    class SpreadOfForecasts(sm.RowSums):
+    class SpreadOfForecasts(sm.statistics.RowSums):
         inputs = ("y_true", "spread")
 
         def of_rows(self, y_true, spread):

@@ -17,7 +17,7 @@ REGRESSION = sm.regression(by="route", **DELIVERIES).update(deliveries()[:300]).
 WEIGHTED = sm.binary(by="shop", **VISITS | {"unit": None}).update(visits()[:300]).finalize()
 LABELS = sm.multilabel(by=pl.col("art").alias("seen"), **TOPICS).update(topics()[:300]).finalize()
 UNITS = sm.regression(unit="route", **DELIVERIES).update(deliveries()[:300]).finalize()
-BARE = sm.Accumulator(sm.ConfusionCounts(), **CLICKS).update(ROWS).finalize()
+BARE = sm.Accumulator(sm.statistics.ConfusionCounts(), **CLICKS).update(ROWS).finalize()
 UNDEFINED = sm.binary(**CLICKS).update(ROWS.filter("clicked")).finalize()["roc_auc"]
 
 
@@ -49,65 +49,102 @@ def _plan(metric="roc_auc", pilot=ALONE, difference=0.01, **given):
 
 
 LOOK_UPS = {
-    "a value of several groups": (lambda: REPORT.get("roc_auc"), sm.ReportError, "roc_auc", "2 values", "country='DE'"),
+    "a value of several groups": (
+        lambda: REPORT.get("roc_auc"),
+        sm.errors.ReportError,
+        "roc_auc",
+        "2 values",
+        "country='DE'",
+    ),
     "a value of several thresholds": (
         lambda: REPORT.get("recall", country="DE"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("recall", "2 values", "threshold=0.2"),
     ),
-    "a dictionary of groups": (lambda: dict(REPORT), sm.ReportError, "values", "country="),
-    "an unknown group": (lambda: REPORT.get("rows", country="XX"), sm.ReportError, "rows", "'XX'", "'DE'", "'FR'"),
-    "an unknown key": (lambda: REPORT.get("rows", land="DE"), sm.ReportError, "'land'", "country", "threshold"),
+    "a dictionary of groups": (lambda: dict(REPORT), sm.errors.ReportError, "values", "country="),
+    "an unknown group": (
+        lambda: REPORT.get("rows", country="XX"),
+        sm.errors.ReportError,
+        "rows",
+        "'XX'",
+        "'DE'",
+        "'FR'",
+    ),
+    "an unknown key": (lambda: REPORT.get("rows", land="DE"), sm.errors.ReportError, "'land'", "country", "threshold"),
     "an unknown key of a check": (
         lambda: MODELS.finalize().check("rows >= 1", modell="new"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("'modell'", "country", "model", "threshold"),
     ),
-    "a key of another type": (lambda: REPORT.get("rows", country=1), sm.ReportError, "'country'", "String", "1"),
-    "a key of a foreign type": (lambda: REPORT.get("rows", country=...), sm.ReportError, "'country'", "Ellipsis"),
+    "a key of another type": (lambda: REPORT.get("rows", country=1), sm.errors.ReportError, "'country'", "String", "1"),
+    "a key of a foreign type": (
+        lambda: REPORT.get("rows", country=...),
+        sm.errors.ReportError,
+        "'country'",
+        "Ellipsis",
+    ),
     **{
-        f"the metric {name!r}": (_of(ALONE.__getitem__, name), sm.MetricError, str(name))
+        f"the metric {name!r}": (_of(ALONE.__getitem__, name), sm.errors.MetricError, str(name))
         for name in (0, None, ("roc_auc", "f1"))
     },
-    "a number without a value": (lambda: float(UNDEFINED), sm.ReportError, "no negatives"),
-    "a requirement that is a number": (lambda: ALONE.check(5), sm.MetricError, "5"),
-    "an unknown curve": (lambda: REPORT.curve("rok"), sm.ReportError, "'rok'", "roc", "pr", "det", "lift"),
-    "an unknown order of ties": (lambda: REPORT.curve("roc", "random"), sm.ReportError, "order=", "'random'", "tied"),
-    "a curve without a histogram": (lambda: BARE.curve("roc"), sm.MetricError, "ScoreHistogram"),
-    "a calibration curve without bins": (lambda: BARE.curve("calibration"), sm.MetricError, "required"),
+    "a number without a value": (lambda: float(UNDEFINED), sm.errors.ReportError, "no negatives"),
+    "a requirement that is a number": (lambda: ALONE.check(5), sm.errors.MetricError, "5"),
+    "an unknown curve": (lambda: REPORT.curve("rok"), sm.errors.ReportError, "'rok'", "roc", "pr", "det", "lift"),
+    "an unknown order of ties": (
+        lambda: REPORT.curve("roc", "random"),
+        sm.errors.ReportError,
+        "order=",
+        "'random'",
+        "tied",
+    ),
+    "a curve without a histogram": (lambda: BARE.curve("roc"), sm.errors.MetricError, "ScoreHistogram"),
+    "a calibration curve without bins": (lambda: BARE.curve("calibration"), sm.errors.MetricError, "required"),
     "an operating point without a histogram": (
         lambda: BARE.operating_point(maximize="f1"),
-        sm.MetricError,
+        sm.errors.MetricError,
         "ScoreHistogram",
     ),
     "an operating point of a metric without a direction": (
         lambda: REPORT.operating_point(maximize="predicted_positive_rate"),
-        sm.MetricError,
+        sm.errors.MetricError,
         "predicted_positive_rate",
     ),
-    "a confusion matrix of two classes": (lambda: REPORT.confusion_matrix(), sm.MetricError, "ConfusionMatrix"),
-    "a total by an unknown column": (lambda: REPORT.rollup("x"), sm.ReportError, "'x'", "country"),
-    "a threshold that is text": (lambda: sm.ConfusionCounts("half"), sm.SpecificationError, "thresholds"),
+    "a confusion matrix of two classes": (lambda: REPORT.confusion_matrix(), sm.errors.MetricError, "ConfusionMatrix"),
+    "a total by an unknown column": (lambda: REPORT.rollup("x"), sm.errors.ReportError, "'x'", "country"),
+    "a threshold that is text": (
+        lambda: sm.statistics.ConfusionCounts("half"),
+        sm.errors.SpecificationError,
+        "thresholds",
+    ),
 }
 GROUPS = {
     **{
-        f"{name} by a metric without a direction": (_of(call, "prevalence"), sm.MetricError, "'prevalence'")
+        f"{name} by a metric without a direction": (_of(call, "prevalence"), sm.errors.MetricError, "'prevalence'")
         for name, call in (("worst groups", REPORT.worst), ("slices", REPORT.slices))
     },
-    "worst groups by a misspelled metric": (lambda: REPORT.worst("rok_auc"), sm.MetricError, "'rok_auc'", "'roc_auc"),
+    "worst groups by a misspelled metric": (
+        lambda: REPORT.worst("rok_auc"),
+        sm.errors.MetricError,
+        "'rok_auc'",
+        "'roc_auc",
+    ),
     "worst groups by limits that there are not": (
         lambda: REPORT.worst("roc_auc", by_bound=True),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("confidence", "finalize"),
     ),
     "worst groups by limits of a biased metric": (
         lambda: LIMITS.worst("ece", by_bound=True),
-        sm.ReportError,
+        sm.errors.ReportError,
         "'ece'",
     ),
-    "worst groups of an unknown key": (lambda: REPORT.worst("roc_auc", land="x"), sm.ReportError, "'land'"),
+    "worst groups of an unknown key": (lambda: REPORT.worst("roc_auc", land="x"), sm.errors.ReportError, "'land'"),
     **{
-        f"{name} by a column of the name of one of theirs": (_of(call, _named(column)), sm.ReportError, f"'{column}'")
+        f"{name} by a column of the name of one of theirs": (
+            _of(call, _named(column)),
+            sm.errors.ReportError,
+            f"'{column}'",
+        )
         for name, column, call in (
             ("worst groups", "rows", lambda report: report.worst("accuracy")),
             ("gaps", "rows", lambda report: report.gaps("accuracy", over="country")),
@@ -115,103 +152,108 @@ GROUPS = {
             ("slices", "rest", lambda report: report.slices("log_loss")),
         )
     },
-    "gaps over an unknown column": (lambda: REPORT.gaps("recall", over="h"), sm.ReportError, "'h'", "country"),
+    "gaps over an unknown column": (lambda: REPORT.gaps("recall", over="h"), sm.errors.ReportError, "'h'", "country"),
     "gaps from an unknown reference": (
         lambda: REPORT.gaps("recall", over="country", reference="x"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("'x'", "country", "'DE'", "'FR'"),
     ),
     "gaps from a reference of too few rows": (
         lambda: REPORT.gaps("recall", over="country", reference="DE", min_rows=10_000),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("'DE'", "country", "none"),
     ),
-    "fairness of errors": (lambda: REGRESSION.fairness(over="route"), sm.MetricError, "confusion counts"),
+    "fairness of errors": (lambda: REGRESSION.fairness(over="route"), sm.errors.MetricError, "confusion counts"),
 }
 SLICES = {
-    "slices by a biased metric": (lambda: REPORT.slices("ece"), sm.MetricError, "'ece'"),
-    "slices by a metric whose rest is unknown": (lambda: REGRESSION.slices("r2"), sm.MetricError, "'r2'"),
-    "slices of weighted rows": (lambda: WEIGHTED.slices("log_loss"), sm.MetricError, "unit="),
-    "slices of no groups": (lambda: ALONE.slices("log_loss"), sm.ReportError, "columns"),
+    "slices by a biased metric": (lambda: REPORT.slices("ece"), sm.errors.MetricError, "'ece'"),
+    "slices by a metric whose rest is unknown": (lambda: REGRESSION.slices("r2"), sm.errors.MetricError, "'r2'"),
+    "slices of weighted rows": (lambda: WEIGHTED.slices("log_loss"), sm.errors.MetricError, "unit="),
+    "slices of no groups": (lambda: ALONE.slices("log_loss"), sm.errors.ReportError, "columns"),
     **{
         f"slices with {option}={value}": (
             _of(lambda option, value: REPORT.slices("log_loss", **{option: value}), option, value),
-            sm.SpecificationError,
+            sm.errors.SpecificationError,
             f"{option}=",
         )
         for option, value in (("depth", 0), ("min_rows", 0), ("fdr", 0), ("fdr", 1.0))
     },
     "slices of several models": (
         lambda: MODELS.finalize().slices("log_loss"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("model=", "'old'", "'new'"),
     ),
     "slices of several thresholds": (
         lambda: REPORT.slices("accuracy"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("accuracy", "2 values", "threshold=", "0.2", "0.5"),
     ),
     "slices of several labels": (
         lambda: LABELS.slices("accuracy"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("label=", "'art'", "'law'", "'war'"),
     ),
     "slices of an unknown label": (
         lambda: LABELS.slices("log_loss", label="x"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("'x'", "'art'", "'law'", "'war'"),
     ),
-    "slices of an unknown key": (lambda: REPORT.slices("log_loss", land="DE"), sm.ReportError, "'land'"),
+    "slices of an unknown key": (lambda: REPORT.slices("log_loss", land="DE"), sm.errors.ReportError, "'land'"),
     "slices at a threshold that does not matter": (
         lambda: REPORT.slices("log_loss", threshold=0.5),
-        sm.ReportError,
+        sm.errors.ReportError,
         "'threshold'",
     ),
 }
 GATES = {
-    "a gate without requirements": (_check(), sm.SpecificationError, "not_worse=", "better="),
-    "a gate on a metric without a direction": (_check(better=["prevalence"]), sm.MetricError, "prevalence"),
-    "a gate on an unknown metric": (_check(better=["nonsense"]), sm.MetricError, "nonsense"),
+    "a gate without requirements": (_check(), sm.errors.SpecificationError, "not_worse=", "better="),
+    "a gate on a metric without a direction": (_check(better=["prevalence"]), sm.errors.MetricError, "prevalence"),
+    "a gate on an unknown metric": (_check(better=["nonsense"]), sm.errors.MetricError, "nonsense"),
     **{
-        f"a margin {margin!r}": (_margin(margin), sm.MetricError, "roc_auc", repr(margin))
+        f"a margin {margin!r}": (_margin(margin), sm.errors.MetricError, "roc_auc", repr(margin))
         for margin in (-0.1, None, True, math.nan)
     },
-    "a margin of all": (_margin(2), sm.MetricError, "roc_auc", "2", "'2%'"),
-    "a margin that is text": (_check(not_worse=["roc_auc=x"]), sm.MetricError, "'x'"),
-    "a relative margin of a metric that can be 0": (_margin("1%", "mcc"), sm.MetricError, "mcc"),
+    "a margin of all": (_margin(2), sm.errors.MetricError, "roc_auc", "2", "'2%'"),
+    "a margin that is text": (_check(not_worse=["roc_auc=x"]), sm.errors.MetricError, "'x'"),
+    "a relative margin of a metric that can be 0": (_margin("1%", "mcc"), sm.errors.MetricError, "mcc"),
     "a rate of false discoveries with a space": (
         _check(not_worse="roc_auc", segments="5%"),
-        sm.SpecificationError,
+        sm.errors.SpecificationError,
         *("segments=", "'5%'", "'fdr 5 %'"),
     ),
-    "a gate of an unknown key": (_check(not_worse="roc_auc", shop=3), sm.ReportError, "'shop'"),
+    "a gate of an unknown key": (_check(not_worse="roc_auc", shop=3), sm.errors.ReportError, "'shop'"),
 }
 PLANS = {
     **{
         f"a plan for a difference of {difference!r}": (
             _plan(difference=difference),
-            sm.SpecificationError,
+            sm.errors.SpecificationError,
             *("difference", *names),
         )
         for difference, names in ((0, ["0"]), ("1%", ["1%"]), (2, ["roc_auc", "2", "0.02"]))
     },
-    "a plan of a power of 80": (_plan(power=80), sm.SpecificationError, "power=", "80", "0.8"),
-    "a plan of a confidence level of 2": (_plan(confidence=2), sm.SpecificationError, "confidence="),
-    "a plan for a biased metric": (_plan("ece"), sm.ReportError, "ece"),
-    "a plan from a state": (_plan(pilot=MODELS), sm.SpecificationError, "finalize"),
-    "a plan from several groups": (_plan(pilot=REPORT), sm.ReportError, "roc_auc", "2 values", "country='DE'"),
+    "a plan of a power of 80": (_plan(power=80), sm.errors.SpecificationError, "power=", "80", "0.8"),
+    "a plan of a confidence level of 2": (_plan(confidence=2), sm.errors.SpecificationError, "confidence="),
+    "a plan for a biased metric": (_plan("ece"), sm.errors.ReportError, "ece"),
+    "a plan from a state": (_plan(pilot=MODELS), sm.errors.SpecificationError, "finalize"),
+    "a plan from several groups": (_plan(pilot=REPORT), sm.errors.ReportError, "roc_auc", "2 values", "country='DE'"),
     "a plan from an unknown model": (
         _plan(pilot=MODELS.rollup().finalize(), model="c"),
-        sm.ReportError,
+        sm.errors.ReportError,
         *("roc_auc", "'c'", "'new'", "'old'"),
     ),
     "a plan within the bounds": (
         _plan(pilot=sm.binary(capacity=64, **CLICKS).update(ROWS).finalize(), difference=1e-4),
-        sm.ReportError,
+        sm.errors.ReportError,
         "roc_auc",
     ),
-    "a plan for a quantile by unit": (_plan("median_error", UNITS), sm.ReportError, "median_error", "quantiles"),
-    "a plan for two models of weighted rows": (_plan("mae", _pair(sample_weight="w")), sm.ReportError, "mae", "unit="),
-    "a plan for two models by a metric without pairs": (_plan("r2", _pair()), sm.ReportError, "r2", "unit="),
+    "a plan for a quantile by unit": (_plan("median_error", UNITS), sm.errors.ReportError, "median_error", "quantiles"),
+    "a plan for two models of weighted rows": (
+        _plan("mae", _pair(sample_weight="w")),
+        sm.errors.ReportError,
+        "mae",
+        "unit=",
+    ),
+    "a plan for two models by a metric without pairs": (_plan("r2", _pair()), sm.errors.ReportError, "r2", "unit="),
 }
 REFUSALS = LOOK_UPS | GROUPS | SLICES | GATES | PLANS

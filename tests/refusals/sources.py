@@ -56,8 +56,8 @@ def blamed(call):
     def cut(folder):
         try:
             call(folder)
-        except sm.SourceError as error:
-            raise sm.SourceError(f"{error}".partition(": ")[0]) from error
+        except sm.errors.SourceError as error:
+            raise sm.errors.SourceError(f"{error}".partition(": ")[0]) from error
 
     return cut
 
@@ -103,7 +103,7 @@ def engine(module):
     return type("Frame", (), {"__module__": module})()
 
 
-SOURCE, DATA, COLUMN = sm.SourceError, sm.DataError, sm.ColumnError
+SOURCE, DATA, COLUMN = sm.errors.SourceError, sm.errors.DataError, sm.errors.ColumnError
 GZIP = gzip.compress(LONG.write_csv().encode())
 JSON = gzip.compress(LONG.write_ndjson().encode())
 REFUSALS = {
@@ -129,7 +129,7 @@ REFUSALS = {
     ),
     "a state of another machine": (
         lambda: sm.Accumulator.load("file://server/a.state"),
-        *(sm.StateError, "file://server/a.state"),
+        *(sm.errors.StateError, "file://server/a.state"),
     ),
     "files of a Delta table": (
         files({"t/a.parquet": PAIR, "t/_delta_log/0.json": ""}, "t/a.parquet"),
@@ -150,8 +150,13 @@ REFUSALS = {
     "a dataset of Ray": (lambda: sm.evaluate(engine("ray.data.dataset"), TASK), SOURCE, "engines.ray.evaluate"),
     "a batch of Dask": (lambda: TASK.empty().update(engine("dask.dataframe.core")), COLUMN, "engines.dask.evaluate"),
     "no such column": (lambda: sm.evaluate(pl.LazyFrame({"y": [1]}), TASK), COLUMN, "'p'", "'y'"),
-    "acc= and into=": (lambda: sm.accumulate(PAIR, TASK, into=TASK.empty()), sm.SpecificationError, "acc=", "into="),
-    "no acc=": (lambda: sm.accumulate(PAIR), sm.SpecificationError, "acc="),
+    "acc= and into=": (
+        lambda: sm.accumulate(PAIR, TASK, into=TASK.empty()),
+        sm.errors.SpecificationError,
+        "acc=",
+        "into=",
+    ),
+    "no acc=": (lambda: sm.accumulate(PAIR), sm.errors.SpecificationError, "acc="),
     **{
         f"a column twice in {name}": (files({name: content}), SOURCE, name, "'p'")
         for name, content in {

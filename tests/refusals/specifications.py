@@ -9,7 +9,11 @@ from data import clicks
 import streammetrics as sm
 from streammetrics.errors import ColumnError, MergeError
 
-KEPT = (sm.ConfusionCounts((0.2, 0.5)), sm.ScoreHistogram(capacity=64), sm.CalibrationBins(5))
+KEPT = (
+    sm.statistics.ConfusionCounts((0.2, 0.5)),
+    sm.statistics.ScoreHistogram(capacity=64),
+    sm.statistics.CalibrationBins(5),
+)
 ROWS = clicks()[:20].select("day", y="clicked", z="clicked", p="score", q="score", w=1.0, u=1, region="country")
 REGIONS = {"y_true": "y", "y_score": "p", "by": ["day", "region"]}
 
@@ -44,13 +48,13 @@ def _copied(new, folder, rows=ROWS):
 
 def _paired(*names):
     scores = {"a": "p", "b": "q"}
-    return sm.Accumulator(sm.PairedOutcomes(0.5, pairs=[names]), y_true="y", y_score=scores, by="day")
+    return sm.Accumulator(sm.statistics.PairedOutcomes(0.5, pairs=[names]), y_true="y", y_score=scores, by="day")
 
 
 APPENDED = {
     f"{what} in a history of another": (partial(_appended, acc), MergeError, "copy_to", *names)
     for what, acc, *names in (
-        ("a task", sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by=["day", "region"])),
+        ("a task", sm.Accumulator(sm.statistics.ErrorMoments(), y_true="y", y_pred="p", by=["day", "region"])),
         ("labels", _acc(y_true="z"), "y_true: 'y' and 'z'"),
         ("a score", _acc(y_score="q"), "y_score"),
         ("several models", _acc(y_score={"a": "p"}), "y_score"),
@@ -59,18 +63,18 @@ APPENDED = {
         ("nulls", _acc(nulls="drop"), "nulls"),
         ("no segment", _acc(by=["day"]), "'day', 'region'", "'day'"),
         ("another segment", _acc(by=["day", "region", "u"]), "'day', 'region', 'u'"),
-        ("a statistic", _acc(sm.ProbabilityLoss()), "ProbabilityLoss()"),
-        ("a threshold", _acc(sm.ConfusionCounts(0.5)), "0.2", "0.5"),
-        ("a capacity", _acc(sm.ScoreHistogram(capacity=16)), "64", "16"),
+        ("a statistic", _acc(sm.statistics.ProbabilityLoss()), "ProbabilityLoss()"),
+        ("a threshold", _acc(sm.statistics.ConfusionCounts(0.5)), "0.2", "0.5"),
+        ("a capacity", _acc(sm.statistics.ScoreHistogram(capacity=16)), "64", "16"),
     )
 }
 COPIED = {
     f"{what} in a copy of a history without": (partial(_copied, acc), MergeError, *names)
     for what, acc, *names in (
-        ("a statistic", _acc(sm.ProbabilityLoss()), "ProbabilityLoss()"),
-        ("a threshold", _acc(sm.ConfusionCounts((0.5, 0.7))), "ConfusionCounts(thresholds=(0.5, 0.7)"),
-        ("a capacity", _acc(sm.ScoreHistogram(capacity=128)), "ScoreHistogram", "128"),
-        ("bins", _acc(sm.CalibrationBins(10)), "CalibrationBins"),
+        ("a statistic", _acc(sm.statistics.ProbabilityLoss()), "ProbabilityLoss()"),
+        ("a threshold", _acc(sm.statistics.ConfusionCounts((0.5, 0.7))), "ConfusionCounts(thresholds=(0.5, 0.7)"),
+        ("a capacity", _acc(sm.statistics.ScoreHistogram(capacity=128)), "ScoreHistogram", "128"),
+        ("bins", _acc(sm.statistics.CalibrationBins(10)), "CalibrationBins"),
         ("weights", _acc(sample_weight="w"), "sample_weight"),
         ("a window", _acc(by=["region", pl.col("day").alias("date")]), "'date'"),
     )

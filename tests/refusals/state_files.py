@@ -7,7 +7,10 @@ from states import DATA, state
 import streammetrics as sm
 
 ACC = state("grouped", DATA[:40])
-WRITES = {"state": (ACC.save, sm.StateError, "a.state"), "page": (ACC.finalize().save_html, sm.SourceError, "a.html")}
+WRITES = {
+    "state": (ACC.save, sm.errors.StateError, "a.state"),
+    "page": (ACC.finalize().save_html, sm.errors.SourceError, "a.html"),
+}
 
 
 def _with_state(folder):
@@ -25,7 +28,7 @@ def _twice(*sources):
         (of_call / "link").symlink_to(of_call / "a.state")
         sm.Accumulator.load(*(of_call / source for source in sources))
 
-    return (call, sm.StateError, "a.state", "2 times")
+    return (call, sm.errors.StateError, "a.state", "2 times")
 
 
 def _gone(pattern):
@@ -34,7 +37,7 @@ def _gone(pattern):
         (of_call / "b.state").symlink_to("gone")
         sm.Accumulator.load(of_call / pattern)
 
-    return (call, sm.StateError, "b.state")
+    return (call, sm.errors.StateError, "b.state")
 
 
 def _blocked(save, name, place):
@@ -72,10 +75,10 @@ def _no_state(write, name):
         write(folder / name)
         _in_short(sm.Accumulator.load, folder / name)
 
-    return (call, sm.StateError, name)
+    return (call, sm.errors.StateError, name)
 
 
-def _refused(act, path, error=sm.StateError, name="read"):
+def _refused(act, path, error=sm.errors.StateError, name="read"):
     return (lambda: _in_short(act, path), error, name)
 
 
@@ -101,7 +104,7 @@ NO_STATES = {
 }
 REFUSALS = {
     **{f"{what} in place of a state": _no_state(write, "a.file") for what, write in NO_STATES.items()},
-    "columns that are nested too deeply": (_nested, sm.StateError, "nested"),
+    "columns that are nested too deeply": (_nested, sm.errors.StateError, "nested"),
     **{
         f"{read.__name__} of {source!r}": _refused(read, source)
         for read, sources in (
@@ -122,12 +125,16 @@ REFUSALS = {
     "a file and a link to it": _twice("a.state", "link"),
     "a folder with a link to a file that is gone": _gone(""),
     "a pattern that matches a link to a file that is gone": _gone("*.state"),
-    "an empty path": (lambda: sm.Accumulator.load(""), sm.StateError, "'.'"),
-    "no files": (lambda: sm.Accumulator.load(), sm.MergeError),
-    "a file that is not there": (lambda folder: sm.Accumulator.load(folder / "no" / "file"), sm.StateError, "no/file"),
+    "an empty path": (lambda: sm.Accumulator.load(""), sm.errors.StateError, "'.'"),
+    "no files": (lambda: sm.Accumulator.load(), sm.errors.MergeError),
+    "a file that is not there": (
+        lambda folder: sm.Accumulator.load(folder / "no" / "file"),
+        sm.errors.StateError,
+        "no/file",
+    ),
     "a pattern that matches nothing": (
         lambda folder: sm.Accumulator.load(folder / "no*such"),
-        sm.StateError,
+        sm.errors.StateError,
         "no*such",
     ),
     **{

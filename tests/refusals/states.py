@@ -189,10 +189,12 @@ def _read(make, *names):
     def call():
         try:
             sm.Accumulator.from_arrow(make())
-        except sm.StateError as error:  # without the digits of the first cell, which a machine may round otherwise
+        except (
+            sm.errors.StateError
+        ) as error:  # without the digits of the first cell, which a machine may round otherwise
             raise type(error)(str(error).partition(" (first:")[0]) from None
 
-    return (call, sm.StateError, *names)
+    return (call, sm.errors.StateError, *names)
 
 
 def _forged(change, task, *arguments, names=(), **options):

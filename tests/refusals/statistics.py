@@ -9,10 +9,10 @@ from streammetrics.statistics import Histogram, LabelSets, PairedLosses, PairedS
 CLICKED = sm.binary(**CLICKS).update(clicks()[:50])
 MOST = {  # numbers that have a stated maximum
     "capacity of a task": (lambda n: sm.binary(capacity=n, **CLICKS), 1 << 30, "capacity="),
-    "capacity of a statistic": (sm.ScoreHistogram, 1 << 30, "capacity="),
+    "capacity of a statistic": (sm.statistics.ScoreHistogram, 1 << 30, "capacity="),
     "capacity of pairs": (lambda n: PairedScores([("a", "b")], n), 1 << 30, "capacity="),
-    "calibration bins": (sm.CalibrationBins, 1_000_000, "calibration bins"),
-    "compression": (sm.TDigest, 1_000_000, "compression="),
+    "calibration bins": (sm.statistics.CalibrationBins, 1_000_000, "calibration bins"),
+    "compression": (sm.statistics.TDigest, 1_000_000, "compression="),
     "folds": (lambda n: sm.binary(unit="u", folds=n, **CLICKS), 256, "folds="),
     "max_groups": (lambda n: sm.binary(by="day", max_groups=n, **CLICKS), (1 << 32) - 1, "max_groups="),
     "bins of drift": (lambda n: sm.drift(CLICKED, CLICKED, bins=n), 1_000_000, "bins="),
@@ -20,7 +20,7 @@ MOST = {  # numbers that have a stated maximum
 }
 
 
-class WidthsOfIntervals(sm.RowSums):
+class WidthsOfIntervals(sm.statistics.RowSums):
     inputs = ("y_true", "lower", "upper")
 
     def of_rows(self, y_true, lower, upper):
@@ -28,21 +28,21 @@ class WidthsOfIntervals(sm.RowSums):
             return {"intervals": 1, "interval_width_sum": upper - lower}
 
 
-class Counted(sm.RowSums):
+class Counted(sm.statistics.RowSums):
     inputs = ("y_true",)
 
     def of_rows(self, y_true):
         return {"counted": y_true.astype(np.int64)}
 
 
-class Halved(sm.RowSums):
+class Halved(sm.statistics.RowSums):
     inputs = ("y_true",)
 
     def of_rows(self, y_true):
         return {"halved_sum": y_true[: max(len(y_true) // 2, 1)]}
 
 
-class Renamed(sm.RowSums):
+class Renamed(sm.statistics.RowSums):
     inputs = ("y_true",)
 
     def of_rows(self, y_true):
@@ -61,32 +61,51 @@ def _counted(statistic, values):
 NAN = float("nan")
 ACC = sm.Accumulator
 OPTIONS = {  # what is wrong: a function, its arguments, and the names
-    "a capacity too small for its atoms": (sm.ScoreHistogram, {"capacity": 135, "atoms": (0.1, 0.2)}, "136", "135"),
-    "an atom that is no probability": (sm.ScoreHistogram, {"atoms": [2.0]}, "atoms=", "2.0", "probability"),
+    "a capacity too small for its atoms": (
+        sm.statistics.ScoreHistogram,
+        {"capacity": 135, "atoms": (0.1, 0.2)},
+        "136",
+        "135",
+    ),
+    "an atom that is no probability": (sm.statistics.ScoreHistogram, {"atoms": [2.0]}, "atoms=", "2.0", "probability"),
     "an atom that is no number": (Histogram, {"atoms": [NAN]}, "atoms=", "nan"),
-    "a domain of errors": (sm.ErrorHistogram, {"domain": "probability"}, "domain="),
+    "a domain of errors": (sm.statistics.ErrorHistogram, {"domain": "probability"}, "domain="),
     "a histogram of no role": (Histogram, {"of": "y_false"}, "of=", "y_false", "y_score, y_pred, y_true"),
-    "a digest of no role": (sm.TDigest, {"of": "y_false"}, "of=", "y_false", "error"),
-    "thresholds that are equal": (sm.ConfusionCounts, {"thresholds": [0.5, 0.5]}, "thresholds="),
-    "thresholds of NaN": (sm.ConfusionCounts, {"thresholds": [NAN]}, "thresholds=", "nan"),
-    "thresholds of text": (sm.ConfusionCounts, {"thresholds": ["half"]}, "thresholds=", "half"),
-    "many equal thresholds": (sm.ConfusionCounts, {"thresholds": [0.5] * 100_000}, "thresholds="),
+    "a digest of no role": (sm.statistics.TDigest, {"of": "y_false"}, "of=", "y_false", "error"),
+    "thresholds that are equal": (sm.statistics.ConfusionCounts, {"thresholds": [0.5, 0.5]}, "thresholds="),
+    "thresholds of NaN": (sm.statistics.ConfusionCounts, {"thresholds": [NAN]}, "thresholds=", "nan"),
+    "thresholds of text": (sm.statistics.ConfusionCounts, {"thresholds": ["half"]}, "thresholds=", "half"),
+    "many equal thresholds": (sm.statistics.ConfusionCounts, {"thresholds": [0.5] * 100_000}, "thresholds="),
     "a threshold of labels of NaN": (LabelSets, {"threshold": NAN}, "threshold=", "nan"),
     "a threshold of labels of text": (LabelSets, {"threshold": "0.5"}, "threshold=", "0.5"),
-    "an unknown family": (sm.ErrorMoments, {"families": ("possion",)}, "possion", "log, log_cosh, poisson, gamma"),
-    "families as text": (sm.ErrorMoments, {"families": "log"}, "family"),
-    **{f"a power of {n}": (sm.ErrorMoments, {"power": n}, "power=", str(n)) for n in (0.5, NAN, float("inf"))},
-    **{f"a compression of {n!r}": (sm.TDigest, {"compression": n}, "compression=", repr(n)) for n in (0, 2.5, None)},
-    **{f"calibration bins of {n}": (sm.CalibrationBins, {"bins": n}, "calibration bins", str(n)) for n in (0, 2.5)},
+    "an unknown family": (
+        sm.statistics.ErrorMoments,
+        {"families": ("possion",)},
+        "possion",
+        "log, log_cosh, poisson, gamma",
+    ),
+    "families as text": (sm.statistics.ErrorMoments, {"families": "log"}, "family"),
+    **{
+        f"a power of {n}": (sm.statistics.ErrorMoments, {"power": n}, "power=", str(n))
+        for n in (0.5, NAN, float("inf"))
+    },
+    **{
+        f"a compression of {n!r}": (sm.statistics.TDigest, {"compression": n}, "compression=", repr(n))
+        for n in (0, 2.5, None)
+    },
+    **{
+        f"calibration bins of {n}": (sm.statistics.CalibrationBins, {"bins": n}, "calibration bins", str(n))
+        for n in (0, 2.5)
+    },
     "a model beside itself": (PairedLosses, {"pairs": [("a", "a")]}, "pairs="),
     "a pair twice": (PairedLosses, {"pairs": [("a", "b"), ("b", "a")]}, "pairs="),
     "a pair of three letters": (PairedLosses, {"pairs": ["abc"]}, "pairs="),
     "a pair of a number": (PairedLosses, {"pairs": [("a", 1)]}, "pairs="),
     "no pairs": (PairedLosses, {"pairs": 5}, "pairs="),
-    "an order of two types": (sm.ConfusionMatrix, {"order": ["a", 1]}, "of one type"),
-    "row IDs as text": (sm.RowFingerprint, {"row_id": "id"}, "row_id=", "'id'"),
+    "an order of two types": (sm.statistics.ConfusionMatrix, {"order": ["a", 1]}, "of one type"),
+    "row IDs as text": (sm.statistics.RowFingerprint, {"row_id": "id"}, "row_id=", "'id'"),
 }
-for name, make in {"scores": sm.ScoreHistogram, "values": Histogram, "pairs": PairHistograms}.items():
+for name, make in {"scores": sm.statistics.ScoreHistogram, "values": Histogram, "pairs": PairHistograms}.items():
     OPTIONS[f"{name} without a bin per octave"] = (make, {"capacity": 7}, "capacity=", "8", "7")
     OPTIONS[f"{name} of half a bin"] = (make, {"capacity": 99.5}, "capacity=", "99.5")
     OPTIONS[f"{name} of an unknown domain"] = (make, {"domain": "margin"}, "domain=", "margin")
@@ -94,12 +113,12 @@ COLUMNS = {  # what is wrong: a statistic, columns that it cannot be computed fr
     "a pair of an unknown model": (PairedScores([("a", "c")]), {"y_score": {"a": "a", "b": "b"}}, "'c'"),
     "a missing input": (WidthsOfIntervals(), {}, "lower=", "upper="),
     "an unknown input": (WidthsOfIntervals(), {"lower": "l", "upper": "u", "lowest": "l"}, "'lowest'"),
-    "losses of a regression": (sm.ProbabilityLoss(), {"y_score": "p", "task": "regression"}, "regression"),
-    "a matrix of a binary task": (sm.ConfusionMatrix(), {"y_pred": "z", "task": "binary"}, "binary"),
-    "a matrix without predictions": (sm.ConfusionMatrix(), {}, "ConfusionMatrix", "y_pred="),
-    "a matrix of unknown labels": (sm.ConfusionMatrix(), {"y_score": "p"}, "label"),
-    "losses without scores": (sm.ClassLoss(), {"y_pred": "z"}, "ClassLoss", "y_score="),
-    "labels of a binary task": (sm.ConfusionCounts(), {"y_score": "p", "labels": ["a"]}, "labels="),
+    "losses of a regression": (sm.statistics.ProbabilityLoss(), {"y_score": "p", "task": "regression"}, "regression"),
+    "a matrix of a binary task": (sm.statistics.ConfusionMatrix(), {"y_pred": "z", "task": "binary"}, "binary"),
+    "a matrix without predictions": (sm.statistics.ConfusionMatrix(), {}, "ConfusionMatrix", "y_pred="),
+    "a matrix of unknown labels": (sm.statistics.ConfusionMatrix(), {"y_score": "p"}, "label"),
+    "losses without scores": (sm.statistics.ClassLoss(), {"y_pred": "z"}, "ClassLoss", "y_score="),
+    "labels of a binary task": (sm.statistics.ConfusionCounts(), {"y_score": "p", "labels": ["a"]}, "labels="),
     "a histogram of classes": (Histogram(of="y_pred"), {"y_pred": "z", "task": "multiclass"}, "Histogram"),
     "a histogram of a missing column": (Histogram(), {"y_pred": "p", "task": "regression"}, "y_score="),
 }
@@ -121,34 +140,34 @@ def _refused(call, *arguments, **options):
 
 def _specifications():
     for wrong, (make, options, *names) in OPTIONS.items():
-        yield wrong, (_refused(make, **options), sm.SpecificationError, *names)
+        yield wrong, (_refused(make, **options), sm.errors.SpecificationError, *names)
     for wrong, (statistic, columns, *names) in COLUMNS.items():
-        yield wrong, (_refused(ACC, statistic, y_true="y", **columns), sm.SpecificationError, *names)
+        yield wrong, (_refused(ACC, statistic, y_true="y", **columns), sm.errors.SpecificationError, *names)
     for wrong, (body, *names) in CLASSES.items():
-        yield wrong, (_refused(type, "Odd", (sm.RowSums,), body), sm.SpecificationError, *names)
+        yield wrong, (_refused(type, "Odd", (sm.statistics.RowSums,), body), sm.errors.SpecificationError, *names)
     for name, (make, most, argument) in MOST.items():
         for number, size in ((most + 1, "too large"), (10**400, "of no integer")):
-            yield f"{name} {size}", (_refused(make, number), sm.SpecificationError, f"{most:,}", argument)
+            yield f"{name} {size}", (_refused(make, number), sm.errors.SpecificationError, f"{most:,}", argument)
 
 
 REFUSALS = {
     **dict(_specifications()),
-    "a null input": (lambda: _widths(low=[None, 1.0]), sm.DataError, "'low'", "1 of 2"),
-    "an input of text": (lambda: _widths(low=["x", "y"]), sm.DataError, "'low'", "2 of 2"),
+    "a null input": (lambda: _widths(low=[None, 1.0]), sm.errors.DataError, "'low'", "1 of 2"),
+    "an input of text": (lambda: _widths(low=["x", "y"]), sm.errors.DataError, "'low'", "2 of 2"),
     "a sum that is not finite": (
-        *(lambda: _widths(low=[-1.7e308, 0.0], high=[1.7e308, 1.0]), sm.DataError),
+        *(lambda: _widths(low=[-1.7e308, 0.0], high=[1.7e308, 1.0]), sm.errors.DataError),
         *("'interval_width_sum'", "1 of 2"),
     ),
     **{
         f"a count of {n}": (
             _refused(_counted, Counted(), [0.0, n]),
-            sm.DataError,
+            sm.errors.DataError,
             "'counted'",
             "2,147,483,647",
             "1 of 2",
         )
         for n in (-1.0, 2.0**31, 2.0**62)
     },
-    "fewer numbers than rows": (lambda: _counted(Halved(), [1.0] * 4), sm.DataError, "halved"),
-    "other columns than declared": (lambda: _counted(Renamed(), [1.0] * 4), sm.DataError, "renamed", "other"),
+    "fewer numbers than rows": (lambda: _counted(Halved(), [1.0] * 4), sm.errors.DataError, "halved"),
+    "other columns than declared": (lambda: _counted(Renamed(), [1.0] * 4), sm.errors.DataError, "renamed", "other"),
 }

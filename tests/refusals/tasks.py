@@ -102,7 +102,7 @@ OTHERS = {  # options with which a task is another one, and names of what differ
 }
 CLICKED = sm.binary(by=["country", "day"], **CLICKS).update(clicks()[:50])
 UNITS = partial(sm.binary, y_true="y", y_score="p", unit="u")
-WRONG, MERGE = sm.SpecificationError, sm.MergeError
+WRONG, MERGE = sm.errors.SpecificationError, sm.errors.MergeError
 
 
 def _refused(call, *arguments, **options):
@@ -158,15 +158,15 @@ REFUSALS = {
     "a rollup to two columns at once": (lambda: CLICKED.rollup(pl.col("country", "day")), WRONG, "single named column"),
     "an update of a rollup to a coarser column": (
         lambda: CLICKED.rollup(pl.col("day").dt.truncate("1w").alias("week")).update(clicks()[:50].drop("day")),
-        *(sm.ColumnError, "day"),
+        *(sm.errors.ColumnError, "day"),
     ),
     "metrics of other statistics": (
         lambda: sm.predictions(y_score="p").finalize(["recall"]),
-        sm.MetricError,
+        sm.errors.MetricError,
         "'recall'",
     ),
     "metrics of probabilities, of margins": (
         lambda: sm.binary(domain="real", **CLICKS).update(clicks()[:9]).finalize()["log_loss"],
-        *(sm.MetricError, "'log_loss'"),
+        *(sm.errors.MetricError, "'log_loss'"),
     ),
 }

@@ -33,11 +33,11 @@ def progress():
 
 
 def prometheus():
-    assert 'metric="roc_auc"' in sm.to_prometheus(task().update(BATCH).finalize())
+    assert 'metric="roc_auc"' in sm.export.to_prometheus(task().update(BATCH).finalize())
 
 
 def otel():
-    sm.to_opentelemetry(task().update(BATCH).finalize())
+    sm.export.to_opentelemetry(task().update(BATCH).finalize())
 
 
 def mlflow():

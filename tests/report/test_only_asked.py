@@ -38,7 +38,7 @@ USES = {
     "brackets": (lambda r: r.rollup().with_confidence(0.95)["roc_auc"], {"roc_auc"}),
     "worst": (lambda r: r.with_confidence(0.95).worst("roc_auc"), {"roc_auc"}),
     "gaps": (lambda r: r.with_confidence(0.95).gaps("accuracy", over="country"), {"accuracy"}),
-    "gauges": (lambda r: sm.to_prometheus(r.showing(["roc_auc"]).with_confidence(0.95)), {"roc_auc"}),
+    "gauges": (lambda r: sm.export.to_prometheus(r.showing(["roc_auc"]).with_confidence(0.95)), {"roc_auc"}),
     "gate": (lambda r: sm.compare(r, r).check(not_worse={"roc_auc": 0.1}), {"roc_auc"}),
 }
 

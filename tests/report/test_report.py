@@ -60,7 +60,7 @@ def test_metrics_are_found_by_any_of_their_names_and_by_the_keys_that_they_depen
 
 def test_a_look_up_of_a_group_whose_name_is_no_argument_can_be_pasted():
     found = sm.binary(y_true="y", y_pred="y", by="end customer").update({"y": [1, 0], "end customer": ["a", "b"]})
-    with pytest.raises(sm.ReportError) as failed:
+    with pytest.raises(sm.errors.ReportError) as failed:
         found.finalize().get("rows")
     (given,) = re.findall(r"\*\*(\{.*\})", str(failed.value))
     assert found.finalize().get("rows", **ast.literal_eval(given)).value == 1
@@ -228,9 +228,9 @@ def test_one_metric_threshold_or_atom_needs_no_list():
     acc = sm.binary(metrics="roc_auc", **CLICKS).update(ROWS)
     for found in (acc.finalize(), acc.finalize("auc"), evaluated().showing("roc_auc")):
         assert found.frame["metric"].to_list() == ["roc_auc"]
-    assert sm.ConfusionCounts(0.2) == sm.ConfusionCounts(thresholds=(0.2,))
-    assert sm.PredictedCounts(thresholds=0.2) == sm.PredictedCounts((0.2,))
-    assert sm.ScoreHistogram(atoms=0.05) == sm.ScoreHistogram(atoms=(0.05,))
+    assert sm.statistics.ConfusionCounts(0.2) == sm.statistics.ConfusionCounts(thresholds=(0.2,))
+    assert sm.statistics.PredictedCounts(thresholds=0.2) == sm.statistics.PredictedCounts((0.2,))
+    assert sm.statistics.ScoreHistogram(atoms=0.05) == sm.statistics.ScoreHistogram(atoms=(0.05,))
     assert evaluated(thresholds=0.2).frame.equals(evaluated(thresholds=[0.2]).frame)
 
 
@@ -250,7 +250,7 @@ def test_times_are_also_selected_by_text(dtype, other):
     report = sm.binary(y_true="y", y_score="p", by="week").update({"y": [1, 0], "p": [0.9, 0.8], "week": week})
     assert report.finalize().get("accuracy", week="2026-01-05").value == 1
     assert report.finalize().rows("accuracy", week=other).is_empty()
-    with pytest.raises(sm.ReportError, match=r"'week' must be Date.*'monday'"):
+    with pytest.raises(sm.errors.ReportError, match=r"'week' must be Date.*'monday'"):
         report.finalize().get("accuracy", week="monday")
 
 
@@ -290,7 +290,7 @@ def test_estimates_are_numbers():
     undefined = evaluated(ROWS.filter("clicked"))["roc_auc"]
     assert undefined != 0
     for use in (float, lambda e: e < 0.5, lambda e: e >= 0.5, lambda e: f"{e:.2f}"):
-        with pytest.raises(sm.ReportError, match="no negatives"):
+        with pytest.raises(sm.errors.ReportError, match="no negatives"):
             use(undefined)
 
 

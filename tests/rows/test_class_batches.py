@@ -74,7 +74,7 @@ def test_sums_within_the_tolerance_pass():
     columns = {f"p{i}": p[:, i] for i in range(300)} | {"y": p.argmax(axis=1)}
     acc = sm.multiclass(y_true="y", y_score={i: f"p{i}" for i in range(300)})
     assert acc.copy().update(columns).finalize()["accuracy"].value == 1.0
-    with pytest.raises(sm.DataError, match="50 of 50"):
+    with pytest.raises(sm.errors.DataError, match="50 of 50"):
         acc.update(columns | {f"p{i}": p[:, i] / 2 for i in range(300)})
 
 

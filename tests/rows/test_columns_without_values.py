@@ -83,7 +83,7 @@ def test_appends_without_values_have_the_type_of_the_history(tmp_path, dtype):
         store.append(acc(values), batch_id="1")
         store.append(acc(nulls(dtype)), batch_id="2")
         assert store.query().seen == 4
-    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+    with pytest.raises(sm.errors.ColumnError, match="'g' has different types"):
         store.append(acc(["2026-01-01"] * 2), batch_id="3")
 
 
@@ -103,7 +103,7 @@ def test_expressions_of_columns_without_values_are_null(expression, dtype):
     acc = sm.binary(y_true="y", y_score="p", by=EXPRESSIONS[expression], metrics=["rows"])
     found = acc.update(batch(nulls(dtype))).finalize().frame
     assert found.to_series(0).to_list() == [None]
-    with pytest.raises(sm.ColumnError, match=r"expression for column|unsupported type|cannot"):
+    with pytest.raises(sm.errors.ColumnError, match=r"expression for column|unsupported type|cannot"):
         acc.copy().update(batch(pl.Series([[1], None])))
 
 
@@ -117,5 +117,5 @@ def test_text_without_values_can_be_labels_or_scores(column, positive, tmp_path)
         found = sm.accumulate(source, acc)
         assert found.finalize()["dropped"].value == 2
         assert found.merge(acc.copy().update(batch(["a", "b"]))).finalize()["rows"].value == 2
-    with pytest.raises((sm.ColumnError, sm.DataError), match=r"String|text"):
+    with pytest.raises((sm.errors.ColumnError, sm.errors.DataError), match=r"String|text"):
         acc.copy().update(empty.with_columns(pl.Series(column, ["no", None])))

@@ -40,7 +40,7 @@ OWN = [
 @pytest.mark.parametrize("role", ["by", "y_true", "y_score", "sample_weight", "unit"])
 @pytest.mark.parametrize("expression", OTHERS, ids=str)
 def test_expressions_that_look_at_other_rows_are_rejected(role, expression):
-    with pytest.raises(sm.SpecificationError, match=LOOKING):
+    with pytest.raises(sm.errors.SpecificationError, match=LOOKING):
         sm.binary(**{"y_true": "y", "y_score": "p", role: expression.alias("made")})
 
 
@@ -55,7 +55,7 @@ def test_expressions_of_their_own_row_are_equal_in_all_batches(expression):
 @pytest.mark.parametrize("function", [lambda c: c / c.max(), lambda c: c.sort(descending=True), lambda c: c.cum_sum()])
 def test_functions_in_python_are_tried_on_parts_of_a_batch(function):
     acc = sm.binary(y_true="y", y_score=p.map_batches(function).clip(0, 1).alias("made"))
-    with pytest.raises(sm.SpecificationError, match=LOOKING):
+    with pytest.raises(sm.errors.SpecificationError, match=LOOKING):
         acc.update(ROWS)
     assert acc.finalize()["rows"].value == 0
 

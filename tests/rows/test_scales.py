@@ -24,8 +24,12 @@ WEIGHTS = {"equal": np.full(N, 0.625), "different": rng.integers(1, 9, N) / 8}
 def binary(weight, capacity):
     score = np.random.default_rng(1).random(N).round(3)
     label = np.random.default_rng(2).random(N) < score
-    statistics = (sm.ScoreHistogram(capacity=capacity), sm.ConfusionCounts(thresholds=(0.5,)), sm.ProbabilityLoss())
-    acc = sm.Accumulator(*statistics, sm.CalibrationBins(), y_true="y", y_score="p", sample_weight="w")
+    statistics = (
+        sm.statistics.ScoreHistogram(capacity=capacity),
+        sm.statistics.ConfusionCounts(thresholds=(0.5,)),
+        sm.statistics.ProbabilityLoss(),
+    )
+    acc = sm.Accumulator(*statistics, sm.statistics.CalibrationBins(), y_true="y", y_score="p", sample_weight="w")
     return acc.update({"y": label, "p": score, "w": weight})
 
 
@@ -34,7 +38,11 @@ def regression(weight, capacity):
     actual = np.exp(values.normal(size=N))
     predicted = actual * np.exp(values.normal(0, 0.3, N))
     families = ("log", "log_cosh", "poisson", "gamma", "tweedie")
-    statistics = (sm.ErrorMoments(families=families), sm.ErrorHistogram(capacity=capacity), sm.TDigest(compression=20))
+    statistics = (
+        sm.statistics.ErrorMoments(families=families),
+        sm.statistics.ErrorHistogram(capacity=capacity),
+        sm.statistics.TDigest(compression=20),
+    )
     acc = sm.Accumulator(*statistics, y_true="y", y_pred="p", sample_weight="w")
     return acc.update({"y": actual, "p": predicted, "w": weight})
 
@@ -44,8 +52,15 @@ def classes(weight, capacity):
     shares = values.dirichlet([1, 1, 1], N)
     label = (shares.cumsum(axis=1) < values.random((N, 1))).sum(axis=1)
     scores = {i: f"p{i}" for i in range(3)}
-    statistics = (sm.ConfusionMatrix(), sm.ClassLoss(), sm.PairHistograms(capacity), sm.ScoreHistogram(capacity))
-    acc = sm.Accumulator(*statistics, sm.RankCounts(), task="multiclass", y_true="y", y_score=scores, sample_weight="w")
+    statistics = (
+        sm.statistics.ConfusionMatrix(),
+        sm.statistics.ClassLoss(),
+        sm.statistics.PairHistograms(capacity),
+        sm.statistics.ScoreHistogram(capacity),
+    )
+    acc = sm.Accumulator(
+        *statistics, sm.statistics.RankCounts(), task="multiclass", y_true="y", y_score=scores, sample_weight="w"
+    )
     return acc.update({"y": label, "w": weight} | {column: shares[:, i] for i, column in scores.items()})
 
 
@@ -53,9 +68,13 @@ def label_sets(weight, capacity):
     values = np.random.default_rng(6)
     score = values.random((2, N)).round(3)
     label = values.random((2, N)) < score
-    statistics = (sm.ScoreHistogram(capacity=capacity), sm.ConfusionCounts(thresholds=(0.5,)), sm.ProbabilityLoss())
+    statistics = (
+        sm.statistics.ScoreHistogram(capacity=capacity),
+        sm.statistics.ConfusionCounts(thresholds=(0.5,)),
+        sm.statistics.ProbabilityLoss(),
+    )
     roles = {"y_true": {"a": "y0", "b": "y1"}, "y_score": {"a": "p0", "b": "p1"}, "sample_weight": "w"}
-    acc = sm.Accumulator(*statistics, sm.LabelSets(), task="multilabel", **roles)
+    acc = sm.Accumulator(*statistics, sm.statistics.LabelSets(), task="multilabel", **roles)
     return acc.update({"y0": label[0], "y1": label[1], "p0": score[0], "p1": score[1], "w": weight})
 
 
@@ -100,7 +119,7 @@ def test_the_largest_weights_are_counted(make):
     columns = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})
     rows = {"y": [0, 1], "p": [0.2, 0.7]}
     acc = make(**columns).update(rows | {"w": [1e280, 1e280]})
-    with pytest.raises(sm.DataError, match="'w'"):
+    with pytest.raises(sm.errors.DataError, match="'w'"):
         acc.update(rows | {"w": [1.0, 1.1e280]})
     assert acc.update(rows | {"w": [1e280, 1.0]}).seen == 4
 
@@ -123,7 +142,9 @@ def test_metrics_whose_sums_exceed_the_largest_float_are_undefined(column, far):
             assert report.get(metric, g="b").value is not None
         assert report.get("median_error", g="a").value == pytest.approx(0.25, abs=0.25)
         assert acc.rollup().finalize(["r2"])["r2"].note == TOO_LARGE
-    kept = sm.Accumulator(sm.Histogram(of="y_true"), y_true="y").update({"y": [1e200, 1e300]})  # no squares are summed
+    kept = sm.Accumulator(sm.statistics.Histogram(of="y_true"), y_true="y").update(
+        {"y": [1e200, 1e300]}
+    )  # no squares are summed
     assert kept.finalize()["maximum"].value == 1e300
 
 
@@ -144,7 +165,7 @@ def test_squares_times_weights_that_exceed_the_largest_float_are_undefined():
     assert acc.update(rows).finalize()["mse"].note == TOO_LARGE
 
 
-class Spent(sm.RowSums):
+class Spent(sm.statistics.RowSums):
     inputs = ("spent",)
 
     def of_rows(self, spent):

@@ -56,7 +56,9 @@ def test_each_model_and_label_has_its_own_width():
 @pytest.mark.parametrize("small", [False, True])
 def test_widths_that_differ_between_batches_obey_the_law(small, monkeypatch):
     def task():
-        return sm.Accumulator(sm.ConfusionCounts(TENTHS), sm.ScoreHistogram(16), y_true="y", y_score="p")
+        return sm.Accumulator(
+            sm.statistics.ConfusionCounts(TENTHS), sm.statistics.ScoreHistogram(16), y_true="y", y_score="p"
+        )
 
     if small:
         use_small_chunks(monkeypatch)
@@ -110,11 +112,11 @@ def test_large_integers_do_not_mix_with_floats(order, large, monkeypatch):
         first, second = frames[:2][::order]
         acc = make().update(first)
         before = acc.to_bytes()
-        with pytest.raises(sm.ColumnError, match="Float64"):
+        with pytest.raises(sm.errors.ColumnError, match="Float64"):
             acc.update(second)
-        with pytest.raises(sm.ColumnError, match="Float64"):
+        with pytest.raises(sm.errors.ColumnError, match="Float64"):
             acc + make().update(second)
-        with pytest.raises(sm.ColumnError, match="Float64"):
+        with pytest.raises(sm.errors.ColumnError, match="Float64"):
             sm.Accumulator.from_bytes(before).update(second)
         assert acc.to_bytes() == before
         assert acc.update(frames[2]).seen == 800

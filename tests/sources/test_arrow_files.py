@@ -76,10 +76,12 @@ def test_columns_in_use_have_their_values(kind):
 @pytest.mark.parametrize("kind", UNUSABLE)
 def test_columns_in_use_that_cannot_be_read_are_named(kind):
     for path in paths_of(rows(UNUSABLE[kind])):
-        with pytest.raises(sm.SourceError, match=rf"Column 'g' of '{path}' has the type .*, which cannot be read"):
+        with pytest.raises(
+            sm.errors.SourceError, match=rf"Column 'g' of '{path}' has the type .*, which cannot be read"
+        ):
             sm.evaluate(path, task(by="g"))
     if kind != "struct":
-        with pytest.raises(sm.ColumnError, match="Column 'g' has the unsupported type"):
+        with pytest.raises(sm.errors.ColumnError, match="Column 'g' has the unsupported type"):
             task(by="g").update(rows(UNUSABLE[kind]))
 
 
@@ -111,7 +113,7 @@ def test_columns_that_are_not_in_use_can_share_a_name(capfd):
             pq.write_table(plain, alone := "a.parquet")
         for source in (path, [path, alone], [alone, path]):
             assert sm.evaluate(source, task())["rows"].value == 2 * (1 if source == path else 2)
-        with pytest.raises(sm.SourceError, match=f"'{path}' has several columns named 'z'"):
+        with pytest.raises(sm.errors.SourceError, match=f"'{path}' has several columns named 'z'"):
             sm.evaluate([path, alone], task(by="z"))
     assert not capfd.readouterr().err
 
@@ -124,7 +126,7 @@ def test_streams_are_read_in_batches(suffix, folder):
     assert sm.evaluate(folder, task(by="g")).rollup()["rows"].value == 10_000
     bad = table.set_column(1, "p", pa.array([0.5] * 9_999 + [1.5]))
     put(f"b.{suffix}", bad, pa.ipc.new_stream, 1_000)
-    with pytest.raises(sm.DataError, match=rf"first: 1.5 at row 9999 of b.{suffix}"):
+    with pytest.raises(sm.errors.DataError, match=rf"first: 1.5 at row 9999 of b.{suffix}"):
         sm.evaluate([f"a.{suffix}", f"b.{suffix}"], task())
 
 

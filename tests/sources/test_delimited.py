@@ -44,7 +44,7 @@ def test_marks_inside_of_values_are_text(note, line):
 def test_an_open_mark_is_told_with_its_line(note, end, block, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", block)
     source = write({50: '"a, ""b"""', 100: note} | end)
-    with pytest.raises(sm.SourceError, match=r"a\.csv: line 102 "):
+    with pytest.raises(sm.errors.SourceError, match=r"a\.csv: line 102 "):
         rows(source)
 
 
@@ -199,7 +199,7 @@ def test_lines_with_other_numbers_of_fields_are_told(line, fields, note, end, mo
     lines = ["id,y,p,note", *[f"{i},{i % 2},0.5,{note}" for i in range(50)], line, "", "7,1,0.5,x"]
     number = 52 + 50 * note.count("\n")
     Path("a.csv").write_text(end.join([*lines, ""]), encoding="utf-8", newline="")
-    with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {fields} field"):
+    with pytest.raises(sm.errors.SourceError, match=rf"a\.csv: line {number} has {fields} field"):
         rows("a.csv")
     Path("b.csv").write_text(end.join([*lines[:51], *lines[52:]]), encoding="utf-8", newline="")
     assert rows("b.csv") == 51
@@ -223,7 +223,7 @@ def test_text_after_the_first_rows_is_told_with_its_line(monkeypatch):
         monkeypatch.setattr(delimited, name, 100)
     for first in ("1", "0.25"):
         Path("a.csv").write_text("y,p\n" + f"1,{first}\n" * ROWS + "0,n/a\n", encoding="utf-8")
-        with pytest.raises(sm.DataError, match=r"first: 'n/a' at row 1000 \(line 1002\) of a.csv\)"):
+        with pytest.raises(sm.errors.DataError, match=r"first: 'n/a' at row 1000 \(line 1002\) of a.csv\)"):
             rows("a.csv")
 
 

@@ -36,7 +36,7 @@ def test_each_of_many_files_has_its_own_types(acc, tmp_path):
     other.with_columns(pl.col("p").cast(pl.Float32)).write_parquet(tmp_path / "other.parquet")
     assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 7
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
-    with pytest.raises(sm.SourceError, match=r"bad\.parquet"):
+    with pytest.raises(sm.errors.SourceError, match=r"bad\.parquet"):
         sm.evaluate(tmp_path, acc)
 
 

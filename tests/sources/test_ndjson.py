@@ -36,7 +36,7 @@ def test_a_column_after_the_first_rows(block, monkeypatch):
     task = sm.binary(y_true="y", y_score="p", by="g")
     assert dict(sm.evaluate("a.ndjson", task).rows("rows").select("g", "value").iter_rows()) == {None: 2_000, "x": 1}
     run("evaluate", "a.ndjson", "--y-true", "y", "--y-score", "p", "--by", "g")
-    with pytest.raises(sm.ColumnError, match=r"Column 'h' not found. Available columns: 'y', 'p', 'g'\.$"):
+    with pytest.raises(sm.errors.ColumnError, match=r"Column 'h' not found. Available columns: 'y', 'p', 'g'\.$"):
         sm.evaluate("a.ndjson", sm.binary(y_true="y", y_score="p", by="h"))
 
 
@@ -68,7 +68,7 @@ def test_groups_of_integers_that_floats_do_not_hold(values, groups, role):
 
 def test_true_values_of_integers_that_floats_do_not_hold():
     write([{"y": 0.5, "p": 0.5}, {"y": 2**53 + 1, "p": 2**53}])
-    with pytest.raises(sm.SourceError, match=r"'y' contains the integer 9007199254740993 at line 2 of a.ndjson"):
+    with pytest.raises(sm.errors.SourceError, match=r"'y' contains the integer 9007199254740993 at line 2 of a.ndjson"):
         sm.evaluate("a.ndjson", sm.regression(y_true="y", y_pred="p"))
 
 

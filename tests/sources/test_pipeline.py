@@ -104,7 +104,7 @@ def test_a_source_is_counted_in_a_new_accumulator_unless_into_is_passed():
 def test_a_bad_batch_is_the_users_error():
     bad = DATA[:10].with_columns(p=pl.lit(2.0))
     acc = task()
-    with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
+    with pytest.raises(sm.errors.DataError, match=r"scores outside \[0, 1\]"):
         sm.accumulate([DATA[:100], bad, DATA[100:]], into=acc, workers=1)
     assert acc.seen == 100
 
@@ -117,7 +117,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, strict_first):
     if not strict_first:
         accumulators = dict(reversed(accumulators.items()))
     bad = DATA[:100].with_columns(p=pl.lit(2.0))
-    with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
+    with pytest.raises(sm.errors.DataError, match=r"scores outside \[0, 1\]"):
         sm.accumulate((*(DATA[n : n + 100] for n in range(0, 1000, 100)), bad), into=accumulators, workers=workers)
     assert strict.seen == lenient.seen == 1000
 
@@ -125,7 +125,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, strict_first):
 def test_threads_that_find_different_types_of_groups_are_told():
     batches = [DATA[:100], *[DATA[:100].with_columns(g=pl.lit(1))] * 5]
     one, other = task(), sm.binary(y_true="y", y_score="p")
-    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+    with pytest.raises(sm.errors.ColumnError, match="'g' has different types"):
         sm.accumulate(batches, into={"a": one, "b": other}, workers=2)
     assert one.seen == other.seen > 0
 
@@ -198,7 +198,7 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     content = sink.getvalue()
     cut = pa.ipc.open_stream(content.slice(0, content.size // 2))
     for source, name in ((dataset, "dataset"), (cut, "reader"), (DATA["y"], "Series")):
-        with pytest.raises(sm.SourceError, match=f"Cannot read the {name}: "):
+        with pytest.raises(sm.errors.SourceError, match=f"Cannot read the {name}: "):
             sm.evaluate(source, task())
 
 
@@ -211,20 +211,20 @@ def test_a_report_of_some_metrics_with_intervals(confidence):
 
 def test_metrics_and_confidence_are_checked_before_anything_is_read():
     unread = (pytest.fail("the data were read") for _ in range(1))
-    with pytest.raises(sm.MetricError, match="Did you mean 'roc_auc"):
+    with pytest.raises(sm.errors.MetricError, match="Did you mean 'roc_auc"):
         sm.evaluate(unread, task(), metrics=["rok_auc"])
-    with pytest.raises(sm.SpecificationError, match="between 0 and 1"):
+    with pytest.raises(sm.errors.SpecificationError, match="between 0 and 1"):
         sm.evaluate(unread, task(), confidence=95)
 
 
 @pytest.mark.parametrize("function", [sm.evaluate, sm.accumulate])
 def test_what_is_no_accumulator_is_told(function):
     for swapped in (task(), {"a": task()}):
-        with pytest.raises(sm.SpecificationError, match="The arguments are swapped"):
+        with pytest.raises(sm.errors.SpecificationError, match="The arguments are swapped"):
             function(swapped, DATA)
     for acc in ("x", {}, {"a": 1}, sm.binary, None):
         with pytest.raises(
-            sm.SpecificationError, match="acc= must be an accumulator or a mapping of names to accumulators, got"
+            sm.errors.SpecificationError, match="acc= must be an accumulator or a mapping of names to accumulators, got"
         ):
             function(DATA, acc)
 
@@ -242,18 +242,18 @@ def test_rows_as_dicts(wrap):
 
 def test_rows_as_dicts_that_do_not_fit():
     with pytest.raises(
-        sm.ColumnError, match=r"Cannot read column 'y': .* String: \"no\". Pass numbers, .* of one type."
+        sm.errors.ColumnError, match=r"Cannot read column 'y': .* String: \"no\". Pass numbers, .* of one type."
     ):
         sm.evaluate([{"y": 1, "p": 0.5, "g": 1}, {"y": "no", "p": 0.5, "g": 1}], task())
-    with pytest.raises(sm.DataError, match=r"'p' contains null .* at row 1 of the list"):
+    with pytest.raises(sm.errors.DataError, match=r"'p' contains null .* at row 1 of the list"):
         sm.evaluate([{"y": 1, "p": 0.5, "g": "a"}, {"y": 1, "g": "a"}], task())
 
 
 @pytest.mark.parametrize("one", [0.25, [0.25], (0.25,), np.float64(0.25)])
 def test_one_threshold(one):
-    for statistic in (sm.ConfusionCounts, sm.PredictedCounts):
+    for statistic in (sm.statistics.ConfusionCounts, sm.statistics.PredictedCounts):
         assert statistic(thresholds=one).thresholds == (0.25,)
-    assert sm.ScoreHistogram(atoms=one).atoms == sm.Histogram(atoms=one).atoms == (0.25,)
+    assert sm.statistics.ScoreHistogram(atoms=one).atoms == sm.statistics.Histogram(atoms=one).atoms == (0.25,)
     found = sm.evaluate(DATA, sm.binary(y_true="y", y_score="p", thresholds=one))
     assert found["recall"].value == found.get("recall", threshold=0.25).value
 
@@ -263,7 +263,7 @@ def test_parts_that_one_accumulator_rejects_at_the_end_are_in_none():
     batches = [{"y": [1, 0], "p": [0.5, 0.5], "g": [f"{i}", f"{i}"]} for i in range(40)]
     few = sm.binary(y_true="y", y_score="p", by="g", max_groups=30)
     many = sm.binary(y_true="y", y_score="p", by="g")
-    with pytest.raises(sm.DataError, match="more than 30 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 30 groups"):
         sm.accumulate(batches, into={"many": many, "few": few}, workers=4)
     assert many.seen == few.seen > 0
 
@@ -273,7 +273,7 @@ def test_rows_that_do_not_fit_what_one_accumulator_contains_are_in_none(workers)
     full = sm.binary(y_true="y", y_score="p", by="g", max_groups=1).update(DATA.filter(g="DE"))
     accumulators = {"other": sm.binary(y_true="y", y_score="p"), "full": full}
     rows = full.seen
-    with pytest.raises(sm.DataError, match="more than 1 groups"):
+    with pytest.raises(sm.errors.DataError, match="more than 1 groups"):
         sm.accumulate([DATA.filter(g="FR")], into=accumulators, workers=workers)
     assert [acc.seen for acc in accumulators.values()] == [0, rows]
 

@@ -58,7 +58,7 @@ def test_a_connection_is_usable_after_an_error(accumulate, column):
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT {column}, 0.5 AS p FROM range(1000000) AS numbers(i)")
         acc = sm.binary(y_true="y", y_score="p", by=["g"] if "g" in relation.columns else [])
-        with pytest.raises((sm.ColumnError, sm.DataError)):
+        with pytest.raises((sm.errors.ColumnError, sm.errors.DataError)):
             accumulate(relation, acc)
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
@@ -66,7 +66,7 @@ def test_a_connection_is_usable_after_an_error(accumulate, column):
 @pytest.mark.parametrize("accumulate", [sm.accumulate, engine.accumulate])
 def test_a_bad_row_of_a_relation_is_named(accumulate):
     relation = duckdb.sql("SELECT 1 AS y, IF(i = 300007, 1.25, 0.5) AS p FROM range(400000) AS numbers(i)")
-    with pytest.raises(sm.DataError, match=r"first: 1.25\d* at row 300007 of the relation"):
+    with pytest.raises(sm.errors.DataError, match=r"first: 1.25\d* at row 300007 of the relation"):
         accumulate(relation, sm.binary(y_true="y", y_score="p"))
 
 
@@ -79,11 +79,11 @@ def test_a_bad_row_of_files_is_named_by_its_file(accumulate, tmp_path):
     acc = sm.binary(y_true="y", y_score="p")
     for files in (relation, relation.filter("p > 0.1")):
         with pytest.raises(
-            sm.DataError, match=rf"in 1 of .*00 rows \(first: 1.25 at row 207 of {tmp_path}/1.parquet\)"
+            sm.errors.DataError, match=rf"in 1 of .*00 rows \(first: 1.25 at row 207 of {tmp_path}/1.parquet\)"
         ):
             accumulate(files, acc)
     for query in (relation.select("y, p, 'a' AS filename"), relation.order("p").select("y, p")):
-        with pytest.raises(sm.DataError, match=r"first: 1.25 at row \d+ of the relation"):
+        with pytest.raises(sm.errors.DataError, match=r"first: 1.25 at row \d+ of the relation"):
             accumulate(query, acc)
 
 
@@ -92,7 +92,9 @@ def test_an_error_of_the_query_is_one_of_the_source(accumulate):
     relation = duckdb.sql(
         "SELECT 1 AS y, CAST(IF(i = 300007, 'x', '0.5') AS DOUBLE) AS p FROM range(400000) AS numbers(i)"
     )
-    with pytest.raises(sm.SourceError, match=r"Cannot read the relation: .*Could not convert string 'x' to DOUBLE"):
+    with pytest.raises(
+        sm.errors.SourceError, match=r"Cannot read the relation: .*Could not convert string 'x' to DOUBLE"
+    ):
         accumulate(relation, sm.binary(y_true="y", y_score="p"))
 
 
@@ -100,5 +102,5 @@ def test_an_error_of_the_query_is_one_of_the_source(accumulate):
 def test_columns_that_are_not_used_are_not_computed(accumulate):
     relation = duckdb.sql("SELECT 1 AS y, 0.5 AS p, error('used') AS unused FROM range(3)")
     assert accumulate(relation, sm.binary(y_true="y", y_score="p")).seen == 3
-    with pytest.raises(sm.ColumnError, match=r"Column 'q' not found. Available columns: 'y', 'p', 'unused'"):
+    with pytest.raises(sm.errors.ColumnError, match=r"Column 'q' not found. Available columns: 'y', 'p', 'unused'"):
         accumulate(relation, sm.binary(y_true="y", y_score="q"))

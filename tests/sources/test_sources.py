@@ -58,9 +58,9 @@ def test_a_delta_table_is_read_as_a_table(table):
 def test_files_of_a_table_are_not_read_as_files(table):
     put(table.parent / "loose.parquet")
     for source in (f"{table}/*.parquet", next(table.glob("*.parquet")), f"{table.parent}/**/*.parquet"):
-        with pytest.raises(sm.SourceError, match=r"Delta .*scores"):
+        with pytest.raises(sm.errors.SourceError, match=r"Delta .*scores"):
             rows(source)
-    with pytest.raises(sm.SourceError, match=r"\.parquet, Delta"):
+    with pytest.raises(sm.errors.SourceError, match=r"\.parquet, Delta"):
         rows(table.parent)
 
 
@@ -75,7 +75,9 @@ def test_packages_that_tables_need_are_named(sign, package, tmp_path, monkeypatc
     monkeypatch.setattr(
         "streammetrics.data.sources.scans.find_spec", lambda name: None if name == package else found(name)
     )
-    with pytest.raises(sm.SourceError, match=f"requires the package '{package}'. Install it .*with: pip install"):
+    with pytest.raises(
+        sm.errors.SourceError, match=f"requires the package '{package}'. Install it .*with: pip install"
+    ):
         rows(tmp_path)
 
 
@@ -85,18 +87,18 @@ def test_iceberg_tables_that_say_their_version_are_read(tmp_path, monkeypatch):
     put(tmp_path / "data" / "old.parquet")
     (tmp_path / "metadata").mkdir()
     (tmp_path / "metadata" / "v2.metadata.json").touch()
-    with pytest.raises(sm.SourceError, match="Iceberg"):
+    with pytest.raises(sm.errors.SourceError, match="Iceberg"):
         rows(tmp_path)
     (tmp_path / "metadata" / "version-hint.text").write_text("2")
     assert rows(tmp_path) == 2
-    with pytest.raises(sm.SourceError, match="Iceberg"):
+    with pytest.raises(sm.errors.SourceError, match="Iceberg"):
         rows(tmp_path / "data")
 
 
 def test_broken_tables_are_told(tmp_path):
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("no")
-    with pytest.raises(sm.SourceError, match="Cannot read "):
+    with pytest.raises(sm.errors.SourceError, match="Cannot read "):
         rows(tmp_path)
 
 
@@ -119,7 +121,7 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
     put(tmp_path / "b.parquet")
     monkeypatch.chdir(tmp_path)
     for source in (["a.parquet", path], [".", f"{tmp_path}/a.*"], ["../" + tmp_path.name + "/a.parquet", "a.parquet"]):
-        with pytest.raises(sm.SourceError, match=r"a.parquet' .*2 times"):
+        with pytest.raises(sm.errors.SourceError, match=r"a.parquet' .*2 times"):
             rows(source)
     (tmp_path / "latest.parquet").symlink_to(path)
     assert rows(tmp_path) == 4
@@ -144,7 +146,7 @@ def test_pipes_are_no_files_of_a_folder(tmp_path):
 
 @pytest.mark.parametrize("source", ["a**b/*.parquet", "x" * 5000])
 def test_paths_that_cannot_be(source):
-    with pytest.raises(sm.SourceError):
+    with pytest.raises(sm.errors.SourceError):
         rows(source)
 
 
@@ -166,7 +168,7 @@ def test_compressed_text_is_read(suffix, codec, tmp_path):
     assert rows(compress("a.ndjson", PAIR.write_ndjson())) == 2
     (tmp_path / "bad").mkdir()
     compress("bad/a.csv", "y,p\n1,0.3\n0,1.3\n")
-    with pytest.raises(sm.DataError, match=rf"first: 1.3 at row 1 \(line 3\) of .*a.csv.{suffix}\)"):
+    with pytest.raises(sm.errors.DataError, match=rf"first: 1.3 at row 1 \(line 3\) of .*a.csv.{suffix}\)"):
         rows(tmp_path / "bad")
 
 
@@ -197,11 +199,11 @@ def test_file_uris_are_paths(uri, name, tmp_path):
         source = uri.format(path=address)
         assert open_files(source).paths == open_files(Path(source)).paths == (path,)
         assert rows(source) == rows([Path(source)]) == 2
-        with pytest.raises(sm.SourceError, match="2 times"):
+        with pytest.raises(sm.errors.SourceError, match="2 times"):
             rows([source, path])
     folder = uri.format(path=path.parent.as_uri().removeprefix("file://"))
     assert rows(folder) == rows(f"{folder}/*") == 2
-    with pytest.raises(sm.SourceError, match=r"File '.*run 1%/none.csv' not found"):
+    with pytest.raises(sm.errors.SourceError, match=r"File '.*run 1%/none.csv' not found"):
         rows(f"{folder}/none.csv")
 
 
@@ -227,18 +229,18 @@ def test_an_open_delta_table_is_a_source(table):
     assert rows(opened) == rows([opened]) == rows(deltalake.DeltaTable(table, version=0)) == 2
     assert rows(deltalake.DeltaTable(table, version=2)) == 3
     assert rows([opened, deltalake.DeltaTable(table, version=2)]) == 5
-    with pytest.raises(sm.ColumnError, match="'q' not found"):
+    with pytest.raises(sm.errors.ColumnError, match="'q' not found"):
         sm.evaluate(opened, sm.binary(y_true="y", y_score="q"))
     PAIR.with_columns(p=1.5).write_delta(table, mode="append")
     assert rows(opened) == 2
-    with pytest.raises(sm.DataError, match=r"first: 1.5 at row \d of .*lake/scores"):
+    with pytest.raises(sm.errors.DataError, match=r"first: 1.5 at row \d of .*lake/scores"):
         rows(deltalake.DeltaTable(table))
 
 
 def test_a_list_of_many_columns_is_cut(tmp_path):
     wide = pl.DataFrame({f"column_{i}": [0] for i in range(1000)})
     for source in (wide.lazy(), put(tmp_path / "a.parquet", wide), ds.dataset(wide.to_arrow())):
-        with pytest.raises(sm.ColumnError, match=r"Columns 'y', 'p' not found. .* and 995 more") as caught:
+        with pytest.raises(sm.errors.ColumnError, match=r"Columns 'y', 'p' not found. .* and 995 more") as caught:
             rows(source)
         assert len(str(caught.value)) < 200
 
@@ -248,17 +250,17 @@ def test_panics_are_errors_of_the_source(tmp_path, monkeypatch):
         raise pl.exceptions.PanicException("called `Option::unwrap()` on a `None` value")
 
     monkeypatch.setattr(pl, "scan_parquet", panic)
-    with pytest.raises(sm.SourceError, match=r"Cannot read .*a.parquet: called `Option::unwrap\(\)`"):
+    with pytest.raises(sm.errors.SourceError, match=r"Cannot read .*a.parquet: called `Option::unwrap\(\)`"):
         rows(put(tmp_path / "a.parquet"))
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: (panic() for _ in range(1)))
-    with pytest.raises(sm.SourceError, match="Cannot read the plan: called"):
+    with pytest.raises(sm.errors.SourceError, match="Cannot read the plan: called"):
         rows(PAIR.lazy())
 
 
 def test_numbers_after_those_that_set_the_type_of_a_plan(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,p\n" + "1,0.5\n" * 200 + "0.5,0.5\n", encoding="utf-8")
-    with pytest.raises(sm.SourceError, match=r"could not parse `0.5` as dtype `i64` at column 'y'"):
+    with pytest.raises(sm.errors.SourceError, match=r"could not parse `0.5` as dtype `i64` at column 'y'"):
         rows(pl.scan_csv(path).filter(pl.col("y") != 0.5))
     for fix in ({"infer_schema_length": None}, {"schema_overrides": {"y": pl.Float64}}):
         assert rows(pl.scan_csv(path, **fix).filter(pl.col("y") != 0.5)) == 200
@@ -297,7 +299,7 @@ def bad(tmp_path):
 def test_a_bad_row_is_named_by_its_file(suffix, workers, bad):
     file = bad / suffix / "day=1" / f"part.{suffix}"
     for _ in range(3):
-        with pytest.raises(sm.DataError) as caught:
+        with pytest.raises(sm.errors.DataError) as caught:
             sm.evaluate(bad / suffix, task(), workers=workers)
         line = {"csv": " (line 210)", "ndjson": " (line 209)"}.get(suffix, "")
         number = "2 of the first 1,500" if line else "4 of 3,500"
@@ -306,7 +308,9 @@ def test_a_bad_row_is_named_by_its_file(suffix, workers, bad):
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_first_bad_row_is_named_whatever_its_fault(workers, bad):
-    with pytest.raises(sm.DataError, match=r"'w' contains negative .* at row 207 \(line 209\) of .*day=1/part.csv\)"):
+    with pytest.raises(
+        sm.errors.DataError, match=r"'w' contains negative .* at row 207 \(line 209\) of .*day=1/part.csv\)"
+    ):
         sm.evaluate(bad / "csv", task(sample_weight="w"), workers=workers)
 
 
@@ -315,7 +319,7 @@ def test_a_bad_row_far_into_the_source(tmp_path, monkeypatch):
     for n in range(3):
         put(tmp_path / f"{n}.parquet", good(1500))
     put(tmp_path / "3.parquet", good(1500).with_columns(p=pl.when(pl.int_range(1500) == 1400).then(7.0).otherwise("p")))
-    with pytest.raises(sm.DataError, match=r"in 1 of 6,000 rows \(first: 7.0 at row 1400 of .*3.parquet\)"):
+    with pytest.raises(sm.errors.DataError, match=r"in 1 of 6,000 rows \(first: 7.0 at row 1400 of .*3.parquet\)"):
         rows(tmp_path)
 
 
@@ -330,19 +334,19 @@ def test_a_bad_row_of_other_sources(bad, table):
         (dataset.filter(ds.field("row") != 5), "the dataset"),
         (ds.dataset(frame.to_arrow()), "the dataset"),
     ):
-        with pytest.raises(sm.DataError, match=rf"at row 120[678] of {place}\)"):
+        with pytest.raises(sm.errors.DataError, match=rf"at row 120[678] of {place}\)"):
             sm.evaluate(source, task())
-    with pytest.raises(sm.DataError, match=rf"at row 208 of {files[1]}\)"):
+    with pytest.raises(sm.errors.DataError, match=rf"at row 208 of {files[1]}\)"):
         sm.evaluate(dataset, task())
     PAIR.with_columns(p=7.0).write_delta(table, mode="append")
-    with pytest.raises(sm.DataError, match=rf"at row \d of {table}\)"):
+    with pytest.raises(sm.errors.DataError, match=rf"at row \d of {table}\)"):
         rows(table)
 
 
 @pytest.mark.parametrize("wrap", [iter, list, lambda batches: pl.concat(batches).to_arrow()])
 def test_a_bad_row_of_a_part_of_an_engine(wrap, bad):
     source = wrap([good(100), good(100), good(100).with_columns(p=7.0)])
-    with pytest.raises(sm.DataError, match=r"at row 200 of partition 3\)"):
+    with pytest.raises(sm.errors.DataError, match=r"at row 200 of partition 3\)"):
         partial(source, task(), "partition 3")
-    with pytest.raises(sm.DataError, match=r"at row 208 \(line 210\) of .*/day=1/part.csv\)"):
+    with pytest.raises(sm.errors.DataError, match=r"at row 208 \(line 210\) of .*/day=1/part.csv\)"):
         partial(bad / "csv", task(), "partition 3")

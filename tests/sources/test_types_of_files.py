@@ -96,7 +96,7 @@ def test_scores_keep_the_type_of_their_file():
 def test_a_bad_row_is_found_after_files_of_other_types():
     write(1, rows([1, 2]), "parquet")
     write(2, rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])), "parquet")
-    with pytest.raises(sm.DataError, match=r"in 1 of 4 rows \(first: 1.5 at row 1 of 2.parquet\)"):
+    with pytest.raises(sm.errors.DataError, match=r"in 1 of 4 rows \(first: 1.5 at row 1 of 2.parquet\)"):
         sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
 
 

@@ -23,7 +23,7 @@ def read(content, path, metrics):
         else:
             path.write_bytes(content)
             loaded = sm.Accumulator.load(path)
-    except sm.StateError:
+    except sm.errors.StateError:
         return False
     return loaded.finalize(metrics).frame is not None
 
@@ -66,7 +66,7 @@ def test_null_and_nan_cells_are_refused_or_saved_as_they_were_read(name):
                 forged = with_cells(table, statistic, cell).cast(table.schema)
                 try:
                     loaded.append(sm.Accumulator.from_arrow(forged))
-                except sm.StateError:
+                except sm.errors.StateError:
                     continue
                 again = loaded[-1].to_bytes()
                 assert sm.Accumulator.from_bytes(again).to_bytes() == again

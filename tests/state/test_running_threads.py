@@ -15,7 +15,7 @@ LONGEST = 0.1  # seconds
 @pytest.fixture(scope="module")
 def acc():
     rows = {"y": np.ones(GROUPS, dtype=np.int8), "g": np.arange(GROUPS)}
-    statistics = sm.ConfusionCounts(())
+    statistics = sm.statistics.ConfusionCounts(())
     return sm.Accumulator(statistics, y_true="y", y_pred="y", by="g", max_groups=None).update(rows).compact()
 
 

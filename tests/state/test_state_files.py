@@ -48,9 +48,9 @@ def test_among_many_files_the_one_at_fault_is_named(tmp_path):
     column = pa.array(counts, table.schema.field("row_counts").type)
     pq.write_table(table.set_column(0, table.schema.field("row_counts"), column), bad)
     sm.binary(y_true="y", y_score="q").update({"y": [1, 0], "q": [0.2, 0.3]}).save(other)
-    with pytest.raises(sm.StateError, match=r"Cannot read '.*bad': .*row_counts"):
+    with pytest.raises(sm.errors.StateError, match=r"Cannot read '.*bad': .*row_counts"):
         sm.Accumulator.load(good, bad)
-    with pytest.raises(sm.MergeError, match="y_score"):
+    with pytest.raises(sm.errors.MergeError, match="y_score"):
         sm.Accumulator.load(good, other)
 
 
@@ -88,7 +88,7 @@ def test_a_folder_in_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch)
             return read(place)
 
         monkeypatch.setattr(os, name, refused)
-    with pytest.raises(sm.StateError, match=r"Cannot read .*Permission denied: .*private"):
+    with pytest.raises(sm.errors.StateError, match=r"Cannot read .*Permission denied: .*private"):
         sm.Accumulator.load(tmp_path)
 
 

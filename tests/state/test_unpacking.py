@@ -31,13 +31,13 @@ for path in bombs:
     try:
         read(open(path, "rb").read() if path.endswith("stream") else path)
         print("read")
-    except sm.StateError as error:
+    except sm.errors.StateError as error:
         print(error)
 """
 
 
 def state(group=3):
-    return sm.Accumulator(sm.RowCounts(), y_true="y", by="g").update({"y": [1], "g": [group]})
+    return sm.Accumulator(sm.statistics.RowCounts(), y_true="y", by="g").update({"y": [1], "g": [group]})
 
 
 def with_counts(table, rows):
@@ -133,14 +133,14 @@ def test_small_contents_that_would_fill_the_memory_are_refused_within_little_mem
 def test_texts_that_many_groups_share_are_limited(form, tmp_path):
     table, path = with_texts(GROUPS), tmp_path / "state"
     if form in ("bytes", "table"):
-        with pytest.raises(sm.StateError, match=REFUSAL):
+        with pytest.raises(sm.errors.StateError, match=REFUSAL):
             sm.Accumulator.from_arrow(table) if form == "table" else sm.Accumulator.from_bytes(
                 ipc(table, pa.ipc.new_stream)
             )
         return
     content = ipc(table, pa.ipc.new_file) if form == "file" else parquet(table, store_schema=form == "dictionary")
     path.write_bytes(content)
-    with pytest.raises(sm.StateError, match=REFUSAL):
+    with pytest.raises(sm.errors.StateError, match=REFUSAL):
         sm.Accumulator.load(path)
 
 
@@ -148,10 +148,10 @@ def test_texts_that_many_groups_share_are_limited(form, tmp_path):
 def test_texts_of_many_groups_are_read(compression, tmp_path):
     """Their dictionary is large, and each text could be the longest."""
     names = [f"{i:06}" for i in range(40_000)]
-    acc = sm.Accumulator(sm.RowCounts(), y_true="y", by="g").update({"y": [1] * 40_000, "g": names})
+    acc = sm.Accumulator(sm.statistics.RowCounts(), y_true="y", by="g").update({"y": [1] * 40_000, "g": names})
     path = tmp_path / "state"
     path.write_bytes(parquet(acc.to_arrow(), compression=compression, dictionary_pagesize_limit=1 << 24))
-    with pytest.warns(sm.StateWarning, match="No checksum"):
+    with pytest.warns(sm.errors.StateWarning, match="No checksum"):
         assert sm.Accumulator.load(path).to_bytes() == acc.to_bytes()
 
 
@@ -160,9 +160,9 @@ def test_compressed_ipc_of_other_programs_is_read(compression, tmp_path):
     acc = state_of("grouped")
     path = tmp_path / "state.arrow"
     path.write_bytes(ipc(acc.to_arrow(), pa.ipc.new_file, compression))
-    with pytest.warns(sm.StateWarning, match="No checksum"):
+    with pytest.warns(sm.errors.StateWarning, match="No checksum"):
         assert sm.Accumulator.load(path).to_bytes() == acc.to_bytes()
-    with pytest.warns(sm.StateWarning, match="No checksum"):
+    with pytest.warns(sm.errors.StateWarning, match="No checksum"):
         loaded = sm.Accumulator.from_bytes(ipc(acc.to_arrow(), pa.ipc.new_stream, compression))
     assert loaded.to_bytes() == acc.to_bytes()
 

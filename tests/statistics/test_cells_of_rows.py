@@ -89,7 +89,7 @@ def confusion(predicted):
     return {"tp": y & predicted, "fp": ~y & predicted, "fn": y & ~predicted, "tn": ~y & ~predicted}
 
 
-class Covered(sm.RowSums):
+class Covered(sm.statistics.RowSums):
     inputs = ("y_true", "lower", "upper")
 
     def of_rows(self, y_true, lower, upper):
@@ -117,8 +117,13 @@ CLASS_LOG, OTHER_CLASS_LOG = (-own(scores).clip(1e-15, 1 - 1e-15).log() for scor
 OF_SCORE = pl.col("s").list.get(pl.col("scored"))
 
 TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the row adds to each of them
-    "confusion": (sm.ConfusionCounts((0.6, 0.25)), BINARY, EACH_THRESHOLD, confusion(p >= threshold)),
-    "confusion of labels": (sm.ConfusionCounts(()), {"y_true": "y", "y_pred": "z"}, NO_THRESHOLD, confusion(z)),
+    "confusion": (sm.statistics.ConfusionCounts((0.6, 0.25)), BINARY, EACH_THRESHOLD, confusion(p >= threshold)),
+    "confusion of labels": (
+        sm.statistics.ConfusionCounts(()),
+        {"y_true": "y", "y_pred": "z"},
+        NO_THRESHOLD,
+        confusion(z),
+    ),
     "predicted": (
         *(PredictedCounts((0.25, 0.6)), {"y_score": "p"}, EACH_THRESHOLD),
         {"predicted_positives": p >= threshold, "predicted_negatives": p < threshold},
@@ -128,20 +133,20 @@ TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the 
         {"predicted_positives": z, "predicted_negatives": ~z},
     ),
     "losses": (
-        *(sm.ProbabilityLoss(), BINARY, {"actual": y.cast(pl.Int8)}),
+        *(sm.statistics.ProbabilityLoss(), BINARY, {"actual": y.cast(pl.Int8)}),
         {"weight": pl.lit(1)} | losses(log_loss(y, p), brier(y, p)),
     ),
     "losses of classes": (
-        *(sm.ClassLoss(), CLASSES, {"actual": NUMBER}),
+        *(sm.statistics.ClassLoss(), CLASSES, {"actual": NUMBER}),
         {"class_weight": pl.lit(1)} | losses(CLASS_LOG, brier_of_classes("s")),
     ),
     "calibration": (
-        *(sm.CalibrationBins(4), BINARY, {"bin": ((p * 4).ceil() - 1).clip(0).cast(pl.Int32)}),
+        *(sm.statistics.CalibrationBins(4), BINARY, {"bin": ((p * 4).ceil() - 1).clip(0).cast(pl.Int32)}),
         {"weight": pl.lit(1), "pos": y, "score_sum": p, "score_square_sum": p**2, "pos_score_sum": p * y},
     ),
     "ranks": (RankCounts(), CLASSES, {"rank": (1 + pl.sum_horizontal(ABOVE)).cast(pl.UInt32)}, {"count": pl.lit(1)}),
     "matrix": (
-        *(sm.ConfusionMatrix(), {"y_true": "k", "y_pred": "l"}, {"actual": k, "predicted": pl.col("l")}),
+        *(sm.statistics.ConfusionMatrix(), {"y_true": "k", "y_pred": "l"}, {"actual": k, "predicted": pl.col("l")}),
         {"count": pl.lit(1)},
     ),
     "sets of labels": (
@@ -185,21 +190,26 @@ TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the 
         *(PairedErrors(PAIR), {"y_true": "t", "y_pred": {"a": "e", "b": "f"}}, {"pair": pl.lit(0)}),
         {"weight": pl.lit(1)} | powers(**ERRORS),
     ),
-    "scores": (sm.ScoreHistogram(), BINARY, {"low": p}, {"neg": ~y, "pos": y}),
+    "scores": (sm.statistics.ScoreHistogram(), BINARY, {"low": p}, {"neg": ~y, "pos": y}),
     "values": (
-        sm.Histogram(of="y_pred"),
+        sm.statistics.Histogram(of="y_pred"),
         {"y_pred": "e", "task": "regression"},
         {"low": pl.col("e")},
         {"count": pl.lit(1)},
     ),
-    "truths": (sm.Histogram(of="y_true"), {"y_true": "t", "task": "regression"}, {"low": t}, {"count": pl.lit(1)}),
-    "errors": (sm.ErrorHistogram(), {"y_true": "t", "y_pred": "e"}, {"low": ERROR}, {"count": pl.lit(1)}),
+    "truths": (
+        sm.statistics.Histogram(of="y_true"),
+        {"y_true": "t", "task": "regression"},
+        {"low": t},
+        {"count": pl.lit(1)},
+    ),
+    "errors": (sm.statistics.ErrorHistogram(), {"y_true": "t", "y_pred": "e"}, {"low": ERROR}, {"count": pl.lit(1)}),
     "scores of pairs": (
         *(PairHistograms(), CLASSES, EACH_SCORE | {"actual": NUMBER, "low": OF_SCORE}),
         {"count": pl.lit(1)},
     ),
     "digest": (
-        *(sm.TDigest(of="y_score"), {"y_score": "p"}, {"mean": p, "min": p, "max": p}),
+        *(sm.statistics.TDigest(of="y_score"), {"y_score": "p"}, {"mean": p, "min": p, "max": p}),
         {"weight": pl.lit(1)},
     ),
     "sums of one's own": (

@@ -30,7 +30,9 @@ KINDS = {  # true values and predictions
 
 def moments(rows, statistic=None, **options):
     weight = "w" if "w" in rows.columns else None
-    acc = sm.Accumulator(statistic or sm.ErrorMoments(ALL), y_true="y", y_pred="p", sample_weight=weight, **options)
+    acc = sm.Accumulator(
+        statistic or sm.statistics.ErrorMoments(ALL), y_true="y", y_pred="p", sample_weight=weight, **options
+    )
     return acc.update(rows)
 
 
@@ -127,7 +129,7 @@ def rows_of(kind, rng, weighted):
 def test_parts_in_any_tree_have_the_moments_of_exact_arithmetic(kind, weighted):
     rng = np.random.default_rng(len(kind))
     rows = rows_of(kind, rng, weighted)
-    spec = moments(rows[:0], sm.ErrorMoments(), by="g")
+    spec = moments(rows[:0], sm.statistics.ErrorMoments(), by="g")
     parts = [spec.empty().update(part) for part in shards(shuffled(rows, rng), rng, 9)]
     for acc in (merged_as_a_tree(parts, rng), spec.empty().update(rows)):
         found = table(acc).join(acc.state.groups, on="group")
@@ -163,7 +165,7 @@ def assert_near(row, expected):
 def test_families_have_the_losses_of_each_row_and_null_deviances_of_the_common_mean(power, weighted):
     rng = np.random.default_rng(0)
     rows = rows_of("amounts", rng, weighted)
-    spec = moments(rows[:0], sm.ErrorMoments(ALL, power))
+    spec = moments(rows[:0], sm.statistics.ErrorMoments(ALL, power))
     parts = [spec.empty().update(part) for part in shards(rows, rng, 9)]
     expected = of_families(rows, power)
     if weighted:
@@ -180,10 +182,10 @@ def test_families_have_the_losses_of_each_row_and_null_deviances_of_the_common_m
 )
 def test_any_finite_values(pairs, cut):
     rows = pl.DataFrame(pairs, schema={"y": pl.Float64, "p": pl.Float64}, orient="row")
-    whole = moments(rows, sm.ErrorMoments())
-    both = moments(rows[:cut], sm.ErrorMoments()) + moments(rows[cut:], sm.ErrorMoments())
+    whole = moments(rows, sm.statistics.ErrorMoments())
+    both = moments(rows[:cut], sm.statistics.ErrorMoments()) + moments(rows[cut:], sm.statistics.ErrorMoments())
     for acc in (whole, both):
-        assert table(acc).select(sm.ErrorMoments().valid()).item()
+        assert table(acc).select(sm.statistics.ErrorMoments().valid()).item()
         assert table(acc)["actual_m2"].item() == pytest.approx(float(exact_m2(rows["y"])), rel=1e-9, abs=1e-300)
 
 
@@ -201,7 +203,7 @@ def test_constants_leave_no_dust(value):
         merged = table(merged_as_a_tree(map(moments, shards(of, rng, 4)), rng))
         assert merged.select("actual_mean", "actual_m2", "comoment").row(0) == (value, 0, 0)
         assert value <= 0 or merged.select(f"{family}_null_deviance_sum" for family in ALL[2:]).row(0) == (0, 0, 0)
-        turned = table(moments(of.rename({"y": "p", "p": "y"}), sm.ErrorMoments()))
+        turned = table(moments(of.rename({"y": "p", "p": "y"}), sm.statistics.ErrorMoments()))
         assert turned.select("predicted_mean", "predicted_m2", "comoment").row(0) == (value, 0, 0)
 
 
@@ -212,7 +214,7 @@ KEPT = {"an outlier comes first": (1e9, 0.0, 4_999), "sums are rounded": (1e15, 
 @pytest.mark.parametrize(("first", "others", "size"), KEPT.values(), ids=KEPT)
 def test_no_digits_are_lost_to_a_first_value_far_away_or_to_a_rounded_mean(first, others, size):
     y = np.append(first, others + np.random.default_rng(3).normal(0, 1, size))
-    found = table(moments(pl.DataFrame({"y": y, "p": y}), sm.ErrorMoments())).row(0, named=True)
+    found = table(moments(pl.DataFrame({"y": y, "p": y}), sm.statistics.ErrorMoments())).row(0, named=True)
     mean = Fraction(sum(map(Fraction, y)), len(y))
     m2 = math.fsum(float(Fraction(x) - mean) ** 2 for x in y)
     assert [found[c] for c in ("actual_m2", "predicted_m2", "comoment")] == pytest.approx([m2] * 3, rel=1e-12)
@@ -221,7 +223,7 @@ def test_no_digits_are_lost_to_a_first_value_far_away_or_to_a_rounded_mean(first
 def test_equal_terms_add_up_without_drift():
     """A million equal numbers in a row round to the same side."""
     rows = pl.DataFrame({"y": 0.0, "p": 0.1, "w": 0.1}).select(pl.all().repeat_by(1_000_000).explode())
-    found = table(moments(rows, sm.ErrorMoments())).row(0, named=True)
+    found = table(moments(rows, sm.statistics.ErrorMoments())).row(0, named=True)
     assert found["weight"] == pytest.approx(1e5, rel=1e-12)
     assert found["over_sum"] == pytest.approx(1e4, rel=1e-12)
 
@@ -242,7 +244,7 @@ ODD = {  # true values, predictions, and what they give
 @pytest.mark.whole
 @pytest.mark.parametrize(("actual", "predicted", "expected"), ODD.values(), ids=ODD)
 def test_there_is_one_zero_and_percentages_do_not_overflow(actual, predicted, expected):
-    found = table(moments(pl.DataFrame({"y": actual, "p": predicted}), sm.ErrorMoments())).row(0, named=True)
+    found = table(moments(pl.DataFrame({"y": actual, "p": predicted}), sm.statistics.ErrorMoments())).row(0, named=True)
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, nan_ok=True), name
         assert math.copysign(1, found[name]) == 1 or value != 0, name
@@ -264,8 +266,8 @@ OUTSIDE = [
 
 def test_a_row_outside_of_the_domain_of_a_family_makes_its_sums_nan():
     for family, power, actual, predicted in OUTSIDE:
-        statistic = sm.ErrorMoments((family,), power)
-        own = [c for c in statistic.columns if c not in sm.ErrorMoments().columns]
+        statistic = sm.statistics.ErrorMoments((family,), power)
+        own = [c for c in statistic.columns if c not in sm.statistics.ErrorMoments().columns]
         outside = table(moments(pl.DataFrame({"y": [1.0, actual], "p": [1.0, predicted]}), statistic))
         inside = table(moments(pl.DataFrame({"y": [1.0, 0.5], "p": [1.0, 2.0]}), statistic))
         assert math.isnan(outside[own[0]].item()), (family, power, actual, predicted)
@@ -289,7 +291,7 @@ def test_deviances_keep_their_digits(power):
     close, any_size = 1 + np.geomspace(1e-9, 0.9, 20), 10.0 ** rng.uniform(-9, 9, (2, 40))
     y = np.concatenate([close, 2 - close, any_size[0], [1.0, 1.7e9 + 1], [0.0] * (power < 2)])
     m = np.concatenate([np.ones(40), any_size[1], [1.0, 1.7e9], [3.0] * (power < 2)])
-    found = loss_by_row(y, m, sm.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum")
+    found = loss_by_row(y, m, sm.statistics.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum")
     expected = deviances(y, m, power)
     change = np.clip(np.abs(y - m) / m, 1e-16, 0.5)  # a textbook formula loses as many digits twice
     lost = 1 if power == 1 else max(1, 1 / (power - 1))
@@ -297,7 +299,7 @@ def test_deviances_keep_their_digits(power):
     assert (np.abs(found - expected) <= 2e-15 * lost * powers / change * expected + 1e-50).all()
     y = rng.uniform(0.1, 10, 300)
     for m in (np.nextafter(y, 0), y, np.nextafter(y, 99), y * (1 + 1e-14)):
-        assert (loss_by_row(y, m, sm.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum") >= 0).all()
+        assert (loss_by_row(y, m, sm.statistics.ErrorMoments(("tweedie",), power), "tweedie_deviance_sum") >= 0).all()
 
 
 def test_log_cosh_keeps_its_digits():
@@ -307,13 +309,19 @@ def test_log_cosh_keeps_its_digits():
         expected = [float(((e.exp() + (-e).exp()) / 2).ln()) for e in x]
     expected += [1e6 - math.log(2), 1.7e308]
     for sign in (1, -1):
-        found = loss_by_row(np.zeros(len(error)), sign * error, sm.ErrorMoments(("log_cosh",)), "log_cosh_sum")
+        found = loss_by_row(
+            np.zeros(len(error)), sign * error, sm.statistics.ErrorMoments(("log_cosh",)), "log_cosh_sum"
+        )
         np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_families_add_columns_in_one_order():
-    plain, statistic = sm.ErrorMoments(), sm.ErrorMoments(["poisson", "log"], 2)
-    assert statistic == sm.ErrorMoments(("log", "poisson", "log"), 2.0) == sm.ErrorMoments(**asdict(statistic))
+    plain, statistic = sm.statistics.ErrorMoments(), sm.statistics.ErrorMoments(["poisson", "log"], 2)
+    assert (
+        statistic
+        == sm.statistics.ErrorMoments(("log", "poisson", "log"), 2.0)
+        == sm.statistics.ErrorMoments(**asdict(statistic))
+    )
     assert hash(statistic) != hash(plain)
     log = ("squared_log_error_sum", "squared_log_error_square_sum")
     added = (*log, *(f"poisson_{what}_sum" for what in ("deviance", "null_deviance", "deviance_square")))
@@ -344,7 +352,7 @@ WRONG = {
 @pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "plain"])
 def test_rows_give_valid_tables_and_what_cannot_be_is_not_valid(weighted):
     rng = np.random.default_rng(0)
-    valid = sm.ErrorMoments(ALL).valid().fill_null(False)
+    valid = sm.statistics.ErrorMoments(ALL).valid().fill_null(False)
     for kind in KINDS:
         acc = moments(rows_of(kind, rng, weighted), by="g")
         assert table(acc + acc).select(valid).to_series().all()

@@ -46,7 +46,7 @@ REAL = ("two bulks", "outliers", "any size", "huge", "infinite", "median infinit
 
 
 def task(capacity, domain="probability", **options):
-    return sm.Accumulator(sm.ScoreHistogram(capacity, domain), y_true="y", y_score="p", **options)
+    return sm.Accumulator(sm.statistics.ScoreHistogram(capacity, domain), y_true="y", y_score="p", **options)
 
 
 def assert_bounds_hold(acc, label, score):

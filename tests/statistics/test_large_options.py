@@ -15,6 +15,6 @@ def test_numbers_can_be_as_large_as_is_said(option):
 @pytest.mark.thorough
 def test_a_million_thresholds_are_the_most():
     thresholds = [i / 1_000_001 for i in range(1_000_001)]
-    assert len(sm.ConfusionCounts(thresholds[1:]).thresholds) == 1_000_000
-    with pytest.raises(sm.SpecificationError, match="1,000,000"):
-        sm.ConfusionCounts(thresholds)
+    assert len(sm.statistics.ConfusionCounts(thresholds[1:]).thresholds) == 1_000_000
+    with pytest.raises(sm.errors.SpecificationError, match="1,000,000"):
+        sm.statistics.ConfusionCounts(thresholds)

@@ -37,7 +37,7 @@ def standard_error(row):
 
 def cells_by_hand(one, other, y, capacity, domain):
     """The cells of the plane of two scores, at the smallest shift that fits."""
-    line = sm.ScoreHistogram(domain=domain).lattice
+    line = sm.statistics.ScoreHistogram(domain=domain).lattice
 
     def prefix(value):
         key = int(line.keys(np.array([value]))[0]) >> 32

@@ -16,7 +16,7 @@ from streammetrics.statistics import STATISTICS
 from streammetrics.testing import check
 
 
-class ForecastIntervals(sm.RowSums):
+class ForecastIntervals(sm.statistics.RowSums):
     """How often intervals hold the truth, and how wide they are."""
 
     inputs = ("y_true", "lower", "upper")
@@ -92,7 +92,7 @@ def test_it_is_pickled_with_its_columns():
 
 def test_options_have_defaults_and_are_saved():
     @dataclass(frozen=True)
-    class Tolerated(sm.RowSums):
+    class Tolerated(sm.statistics.RowSums):
         tolerance: float = 1.0
         inputs = ("y_true", "y_pred")
 
@@ -104,14 +104,14 @@ def test_options_have_defaults_and_are_saved():
     assert again.statistics[1] == Tolerated(0.5) != Tolerated()
     close = ((ROWS["minutes"] - ROWS["forecast"]).abs() <= 0.5).sum()
     assert again.state.tables["tolerated"]["tolerated"].to_list() == [close]
-    with pytest.raises(sm.MergeError, match="tolerance"):
+    with pytest.raises(sm.errors.MergeError, match="tolerance"):
         acc.merge(sm.Accumulator(Tolerated(), **DELIVERIES))
     del STATISTICS["tolerated"]
-    with pytest.raises(sm.StateError, match="Tolerated"):
+    with pytest.raises(sm.errors.StateError, match="Tolerated"):
         sm.Accumulator.from_bytes(acc.to_bytes())
 
 
-class Items(sm.RowSums):
+class Items(sm.statistics.RowSums):
     inputs = ("y_true",)
 
     def of_rows(self, y_true):
@@ -120,7 +120,7 @@ class Items(sm.RowSums):
 
 def test_a_batch_that_is_refused_changes_nothing_and_the_largest_integer_is_counted():
     acc = sm.Accumulator(Items(), y_true="y").update({"y": [1.0, 2.0**31 - 1]})
-    with pytest.raises(sm.DataError, match="'items'"):
+    with pytest.raises(sm.errors.DataError, match="'items'"):
         acc.update({"y": [0.0, 2.0**31]})
     assert sm.Accumulator.from_bytes(acc.to_bytes()).state.tables["items"]["items"].to_list() == [2**31]
 
@@ -135,6 +135,10 @@ def test_no_input_can_have_the_name_of_an_argument():
     known = dict(STATISTICS)
     for argument in inspect.signature(sm.Accumulator).parameters.values():
         if argument.kind is not argument.VAR_KEYWORD and argument.name not in ("y_true", "y_pred", "y_score"):
-            with pytest.raises(sm.SpecificationError, match=repr(argument.name)):
-                type("Odd", (sm.RowSums,), {"inputs": (argument.name,), "of_rows": lambda self, **_: {"x1": 1}})
+            with pytest.raises(sm.errors.SpecificationError, match=repr(argument.name)):
+                type(
+                    "Odd",
+                    (sm.statistics.RowSums,),
+                    {"inputs": (argument.name,), "of_rows": lambda self, **_: {"x1": 1}},
+                )
     assert known == STATISTICS

@@ -46,7 +46,7 @@ def adversarial(rng, n=200):
 
 def digest(rows, compression=COMPRESSION, **columns):
     """A digest of the column x by group."""
-    return sm.Accumulator(sm.TDigest(compression, of="y_score"), y_score="x", by="g", **columns).update(rows)
+    return sm.Accumulator(sm.statistics.TDigest(compression, of="y_score"), y_score="x", by="g", **columns).update(rows)
 
 
 def centroids(acc):
@@ -79,7 +79,7 @@ def cases():
 def test_a_digest_has_few_centroids_whose_ends_certify_ranks(cases):
     kinds, digests = cases
     for acc in digests:
-        again = sm.TDigest(COMPRESSION, of="y_score").merge(acc.state.tables["tdigest"])
+        again = sm.statistics.TDigest(COMPRESSION, of="y_score").merge(acc.state.tables["tdigest"])
         assert_frame_equal(again, acc.state.tables["tdigest"])
         for (kind,), table in centroids(acc).group_by("g", maintain_order=True):
             rows = kinds[kind]
@@ -219,7 +219,7 @@ def test_what_is_merged_weighs_less_than_two_cells():
 
 def test_centroids_of_equal_means_are_not_equal_values():
     table = pl.DataFrame({"group": 0, "mean": [0.0] * 3, "weight": [2, 5, 2], "min": [-1.0, 0, -2], "max": [1.0, 0, 2]})
-    merge = sm.TDigest(COMPRESSION).merge
+    merge = sm.statistics.TDigest(COMPRESSION).merge
     assert merge(table).sort("max").drop("group").rows() == [(0, 5, 0, 0), (0, 2, -1, 1), (0, 2, -2, 2)]
     twice = merge(pl.concat([table, table]))
     assert twice["weight"].sum() == 18

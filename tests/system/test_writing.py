@@ -56,7 +56,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(acc, name, save, tmp_path, monkey
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission(acc, tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(sm.StateError, match="permission denied"):
+    with pytest.raises(sm.errors.StateError, match="permission denied"):
         acc.save(tmp_path / "a.state")
 
 
@@ -95,7 +95,7 @@ def test_files_of_the_command_line_and_of_the_demo(form, acc, tmp_path, monkeypa
     out.write_text("old")
     assert "no space left" in run("show", tmp_path / "a.state", "--format", form, "--output", out, code=2)
     assert out.read_text() == "old"
-    with pytest.raises(sm.SourceError, match="no space left"):
+    with pytest.raises(sm.errors.SourceError, match="no space left"):
         write_predictions(tmp_path / "demo", rows=60)
     assert names(tmp_path / "demo") == []
 

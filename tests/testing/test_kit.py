@@ -32,7 +32,7 @@ def failing(thing, *names, **how):
 def statistic(name, columns=lambda y_true: {"seen": 1, "total": y_true}, **methods):
     """A sum of true values, with some methods of its own; its class can be pickled."""
     body = {"inputs": ("y_true",), "of_rows": lambda self, y_true: columns(y_true), "__module__": __name__}
-    made = dataclass(frozen=True)(type(name, (sm.RowSums,), body | methods))
+    made = dataclass(frozen=True)(type(name, (sm.statistics.RowSums,), body | methods))
     setattr(sys.modules[__name__], name, made)
     return made()
 
@@ -70,7 +70,7 @@ def test_statistics_that_merge_wrongly(merge, broken):
 
 def test_a_bin_that_remembers_the_order_of_rows():
     @dataclass(frozen=True)
-    class LastBin(sm.Histogram):
+    class LastBin(sm.statistics.Histogram):
         """Bins as wide as the last part that came needed."""
 
         name = "last_bin"
@@ -96,7 +96,7 @@ def test_a_statistic_of_rows_that_depends_on_their_neighbours():
 
 def test_a_table_that_is_not_as_declared():
     def more(self, values, weighted):
-        return sm.RowSums.tabulate(self, values, weighted).with_columns(surplus=1)
+        return sm.statistics.RowSums.tabulate(self, values, weighted).with_columns(surplus=1)
 
     assert failing(statistic("Surplus", tabulate=more), "tables have their schema")
 
@@ -163,7 +163,7 @@ def test_the_statistic_of_a_metric_and_what_improves_it_can_be_given():
     narrow = lambda rows: rows.with_columns(pl.col("y_true") / 2)  # noqa: E731
     assert failing(made, statistic=kept) == set()
     assert failing(made, improve=narrow) == {"the better end is the better one"}
-    with pytest.raises(sm.SpecificationError, match="Pass statistic=, a statistic with the columns"):
+    with pytest.raises(sm.errors.SpecificationError, match="Pass statistic=, a statistic with the columns"):
         checks(declared("nothing", lambda nowhere: nowhere, ("nowhere",), range=(0, 1)))
 
 
@@ -213,7 +213,7 @@ def test_a_gap_is_known_until_it_is_mended():
 
 
 def test_checks_have_a_name_each():
-    for thing in (sm.TDigest(), metrics.roc_auc, Engine(sm, source=str)):
+    for thing in (sm.statistics.TDigest(), metrics.roc_auc, Engine(sm, source=str)):
         names = [one.name for one in checks(thing)]
         assert len(names) == len(set(names)) > 5
         assert all(isinstance(one, Check) and str(one) == one.name for one in checks(thing))
