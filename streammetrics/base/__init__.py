@@ -25,45 +25,36 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.base.foreign import translated as translated
     from streammetrics.base.forks import new_lock as new_lock
     from streammetrics.base.forks import require_threads as require_threads
-    from streammetrics.base.frame import ALONE as ALONE
-    from streammetrics.base.frame import AT_LIMIT as AT_LIMIT
-    from streammetrics.base.frame import BEFORE_LABELS as BEFORE_LABELS
-    from streammetrics.base.frame import BETWEEN as BETWEEN
-    from streammetrics.base.frame import DECIDE as DECIDE
     from streammetrics.base.frame import EFFECTIVE_ROWS as EFFECTIVE_ROWS
     from streammetrics.base.frame import ENOUGH as ENOUGH
     from streammetrics.base.frame import ENOUGH_OF_UNITS as ENOUGH_OF_UNITS
     from streammetrics.base.frame import ESTIMATE as ESTIMATE
-    from streammetrics.base.frame import FEW_DIFFER as FEW_DIFFER
-    from streammetrics.base.frame import FEW_EFFECTIVE as FEW_EFFECTIVE
     from streammetrics.base.frame import FEW_OF_A_CLASS as FEW_OF_A_CLASS
-    from streammetrics.base.frame import INCOMPLETE as INCOMPLETE
     from streammetrics.base.frame import KEPT as KEPT
     from streammetrics.base.frame import LIMITS as LIMITS
     from streammetrics.base.frame import METRIC as METRIC
     from streammetrics.base.frame import NO_LIMITS as NO_LIMITS
     from streammetrics.base.frame import OF_LABELS as OF_LABELS
-    from streammetrics.base.frame import ON_THESE_ROWS as ON_THESE_ROWS
+    from streammetrics.base.frame import OF_VERDICTS as OF_VERDICTS
+    from streammetrics.base.frame import REASONS as REASONS
     from streammetrics.base.frame import RIGHT as RIGHT
     from streammetrics.base.frame import SAMPLED as SAMPLED
-    from streammetrics.base.frame import UNPAIRED as UNPAIRED
     from streammetrics.base.frame import VALUE as VALUE
     from streammetrics.base.frame import VARIANCE as VARIANCE
     from streammetrics.base.frame import VOLUME as VOLUME
-    from streammetrics.base.frame import WIDE as WIDE
     from streammetrics.base.frame import A as A
     from streammetrics.base.frame import B as B
+    from streammetrics.base.frame import because as because
+    from streammetrics.base.frame import enough_rows as enough_rows
     from streammetrics.base.frame import few_effective as few_effective
     from streammetrics.base.frame import hidden as hidden
     from streammetrics.base.frame import joined as joined
     from streammetrics.base.frame import keys_of as keys_of
     from streammetrics.base.frame import no_limits as no_limits
     from streammetrics.base.frame import noted as noted
-    from streammetrics.base.frame import notes_of_users as notes_of_users
     from streammetrics.base.frame import of_all_labels as of_all_labels
     from streammetrics.base.frame import of_effective_rows as of_effective_rows
     from streammetrics.base.frame import of_labels_once as of_labels_once
-    from streammetrics.base.frame import of_user as of_user
     from streammetrics.base.frame import outer_limits as outer_limits
     from streammetrics.base.frame import told_apart as told_apart
     from streammetrics.base.frame import too_few_effective as too_few_effective

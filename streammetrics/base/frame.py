@@ -11,32 +11,11 @@ METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
-FEW_OF_A_CLASS = "too few rows of a class"  # in the note of an estimate on which verdicts are open
-ON_THESE_ROWS = "on these rows"  # in the note of a verdict that ignores sampling
-UNPAIRED = "no interval of the difference"  # in the note of a verdict that is open without one
-ALONE = "breached alone"  # in the note of a verdict that is open because of the other groups
-WIDE = "no number of rows decides it, with these bounds"  # in the note of an open verdict
-AT_LIMIT = "no number of rows decides a value at the limit"  # the same
-BEFORE_LABELS = " before labels"  # in the text of a rule whose intervals contain the bounds
-BETWEEN = "no window starts in this period"  # in the note of a verdict on a period within a window
-INCOMPLETE = "newer windows are in an incomplete period"  # in the note of a verdict with an alarm
-FEW_DIFFER = "too few rows differ"  # in the note of an open verdict on a comparison, before the effective rows
-FEW_EFFECTIVE = "too few rows"  # the same, on one evaluation
-DECIDE = " decide)"  # at the end of both
-READ = (
-    FEW_OF_A_CLASS,
-    ON_THESE_ROWS,
-    UNPAIRED,
-    ALONE,
-    WIDE,
-    AT_LIMIT,
-    BEFORE_LABELS,
-    BETWEEN,
-    INCOMPLETE,
-    DECIDE,
-    "no interval",
+REASONS = (  # for verdicts
+    *("few_rows_of_class", "no_interval", "false_discovery_rate", "wide_bounds", "at_limit", "few_rows"),
+    *("few_rows_differ", "short_history", "few_labels", "no_window", "bounds_only", "before_labels"),
+    "incomplete_period",
 )
-UNREAD = {words: words.replace(" ", "\N{NO-BREAK SPACE}") for words in READ}
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 
@@ -54,27 +33,16 @@ def hidden(name: str) -> str:
     return f"\0{name}"
 
 
+FEW_OF_A_CLASS = hidden("few_rows_of_class")  # whether an estimate has no interval because of few rows of a class
 EFFECTIVE_ROWS = hidden("effective rows")  # see `streammetrics.metrics.intervals.limits.Spread`
 VARIANCE = hidden("variance")  # of an estimate of independent rows
 ENOUGH, ENOUGH_OF_UNITS = 10, 15  # effective rows for a verdict, of independent rows and of units
 SAMPLED = (*LIMITS, EFFECTIVE_ROWS, VARIANCE)
-NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)]
-
-
-def of_user(text: str) -> str:
-    """Return a text of a user, such as a name, without words that are read in notes and rules: with other spaces.
-
-    >>> of_user("a model on these rows")
-    'a model on\\xa0these\\xa0rows'
-    """
-    for words, unread in UNREAD.items():
-        text = text.replace(words, unread)
-    return text
-
-
-def notes_of_users(notes: pl.Expr) -> pl.Expr:
-    """Return notes of users, such as those of a custom metric or of a file, as `of_user` does."""
-    return notes.cast(pl.String).str.replace_many(UNREAD)
+OF_VERDICTS = (EFFECTIVE_ROWS, FEW_OF_A_CLASS)  # of estimates, for verdicts alone
+NO_LIMITS = [
+    *(pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)),
+    pl.lit(False).alias(FEW_OF_A_CLASS),
+]
 
 
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
@@ -120,7 +88,7 @@ def outer_limits(value: str = "value") -> tuple[pl.Expr, pl.Expr]:
 
 def few_effective(*, units: bool) -> pl.Expr:
     """Whether an interval depends on so few effective rows that it decides nothing."""
-    return (pl.col(EFFECTIVE_ROWS) < (ENOUGH_OF_UNITS if units else ENOUGH)).fill_null(False)
+    return (pl.col(EFFECTIVE_ROWS) < enough_rows(units)).fill_null(False)
 
 
 def of_effective_rows() -> pl.Expr:
@@ -130,8 +98,17 @@ def of_effective_rows() -> pl.Expr:
 
 def too_few_effective(what: str, *, units: bool) -> pl.Expr:
     """Why a verdict is open, such as "too few rows differ (about 6 effective rows; 10 decide)"."""
-    enough = ENOUGH_OF_UNITS if units else ENOUGH
-    return pl.format(f"{what} ({{}}; {enough}{DECIDE}", of_effective_rows())
+    return pl.format(f"{what} ({{}}; {enough_rows(units)} decide)", of_effective_rows())
+
+
+def enough_rows(units: bool) -> int:
+    """Return the number of effective rows that a verdict requires."""
+    return ENOUGH_OF_UNITS if units else ENOUGH
+
+
+def because(**conditions: pl.Expr) -> list[pl.Expr]:
+    """Return columns that say whether each of some `REASONS` explains a verdict."""
+    return [condition.fill_null(False).alias(hidden(code)) for code, condition in conditions.items()]
 
 
 def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:

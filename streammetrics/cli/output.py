@@ -162,6 +162,7 @@ def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path 
     if form == "json":
         data = frame.write_json()
     else:
+        frame = frame.with_columns(cs.list().cast(pl.List(pl.String)).list.join(" "))  # codes of reasons
         data = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     save_data(data, output)
 

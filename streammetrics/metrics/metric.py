@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import did_you_mean, of_user, shown, without_nan
+from streammetrics.base import did_you_mean, shown, without_nan
 from streammetrics.errors import MetricError
 from streammetrics.metrics.intervals.limits import Range
 from streammetrics.metrics.intervals.method import Method, Without
@@ -314,7 +314,7 @@ def metric(
         raise MetricError(f"range= must be two numbers in ascending order, got {range!r}. Pass infinity for no end.")
 
     def declare(formula: Formula) -> Metric:
-        method = Without(of_user(interval)) if isinstance(interval, str) else interval
+        method = Without(interval) if isinstance(interval, str) else interval
         named = dict(map(parse_metric, aliases))
         made = Metric(formula, range, better, tuple(named), interval=method)
         for name in (made.__name__, *named):

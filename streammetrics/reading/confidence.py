@@ -12,7 +12,6 @@ from streammetrics.base import (
     LIMITS,
     VARIANCE,
     few_effective,
-    hidden,
     noted,
     of_effective_rows,
 )
@@ -22,7 +21,7 @@ from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
 from streammetrics.statistics import State
 
-TOO_FEW = hidden("few rows")
+FEW_ROWS = "too few rows of a class"
 INFINITE = "the metric is infinite"
 ALIKE = "they do not vary"
 AT_END = "the metric does not vary at the end of its range"
@@ -58,13 +57,15 @@ def with_intervals(
     at_end = pl.any_horizontal(at_ends)
     undecided = set(joined.filter(without & told.is_null())["metric"])
     few = of_few_rows(state, samples, {m: least for m, least in needed.items() if m.name in undecided})
-    found = few.with_columns(pl.lit(True).alias(TOO_FEW))
+    found = few.with_columns(pl.lit(True).alias(FEW_OF_A_CLASS))
     joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
-    why = pl.when(pl.col(TOO_FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
+    of_class = (without & told.is_null() & pl.col(FEW_OF_A_CLASS)).fill_null(False)
+    joined = joined.with_columns(of_class.alias(FEW_OF_A_CLASS))
+    why = pl.when(FEW_OF_A_CLASS).then(pl.lit(FEW_ROWS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
     said = pl.format("no interval: {}", pl.coalesce(told, why))
     rows = pl.when(~without & few_effective(units=folds is not None)).then(of_effective_rows())
     said = pl.when(without).then(said).otherwise(pl.format("{}, so the interval can be too narrow", rows))
-    return joined.select(pl.exclude("note", TOO_FEW, VARIANCE), note=noted("note", said))
+    return joined.select(pl.exclude("note", VARIANCE), note=noted("note", said))
 
 
 def _reason_with_units(metric: Metric) -> str | None:

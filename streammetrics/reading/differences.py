@@ -10,8 +10,6 @@ import polars as pl
 
 from streammetrics.base import (
     EFFECTIVE_ROWS,
-    FEW_DIFFER,
-    FEW_EFFECTIVE,
     LIMITS,
     ROUNDING,
     VOLUME,
@@ -132,9 +130,14 @@ class Differences(Sides):
 
     @property
     def _few_differ(self) -> pl.Expr:
-        """Why a verdict is open if it depends on few effective rows."""
-        what = FEW_EFFECTIVE if self.independent or self.same_rows is None else FEW_DIFFER
+        """Why neither side is better if that depends on few effective rows."""
+        what = {"few_rows": "too few rows", "few_rows_differ": "too few rows differ"}[self._few]
         return too_few_effective(what, units=self._folds is not None)
+
+    @property
+    def _few(self) -> str:
+        """The code of that reason."""
+        return "few_rows" if self.independent or self.same_rows is None else "few_rows_differ"
 
     @cached_property
     def note(self) -> str | None:

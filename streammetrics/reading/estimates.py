@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, few, noted, notes_of_users, of_percent
+from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, few, noted, of_percent
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError
 from streammetrics.metrics import Metric
@@ -247,7 +247,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         cases = [f"case {i} of {m}" for i in range(len(others))]
         low, high = ([f"lower of {m}"], [f"upper of {m}"]) if m in own else (cases, cases)
         defined = pl.when(value.is_not_null())
-        note = notes_of_users(pl.col(f"note of {m}")) if m in notes else pl.lit(None, pl.String)
+        note = pl.col(f"note of {m}").cast(pl.String) if m in notes else pl.lit(None, pl.String)
         return pl.struct(
             value=value,
             lower=defined.then(pl.min_horizontal(value, *low)),

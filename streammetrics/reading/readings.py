@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics.base import (
-    EFFECTIVE_ROWS,
+    OF_VERDICTS,
     as_float,
     keys_of,
     matching,
@@ -122,11 +122,11 @@ class Readings:
         confidence level, ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval. The schema depends
         on the specification, and not on the data, except for the types of groups and labels.
         """
-        return self._sampled_frame.drop(EFFECTIVE_ROWS, strict=False)
+        return self._sampled_frame.drop(OF_VERDICTS, strict=False)
 
     @cached_property
     def _sampled_frame(self) -> pl.DataFrame:
-        """The frame, with the effective rows behind intervals."""
+        """The frame, with columns for verdicts."""
         return self._estimates(self.metrics)
 
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -193,10 +193,10 @@ class Readings:
         >>> report.rows("accuracy", country="FR").select("country", "metric", "value").rows()
         [('FR', 'accuracy', 0.0)]
         """
-        return self._sampled_rows(metric, **keys).drop(EFFECTIVE_ROWS, strict=False)
+        return self._sampled_rows(metric, **keys).drop(OF_VERDICTS, strict=False)
 
     def _sampled_rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
-        """The rows, with the effective rows behind intervals."""
+        """The rows, with columns for verdicts."""
         elsewhere = self._at_threshold(keys.get("threshold"))
         if elsewhere is not None and elsewhere.readable(metric):
             return elsewhere._sampled_rows(metric, **keys)

@@ -23,7 +23,6 @@ from streammetrics.base import (
     hidden,
     joined,
     keys_of,
-    of_user,
     require_free,
     text,
 )
@@ -73,12 +72,6 @@ class Sides:
             from streammetrics.metrics import upper_level  # when it is needed
 
             upper_level(self.confidence)
-
-    @property
-    def _names_in_notes(self) -> tuple[str, str]:
-        """The names of both sides in notes, from which verdicts read remarks."""
-        a, b = self.names
-        return of_user(a), of_user(b)
 
     @property
     def _metrics(self) -> list[Metric]:

@@ -12,14 +12,14 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import (
-    ALONE,
     EFFECTIVE_ROWS,
     LIMITS,
     NO_LIMITS,
-    UNPAIRED,
     A,
     B,
     as_float,
+    because,
+    enough_rows,
     false_discovery_rate,
     few_effective,
     hidden,
@@ -31,6 +31,7 @@ from streammetrics.errors import SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
 from streammetrics.reading import ROWS, Differences, at_only, with_names, with_row_count
 from streammetrics.report.verdicts import (
+    ENOUGH_ROWS,
     NO_INTERVAL,
     PASSING,
     VERDICT,
@@ -68,9 +69,10 @@ def check_sides(
     parts, reasons = [], dict[str, list[str]]()
     for margin in wanted:
         gate = _Gate(at_level, margin, least, keys)
-        found = gate.judged if rate is None or level is None else gate.discovered(rate)
-        parts.append(verdict_rows(found, margin, sides.b.by, passes))
-        if found["note"].str.contains(UNPAIRED, literal=True).any():
+        judgements = gate.judged if rate is None or level is None else gate.discovered(rate)
+        found = verdict_rows(judgements, margin, sides.b.by, passes)
+        parts.append(found)
+        if found["reasons"].list.contains("no_interval").any():
             reasons.setdefault(gate.sides._without_interval(gate.metric), []).append(margin.metric)
     frame = pl.concat(parts)
     values = "Values are {1} - {0}.".format(*map(escaped, sides.names))
@@ -114,15 +116,18 @@ class _Gate:
         without_rows = pl.col("value").is_null() & pl.col("note").is_null()
         note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")
         change = change.with_columns(note=note)
-        found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides._names_in_notes)
+        found = with_names(at_least_one(matching(change, keys_of(change), self.keys)), sides.names)
         without, units = NO_INTERVAL & pl.lit(sampled), sides._folds is not None
         few, effective = few_effective(units=units) & ~NO_INTERVAL, pl.col(EFFECTIVE_ROWS)
         found = judged(found, limit, self.min_rows, sampled=False, undecided=without | few)
         is_open = pl.col(VERDICT) == "open"
-        unpaired = pl.lit(f"{UNPAIRED}: {sides._without_interval(self.metric)}")
-        why = pl.when(is_open & without).then(unpaired).when(is_open & few).then(sides._few_differ)
         needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, effective, units=units)
-        return with_rows_needed(found.with_columns(note=noted("note", why)), needed)
+        found = found.with_columns(
+            pl.lit(enough_rows(units)).alias(ENOUGH_ROWS),
+            *because(no_interval=is_open & without, **{sides._few: is_open & ~without & few}),
+            note=noted("note", pl.when(is_open & without).then(pl.lit(sides._without_interval(self.metric)))),
+        )
+        return with_rows_needed(found, needed)
 
     def _relative(self, limit: float) -> pl.DataFrame:
         """The change relative to the value of a, with limits from those of ``b - (1 + limit) * a``."""
@@ -134,7 +139,7 @@ class _Gate:
         ratios = {name: (pl.col(x) / pl.col(y) - 1).fill_nan(None) for name, (x, y) in ends.items()}
         return values.with_columns(
             *(pl.when(known).then(end) for end in limits),
-            note=pl.when(a == 0).then(pl.lit(f"undefined: {sides._names_in_notes[0]} is 0")).otherwise("note"),
+            note=pl.when(a == 0).then(pl.lit(f"undefined: {sides.names[0]} is 0")).otherwise("note"),
             **{name: pl.when(known).then(ratio) for name, ratio in ratios.items()},
         )
 
@@ -150,10 +155,9 @@ class _Gate:
         while 0 < (fewer := int(breached.sum())) < count:
             count, breached = fewer, alone & self._breached(rate * fewer / found.height)
         demoted = pl.lit(alone & ~breached)
-        note = f"{ALONE}, but not at a false discovery rate of {100 * rate:g}%"
         return found.with_columns(
             pl.when(demoted).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT),
-            note=noted("note", pl.when(demoted).then(pl.lit(note))),
+            *because(false_discovery_rate=demoted),
         )
 
     def _breached(self, error: float) -> pl.Series:

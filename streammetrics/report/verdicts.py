@@ -9,23 +9,20 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.base import (
-    AT_LIMIT,
     EFFECTIVE_ROWS,
-    FEW_EFFECTIVE,
     FEW_OF_A_CLASS,
     LIMITS,
     NO_LIMITS,
-    ON_THESE_ROWS,
+    REASONS,
     VALUE,
-    WIDE,
+    because,
+    enough_rows,
     few_effective,
     hidden,
     keys_of,
-    noted,
     outer_limits,
     publish,
     require_level,
-    too_few_effective,
     where,
     whole,
 )
@@ -43,9 +40,11 @@ SCHEMA = pl.Schema(
     dict.fromkeys(("rule", "name", "severity", "windows", "where"), pl.String())
     | {"rows": pl.Int64()}
     | dict.fromkeys((*VALUE, *LIMITS, "reference"), pl.Float64())
-    | {"verdict": pl.String(), "passes": pl.Boolean(), "since": pl.String(), "e_value": pl.Float64()}
+    | {"verdict": pl.String(), "reasons": pl.List(pl.Enum(REASONS)), "passes": pl.Boolean()}
+    | {"since": pl.String(), "e_value": pl.Float64()}
     | dict.fromkeys(("note", "description"), pl.String())
     | {"rows_needed": pl.Int64()}
+    | dict.fromkeys(("effective_rows", "effective_rows_needed"), pl.Float64())
     | dict.fromkeys(("days_needed", "coverage", "limit"), pl.Float64())
     | {"comparison": pl.String()}
 )
@@ -54,9 +53,10 @@ OF_RULES = (
     *("days_needed", "coverage"),
 )  # of histories
 VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
-COVERAGE = hidden("coverage")
+COVERAGE, ENOUGH_ROWS = hidden("coverage"), hidden("enough rows")
+FEW_EFFECTIVE = ("few_rows", "few_rows_differ")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
-UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
+UNDECIDED = pl.col(FEW_OF_A_CLASS).fill_null(False)
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,26 @@ class Verdicts:
     """Verdicts of `Report.check` or `check`. ``frame`` has one row per rule, group, and key, such as the threshold.
 
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
-    ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``passes``, ``note``,
-    ``rows_needed`` (how many rows of this mix would decide an open verdict, if the value stays), and ``limit`` and
-    ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history add ``name``, ``severity``,
-    ``windows`` (the first and the last), ``reference`` (the metric in the reference period if ``value`` is its change),
-    ``since`` and ``e_value`` (of a rule with an alarm), ``description``, ``days_needed``: the number of days with
-    about ``rows_needed`` rows, if they are like those checked, and ``coverage``: the share of labels that have arrived,
-    null if the history has no `Joiner`.
+    ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``reasons`` (codes that
+    explain the verdict), ``passes``, ``note`` (a remark on the value), ``rows_needed`` (how many rows of this mix would
+    decide an open verdict, if the value stays), ``effective_rows`` and ``effective_rows_needed`` (if there are too
+    few), and ``limit`` and ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history add
+    ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the metric in the reference period if
+    ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), ``description``, ``days_needed``: the
+    number of days with about ``rows_needed`` rows, if they are like those checked, and ``coverage``: the share of
+    labels that have arrived, null if the history has no `Joiner`.
 
     The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
     are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a group has fewer than
     ``min_rows`` rows, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules
     that do not hold.
+
+    Reasons for an open verdict are ``few_rows_of_class``, ``few_rows`` and ``few_rows_differ`` (too few effective
+    rows), ``no_interval`` (of a difference), ``wide_bounds`` and ``at_limit`` (no number of rows decides),
+    ``false_discovery_rate`` (it would be breached alone), ``few_labels`` (too few have arrived), and ``short_history``
+    (shorter than the period). Other reasons are ``bounds_only`` (there is no interval, so the verdict applies to the
+    evaluated rows), ``before_labels`` (the interval contains the bounds), ``incomplete_period`` (which newer windows
+    are in), and ``no_window`` (in the period).
 
     ``by`` has the group columns, and ``"model"``. ``note`` has lines of text below the verdicts.
 
@@ -134,13 +142,13 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
 
 
 def with_rows_needed(found: pl.DataFrame, needed: pl.Expr) -> pl.DataFrame:
-    """Add `NEEDED`, the number of rows that would decide open verdicts, or a note if none would."""
-    is_open = pl.col(VERDICT) == "open"
-    none = pl.when(pl.col("lower") < pl.col("upper")).then(pl.lit(WIDE)).otherwise(pl.lit(AT_LIMIT))
-    is_finite = is_open & (needed < MOST_ROWS)
+    """Add `NEEDED`, the number of rows that would decide open verdicts, or the reason if none would."""
+    is_open, is_bounded = pl.col(VERDICT) == "open", pl.col("lower") < pl.col("upper")
+    is_finite = is_open & (needed < MOST_ROWS).fill_null(False)
+    never = is_open & ~is_finite
     return found.with_columns(
         pl.when(is_finite).then(needed.clip(pl.col(ROWS)).round_sig_figs(2)).cast(pl.Int64).alias(NEEDED),
-        note=noted("note", pl.when(is_open & ~is_finite).then(none)),
+        *because(wide_bounds=never & is_bounded.fill_null(False), at_limit=never & ~is_bounded.fill_null(False)),
     )
 
 
@@ -168,9 +176,9 @@ def judged(
 
     It ``"holds"`` or is ``"breached"`` if the bounds and the confidence interval, widened by them, lie on one side of
     the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
-    are decided by their bounds, which is noted if rows are ``sampled``. Those without a value are ``"undefined"``, and
-    groups with fewer than ``min_rows`` rows have ``"too few rows"``. With ``bounded``, intervals contain the bounds.
-    ``undecided`` rows are open.
+    are decided by their bounds, which is a reason if rows are ``sampled``. Those without a value are ``"undefined"``,
+    and groups with fewer than ``min_rows`` rows have ``"too few rows"``. With ``bounded``, intervals contain the
+    bounds. ``undecided`` rows are open.
     """
     value = pl.col("value")
     limits = map(pl.col, LIMITS) if bounded else outer_limits()
@@ -200,7 +208,7 @@ def judged(
         verdict.alias(VERDICT),
         pl.lit(required.limit).alias(LIMIT),
         pl.lit(required.comparison).alias(COMPARISON),
-        note=noted("note", pl.when(alone).then(pl.lit(ON_THESE_ROWS))),
+        *because(bounds_only=alone),
     )
 
 
@@ -210,8 +218,9 @@ def judged_of_sample(
     """Return estimates of rows or ``units`` with verdicts as `judged` does, which are open on few effective rows."""
     few = few_effective(units=units)
     found = judged(found, required, min_rows, sampled=sampled, undecided=UNDECIDED | few)
-    why = pl.when((pl.col(VERDICT) == "open") & few).then(too_few_effective(FEW_EFFECTIVE, units=units))
-    return found.with_columns(note=noted("note", why))
+    return found.with_columns(
+        pl.lit(enough_rows(units)).alias(ENOUGH_ROWS), *because(few_rows=(pl.col(VERDICT) == "open") & few)
+    )
 
 
 def verdict_rows(
@@ -219,12 +228,24 @@ def verdict_rows(
 ) -> pl.DataFrame:
     """Return the frame of `Verdicts` of judged estimates. Rules of a history add the columns `OF_RULES`."""
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
-    columns |= {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
+    columns |= _reasons(found) | {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
     columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
     columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
     columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
+    none = dict.fromkeys(("effective_rows", "effective_rows_needed"), pl.lit(None))
+    columns = none | columns
     schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
+
+
+def _reasons(found: pl.DataFrame) -> dict[str, pl.Expr]:
+    """The codes of the reasons for verdicts, and the effective rows if there are too few."""
+    codes = [code for code in REASONS if hidden(code) in found.columns]
+    each = [pl.when(hidden(code)).then(pl.lit(code)) for code in codes]
+    reasons = {"reasons": pl.concat_list(pl.lit(None, pl.String), *each).list.drop_nulls()}
+    few = [hidden(code) for code in FEW_EFFECTIVE if code in codes]
+    numbers = {"effective_rows": EFFECTIVE_ROWS, "effective_rows_needed": ENOUGH_ROWS} if few else {}
+    return reasons | {name: pl.when(pl.any_horizontal(few)).then(number) for name, number in numbers.items()}
 
 
 def check(

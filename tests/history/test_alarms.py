@@ -205,7 +205,7 @@ def test_alarms_are_of_whole_periods(tmp_path):
             assert (found["verdict"], found["e_value"]) == ("open", None)
         else:
             assert (found["windows"], found["verdict"]) == (newest, "breached")
-        assert ("incomplete" in (found["note"] or "")) == (until == "2026-01-16")
+        assert ("incomplete_period" in found["reasons"]) == (until == "2026-01-16")
 
 
 def test_a_day_counts_once_all_of_its_hours_are_there(tmp_path):

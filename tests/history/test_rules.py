@@ -75,8 +75,8 @@ def test_segments_that_are_new_or_gone(tmp_path):
     store = history(tmp_path, sm.predictions(y_score="score", by=["day", "c"]), frame)
     for require, thing in (("psi(of='y_score') <= 0.2", "rows"), ("mean <= 0.2", "value")):
         found = checked(store, sm.Rule(require, against="9d", by="c"))
-        assert {row["where"]: (row["verdict"], row["note"]) for row in found} == {
-            "c DE": ("holds", None if thing == "rows" else "on these rows"),
+        assert {row["where"]: (row["verdict"], *row["reasons"], row["note"]) for row in found} == {
+            "c DE": ("holds", *["bounds_only"] * (thing == "value"), None),
             "c FR": ("undefined", f"undefined: {thing} only in the reference"),
             "c null": ("undefined", f"undefined: no {thing} in the reference"),
         }
@@ -226,7 +226,7 @@ def test_a_period_in_which_no_window_starts_is_named(tmp_path):
     assert [row["windows"] for row in found] == [*["none from 2026-03-31 until 2026-04-01"] * 2, "2026-03-01"]
 
     def named(store, rule, until):
-        return "no window starts" in (checked(store, rule, until=until)[0]["note"] or "")
+        return "no_window" in checked(store, rule, until=until)[0]["reasons"]
 
     weekly = sm.Rule("rows >= 1", over="1w")
     assert [named(months, rule, "2026-04-01") for rule in rules] == [True, True, False]

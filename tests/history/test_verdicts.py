@@ -121,13 +121,14 @@ def test_rules_are_open_on_few_effective_rows(unit, tmp_path):
     rules = [sm.Rule("roc_auc >= 0.6"), sm.Rule("roc_auc <= 0.6"), sm.Rule("roc_auc >= -0.9", **change)]
     for row in checked(few, *rules):
         assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
-        assert re.search(rf"about \d+ effective rows; {15 if unit else 10} decide", row["note"])
+        assert row["reasons"] == ["few_rows"]
+        assert row["effective_rows"] < row["effective_rows_needed"] == (15 if unit else 10)
         assert row["rows_needed"] > row["rows"]
     decided = checked(many, *rules)
     assert [row["verdict"] for row in decided] == ["holds", "breached", "holds"]
     for options in ({"always": 1_000}, {"alarm": "1 per year"}):
         decided += checked(few, sm.Rule("roc_auc >= 0.3", **options))
-    assert not any("decide" in (row["note"] or "") for row in decided)
+    assert not any("few_rows" in row["reasons"] for row in decided)
 
 
 def test_too_few_rows_of_a_class_or_of_large_weight_decide_nothing(tmp_path):
@@ -148,7 +149,7 @@ def test_too_few_rows_of_a_class_or_of_large_weight_decide_nothing(tmp_path):
         acc = sm.binary(y_true="y", y_score="p", sample_weight="w" if weight else None)
         report = acc.update({"y": y, "p": p, "w": np.where(y, weight or 1, 1.0)}).finalize(rule.split()[0])
         row = report.check(rule).frame.row(0, named=True)
-        assert (row["verdict"], "too few rows of a class" in (row["note"] or "")) == (verdict, verdict == "open"), rule
+        assert (row["verdict"], "few_rows_of_class" in row["reasons"]) == (verdict, verdict == "open"), rule
     store = history(tmp_path / "one class", accuracy(sample_weight="w"), rows(80, 20).with_columns(w=0.5))
     found = checked(store, *(sm.Rule(r) for r in ("accuracy >= 0.79", "accuracy >= 0.81", "recall >= 0.79")))
     assert [(row["verdict"], row["note"]) for row in found] == [("open", FEW)] * 3
@@ -167,9 +168,11 @@ def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label():
         few = (295 + 5 * weight) / weight < 50
         carried = [few or name == "f1(average=macro)" for name in names]  # by five rows
         assert found["verdict"].to_list() == ["open" if each else "holds" for each in carried]
-        notes = found["note"].fill_null("")
-        assert notes.str.contains("effective rows; 10 decide").to_list() == [each and not few for each in carried]
-        assert notes.str.ends_with(FEW).to_list() == [few] * len(names)
+        by_rows, by_class = (
+            found["reasons"].list.contains(code).to_list() for code in ("few_rows", "few_rows_of_class")
+        )
+        assert by_rows == [each and not few for each in carried]
+        assert by_class == [few] * len(names)
 
 
 def test_correlated_rows_change_the_interval_and_not_the_value(tmp_path):
@@ -293,8 +296,8 @@ def test_the_frame_has_the_same_columns_in_any_case(shared):
     assert {tuple(frame.schema.items()) for frame in frames} == {tuple(frames[0].schema.items())}
     assert frames[0].columns == [
         *("rule", "name", "severity", "windows", "where", "rows", "value", "lower", "upper", "ci_lower", "ci_upper"),
-        *("reference", "verdict", "passes", "since", "e_value", "note", "description", "rows_needed", "days_needed"),
-        *("coverage", "limit", "comparison"),
+        *("reference", "verdict", "reasons", "passes", "since", "e_value", "note", "description", "rows_needed"),
+        *("effective_rows", "effective_rows_needed", "days_needed", "coverage", "limit", "comparison"),
     ]
 
 

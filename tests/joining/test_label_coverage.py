@@ -105,7 +105,7 @@ def test_a_day_of_which_only_negatives_have_come_decides_nothing(tmp_path):
     rules = [sm.Rule(text, **fields) for text, fields in required]
     for row, passes in zip(checked(joiner, *rules), (True, True, False), strict=True):
         assert (row["verdict"], row["coverage"], row["passes"]) == ("open", share, passes)
-        assert row["note"] == f"{int(100 * share)} % of labels have arrived"
+        assert row["reasons"] == ["few_labels"]
     assert checked(joiner, rules[1])[0]["value"] is None
     add(joiner, rows, rows)
     later = checked(joiner, sm.Rule("log_loss <= 0.75"), rules[0])

@@ -263,7 +263,7 @@ def test_notes_of_users_change_no_verdict():
             assert [verdicts.frame["verdict"].item() for verdicts in found] == ["holds"] * 2, remark
             noted, plain = (str(verdicts).split(name)[-1].split() for verdicts, name in zip(found, names, strict=True))
             assert noted == plain
-            assert found[0].frame["note"].item().startswith(remark.replace(" ", "\N{NO-BREAK SPACE}")[:9])
+            assert found[0].frame["note"].item().startswith(remark)
 
 
 @pytest.mark.parametrize("remark", REMARKS)
@@ -273,7 +273,7 @@ def test_names_of_models_change_no_verdict(remark):
     for name in (remark, "old"):
         acc = sm.binary(y_true="y", y_score={name: "p", "new": "q"}).update(rows | {"y": [0] * 100})
         gate = sm.compare(acc, models=(name, "new")).check(not_worse={"recall": "1%", "roc_auc": 0.01, "accuracy": 0.5})
-        texts.append(str(gate).replace(name, "old").replace(remark.replace(" ", "\N{NO-BREAK SPACE}"), "old"))
+        texts.append(str(gate).replace(name, "old"))
     assert re.sub(r"\W+", " ", texts[0]) == re.sub(r"\W+", " ", texts[1])
 
 
@@ -286,7 +286,7 @@ def test_names_of_models_change_no_number_of_a_rule(name, tmp_path):
         found = sm.check(store, sm.Rule("roc_auc >= 0.5", model=model))
         assert "0.75" in str(found)
         assert "%" not in str(found).replace(name, "")
-        assert not found.frame["rule"].str.contains(" before labels", literal=True).any()
+        assert found.frame["reasons"].to_list() == [[]]
 
 
 @pytest.mark.parametrize("models", [("equal", "new"), ("new", "equal")])

@@ -1,7 +1,6 @@
 """Requirements of a comparison: verdicts with margins, in every group."""
 
 import math
-import re
 
 import numpy as np
 import polars as pl
@@ -188,8 +187,8 @@ def test_false_discoveries_among_breached_groups_are_controlled():
         assert (alone | ~together).all()
         share = rate * together.sum() / groups  # the error at which each of them is breached
         assert breached(confidence=1 - share)[0].to_list() == together.to_list()
-        notes = found.filter(alone & (found["verdict"] == "open"))["note"]
-        assert notes.str.contains(f"breached alone.* {100 * rate:g}%").all()
+        demoted = found.filter(alone & (found["verdict"] == "open"))
+        assert demoted["reasons"].list.contains("false_discovery_rate").all()
     assert breached(segments="fdr 5 %")[1].equals(found)
 
 
@@ -226,7 +225,9 @@ def test_few_rows_that_differ_decide_nothing(options, enough):
     found = comparison.check(not_worse=dict.fromkeys(("roc_auc", "log_loss", "f1"), 0.5)).frame
     assert found["verdict"].to_list() == ["open"] * 3
     assert found["ci_lower"].is_not_null().all()
-    assert found["note"].str.contains(rf"too few rows differ \(about \d effective rows; {enough} decide\)").all()
+    assert found["reasons"].list.contains("few_rows_differ").all()
+    assert found["effective_rows"].is_between(1, 10).all()
+    assert set(found["effective_rows_needed"]) == {enough}
     assert comparison.frame["better"].drop_nulls().is_in(["equal"]).all()
 
 
@@ -242,7 +243,7 @@ def test_few_rows_of_evaluations_by_unit_decide_nothing(independent):
         found[positives] = sm.compare(*sides, independent=independent).check(not_worse={"roc_auc": 0.9})
     row = found[8].frame.row(0, named=True)
     assert (row["verdict"], row["ci_lower"] is None) == ("open", False)
-    assert re.search(r"too few rows \(about \d effective rows; 15 decide\)", row["note"])
+    assert (row["reasons"], row["effective_rows_needed"]) == (["few_rows"], 15)
     assert verdicts(found[400]) == ["holds"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import BETWEEN, INCOMPLETE, dates, ends, noted, publish
+from streammetrics.base import because, dates, ends, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE, alarms, with_alarms
@@ -105,10 +105,12 @@ def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Wi
     between = (
         seen.is_empty() and len(earlier) > 1 and start.item() - earlier[-1] < times.diff().quantile(0.75, "higher")
     )
-    remarks = [pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]
+    found = found.with_columns(
+        because(incomplete_period=pl.lit(newer), no_window=pl.lit(between), before_labels=pl.lit(rule.before_labels))
+    )
     of_rules = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
     of_rules |= {"windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype))))}
-    of_rules |= {"reference": pl.col(REFERENCE), "note": noted("note", *remarks), "coverage": pl.col(COVERAGE)}
+    of_rules |= {"reference": pl.col(REFERENCE), "coverage": pl.col(COVERAGE)}
     step = times.diff().median()  # of the windows, which are checked as a whole
     if isinstance(step, timedelta):
         needed = (pl.col(NEEDED) * len(seen) / pl.col(ROWS)).ceil() * (step / timedelta(days=1))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import EFFECTIVE_ROWS, LIMITS, hidden, noted
+from streammetrics.base import EFFECTIVE_ROWS, FEW_OF_A_CLASS, LIMITS, REASONS, because, hidden
 from streammetrics.comparison import Drift, compare, drift
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import EVERYWHERE, rows_to_decide
@@ -34,10 +34,9 @@ REFERENCE = hidden("value of the reference")
 AT_LOOKS = hidden("rows to decide at every look")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL, EFFECTIVE_ROWS)
-COLUMNS = (*BOUNDS, REFERENCE, "note", *COUNTS)
+COLUMNS = (*BOUNDS, REFERENCE, "note", FEW_OF_A_CLASS, *COUNTS)
 Period: TypeAlias = tuple[pl.Series | None, pl.Series]
 Names: TypeAlias = pl.Series | None
-TOO_SOON = "the history is shorter than the period"  # in the note of a verdict
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, *COUNTS), pl.Float64()))
 
 
@@ -65,9 +64,8 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
     found = _with_verdicts(at_least_one(found), rule, current)
     if is_growing(rule) and _is_too_short(windows, rule.over, end).any():
-        breached = pl.col(VERDICT) == "breached"
-        note = pl.when(breached).then(noted("note", pl.lit(TOO_SOON))).otherwise("note")
-        found = found.with_columns(pl.col(VERDICT).replace("breached", "open"), note=note)
+        early = because(short_history=pl.col(VERDICT) == "breached")
+        found = found.with_columns(pl.col(VERDICT).replace("breached", "open"), *early)
     since = None if earlier is None else pl.Series([earlier])
     found = with_coverage(found, rule, labels, (start, end), None if reference is None else (since, start))
     return _open_before_labels_arrive(found, rule)
@@ -93,12 +91,12 @@ def _open_before_labels_arrive(found: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     """Return verdicts that are open as long as labels are missing, except those on counts that no label can change."""
     certain = pl.lit("holds" if rule.required.wants_high else "breached") if of_count(rule) else pl.lit(None)
     waits = has_few_labels(rule) & (pl.col(VERDICT) != certain).fill_null(True)
+    others = [pl.col(name) & ~waits for name in map(hidden, REASONS) if name in found.columns]
     return found.with_columns(
         pl.when(waits).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT),
         pl.when(~waits).then(NEEDED).alias(NEEDED),
-        note=pl.when(waits)
-        .then(pl.format("{} % of labels have arrived", (100 * pl.col(COVERAGE)).cast(pl.Int64)))
-        .otherwise("note"),
+        *others,
+        *because(few_labels=waits),
     )
 
 
@@ -222,4 +220,5 @@ def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
     missing = [pl.lit(None, pl.Float64).alias(c) for c in (*NUMBERS, REFERENCE) if c not in frame.columns]
+    missing += [pl.lit(False).alias(FEW_OF_A_CLASS)] * (FEW_OF_A_CLASS not in frame.columns)
     return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(COLUMNS), *COLUMNS)

@@ -13,12 +13,10 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import (
-    BEFORE_LABELS,
     as_float,
     earlier,
     false_discovery_rate,
     near_paths,
-    of_user,
     publish,
     require_level,
     shown,
@@ -214,13 +212,13 @@ class Rule:
         return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
     def __str__(self) -> str:
-        text = of_user(str(self.required))
+        text = str(self.required)
         if self.before_labels:
-            text += BEFORE_LABELS + (f", odds {self.odds:g}" if self.odds != 1 else "")
+            text += " before labels" + (f", odds {self.odds:g}" if self.odds != 1 else "")
         if self.against is not None:
             change = "" if self.measure or self.before_labels else "change of "
             text = f"{change}{text} against {self.against} before"
-        text += "" if self.model is None else f", model {of_user(self.model)}"
+        text += "" if self.model is None else f", model {self.model}"
         return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:

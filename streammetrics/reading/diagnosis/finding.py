@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, TypeAlias
 import polars as pl
 
 from streammetrics.base import (
-    EFFECTIVE_ROWS,
     LIMITS,
+    OF_VERDICTS,
     VALUE,
     beyond_python,
     few_effective,
@@ -111,7 +111,7 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
     if values.filter(possible).is_empty():
         return
     rows = report.showing([metric]).with_confidence(1 - error / values.height)._sampled_rows(metric)
-    rows = rows.filter(possible, ~few_effective(units=report.folds is not None)).drop(EFFECTIVE_ROWS)
+    rows = rows.filter(possible, ~few_effective(units=report.folds is not None)).drop(OF_VERDICTS)
     ends = dict(zip((LOW, HIGH), outer_limits(), strict=True))
     yield from placed(rows.with_columns(**ends).drop_nulls([LOW, HIGH]), report)
 

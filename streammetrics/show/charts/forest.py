@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import (
-    BEFORE_LABELS,
     VOLUME,
     compared,
     hidden,
@@ -166,7 +165,7 @@ def limits(frame: pl.DataFrame) -> Picture:
     The frame is that of `streammetrics.Verdicts`. Intervals are widened by the certified bounds. Of many verdicts,
     those that do not pass are first.
     """
-    bounded = pl.col("rule").str.contains(BEFORE_LABELS, literal=True)
+    bounded = pl.col("reasons").list.contains("before_labels")
     ends = (pl.when(bounded).then("value").otherwise(end).alias(end) for end in ("lower", "upper"))
     known = with_ends(frame.with_columns(ends), "value")
     shown = known.sort("passes", maintain_order=True) if known.height > MOST else known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,18 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import (
-    ALONE,
-    AT_LIMIT,
-    BETWEEN,
-    DECIDE,
-    FEW_DIFFER,
-    FEW_EFFECTIVE,
-    FEW_OF_A_CLASS,
-    INCOMPLETE,
     KEPT,
-    ON_THESE_ROWS,
-    UNPAIRED,
-    WIDE,
     bounds,
     in_units,
     interval,
@@ -34,9 +22,25 @@ from streammetrics.show.tables.estimates import ESTIMATE, estimate
 from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, columns
 
 OPEN = ("open", "too few rows")  # undecided verdicts
-REMARKS = {  # below verdicts, by the note of one of them
-    INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
-    BETWEEN: "To include a window, set over to at least its length, and end the period where a window ends.",
+EFFECTIVE = " (about {effective_rows:.0f} effective rows; {effective_rows_needed:.0f} decide)"
+WORDS = {  # of reasons
+    "few_rows_of_class": "too few rows of a class",
+    "no_interval": "no interval of the difference",
+    "false_discovery_rate": "breached alone",
+    "wide_bounds": "no number of rows decides it, with these bounds",
+    "at_limit": "no number of rows decides a value at the limit",
+    "few_rows": f"too few rows{EFFECTIVE}",
+    "few_rows_differ": f"too few rows differ{EFFECTIVE}",
+    "short_history": "the history is shorter than the period",
+    "few_labels": "",  # of which `arrived` says how many
+    "no_window": "no window starts in this period",
+    "bounds_only": "on these rows",
+    "before_labels": "",
+    "incomplete_period": "",
+}
+REMARKS = {  # below verdicts, by the reason for one of them
+    "incomplete_period": "Rules with an alarm check complete periods. Newer windows count when theirs is complete.",
+    "no_window": "To include a window, set over to at least its length, and end the period where a window ends.",
 }
 
 
@@ -55,7 +59,8 @@ def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
         return Table([], [], notes=[f"All {frame.height:,} hold."])
     left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
     more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
-    remarks = [remark for note, remark in REMARKS.items() if frame["note"].str.contains(note, literal=True).any()]
+    reasons = {*frame["reasons"].explode()}
+    remarks = [remark for reason, remark in REMARKS.items() if reason in reasons]
     return replace(every_verdict(shown, by), notes=[*more, *remarks, *counts(frame)])
 
 
@@ -139,17 +144,17 @@ def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
 def verdict(row: Mapping[str, Any]) -> str:
     """Return a verdict with its severity, if it is only a warning, and its remarks.
 
-    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
+    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows", "reasons": []})
     'undefined: no rows'
-    >>> verdict({"verdict": "too few rows", "value": 0.5, "note": "no interval: biased; on these rows"})
-    'too few rows'
+    >>> verdict({"verdict": "open", "value": 0.5, "note": None, "reasons": ["no_interval"]})
+    'open: no interval of the difference'
     """
     warns = " (severity warn)" * (row.get("severity") == "warn" and row["verdict"] != "holds")
     return ": ".join([row["verdict"] + warns, *filter(None, [", ".join(_remarks(row))])])
 
 
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
-    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note."""
+    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note or the reasons."""
     if row.get("reference") is not None and row["value"] is not None:
         ends = (row["reference"], row["reference"] + row["value"])
         yield "from " + " to ".join(said({**row, "value": end}) for end in ends)
@@ -160,16 +165,10 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield labels
     elif row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
-    elif BETWEEN in (row["note"] or ""):
-        yield BETWEEN
-    if ON_THESE_ROWS in (row["note"] or "") and row["verdict"] != "too few rows":
-        yield ON_THESE_ROWS
-    if row["verdict"] == "open":
-        remarks = FEW_OF_A_CLASS, UNPAIRED, ALONE, WIDE, AT_LIMIT
-        yield from (remark for remark in remarks if remark in (row["note"] or ""))
-        yield from few_effective_rows(row)
-        if row.get("rows_needed"):
-            yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
+    if row["verdict"] != "too few rows":
+        yield from (WORDS[reason].format_map(row) for reason in row["reasons"])
+    if row["verdict"] == "open" and row.get("rows_needed"):
+        yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
 
 
 def _duration(days: float | None) -> str:
@@ -182,15 +181,6 @@ def _duration(days: float | None) -> str:
         return ""
     number, unit = (days, "day") if days >= 1 else (24 * days, "hour")
     return f" ({number:,.0f} {unit}{'s' * (round(number) != 1)})"
-
-
-def few_effective_rows(row: Mapping[str, Any]) -> list[str]:
-    """Return why a verdict is open on few effective rows, if it is.
-
-    >>> few_effective_rows({"note": "wide; too few rows differ (about 6 effective rows; 10 decide)"})
-    ['too few rows differ (about 6 effective rows; 10 decide)']
-    """
-    return re.findall(rf"(?:{FEW_DIFFER}|{FEW_EFFECTIVE}) \([^()]*{re.escape(DECIDE)}", row["note"] or "")
 
 
 def evidence(e_value: float) -> str:
@@ -208,8 +198,8 @@ def sentence(row: Mapping[str, Any]) -> str:
     if row["value"] is not None:
         scaled, unit = in_units(row)
         told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *_ranges(scaled))]
-    if UNPAIRED in (row["note"] or ""):
-        told.append(row["note"].rpartition(f"{UNPAIRED}: ")[2])
+    if "no_interval" in row["reasons"]:
+        told.append(row["note"])
     if row.get("description"):
         told.append(row["description"])
     place = ", ".join(filter(None, (row["where"], row.get("windows"))))
