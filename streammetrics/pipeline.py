@@ -24,11 +24,11 @@ END = object()  # of a source
 
 @overload
 def accumulate(
-    source: Source, acc: Accumulator, *, workers: int | None = None, progress: bool = False
+    source: Source, task: Accumulator, *, workers: int | None = None, progress: bool = False
 ) -> Accumulator: ...
 @overload
 def accumulate(
-    source: Source, acc: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
+    source: Source, task: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
 ) -> Mapping[str, Accumulator]: ...
 @overload
 def accumulate(
@@ -40,7 +40,7 @@ def accumulate(
 ) -> Mapping[str, Accumulator]: ...
 def accumulate(
     source: Source,
-    acc: Accumulator | Mapping[str, Accumulator] | None = None,
+    task: Accumulator | Mapping[str, Accumulator] | None = None,
     *,
     into: Accumulator | Mapping[str, Accumulator] | None = None,
     workers: int | None = None,
@@ -57,9 +57,9 @@ def accumulate(
         source: Paths, folders, globs, or file URIs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg
             tables), a DeltaTable, a LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an
             iterable of batches or of rows as dictionaries.
-        acc: An accumulator with the specification, or a mapping of names to accumulators, which share the pass. They
+        task: An accumulator with the specification, or a mapping of names to accumulators, which share the pass. They
             stay unchanged.
-        into: The same, instead of ``acc``, to add the rows to the accumulators and return them.
+        into: The same, instead of ``task``, to add the rows to the accumulators and return them.
         workers: Number of threads. Defaults to one per CPU core.
         progress: Whether to show a progress bar. Requires the ``progress`` extra.
 
@@ -67,8 +67,8 @@ def accumulate(
         SourceError: If the source is missing or unreadable.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
-        SpecificationError: If ``workers`` is not an integer from 1 to 1,024, ``acc`` or ``into`` is not an accumulator,
-            or both are passed.
+        SpecificationError: If ``workers`` is not an integer from 1 to 1,024, ``task`` or ``into`` is not an
+            accumulator, or both are passed.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
@@ -80,9 +80,9 @@ def accumulate(
     if workers is not None:
         workers = whole("workers=", workers, least=1, most=1_024)
     require_threads()
-    if acc is not None and into is not None:
-        raise SpecificationError("Pass either acc= for a new accumulator, or into= to add rows to one, not both.")
-    given = acc if into is None else into
+    if task is not None and into is not None:
+        raise SpecificationError("Pass either task= for a new accumulator, or into= to add rows to one, not both.")
+    given = task if into is None else into
     filled = accumulators(source, given)
     if into is None:
         filled = {name: each.empty() for name, each in filled.items()}
@@ -101,7 +101,7 @@ def accumulate(
 @overload
 def evaluate(
     source: Source,
-    acc: Accumulator,
+    task: Accumulator,
     *,
     metrics: Sequence[str | Metric] | None = None,
     confidence: float | None = None,
@@ -111,7 +111,7 @@ def evaluate(
 @overload
 def evaluate(
     source: Source,
-    acc: Mapping[str, Accumulator],
+    task: Mapping[str, Accumulator],
     *,
     metrics: Sequence[str | Metric] | None = None,
     confidence: float | None = None,
@@ -120,7 +120,7 @@ def evaluate(
 ) -> dict[str, Report]: ...
 def evaluate(
     source: Source,
-    acc: Accumulator | Mapping[str, Accumulator],
+    task: Accumulator | Mapping[str, Accumulator],
     *,
     metrics: Sequence[str | Metric] | None = None,
     confidence: float | None = None,
@@ -131,7 +131,7 @@ def evaluate(
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator, or a mapping of names to accumulators, which share the pass. They stay unchanged.
+        task: An accumulator, or a mapping of names to accumulators, which share the pass. They stay unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.
@@ -143,32 +143,32 @@ def evaluate(
     Raises:
         SourceError: If the source is missing, unreadable, or has no rows.
         MetricError: If a metric is unknown or not available.
-        SpecificationError: If ``acc`` is not an accumulator, or ``confidence`` is not between 0 and 1.
+        SpecificationError: If ``task`` is not an accumulator, or ``confidence`` is not between 0 and 1.
 
     >>> import streammetrics as sm
     >>> rows = [{"y": 1, "p": 0.9}, {"y": 0, "p": 0.2}, {"y": 1, "p": 0.4}]
     >>> sm.evaluate(rows, sm.binary(y_true="y", y_score="p"), metrics=["accuracy"])["accuracy"].value
     0.6666666666666666
     """
-    given = accumulators(source, acc)
+    given = accumulators(source, task)
     for each in given.values():
         each.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
     filled = accumulate(source, given, workers=workers, progress=progress)
     require_rows(filled.values(), source)
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
-    return reports[""] if isinstance(acc, Accumulator) else reports
+    return reports[""] if isinstance(task, Accumulator) else reports
 
 
-def accumulators(source: Source, acc: Any) -> Mapping[str, Accumulator]:
+def accumulators(source: Source, task: Any) -> Mapping[str, Accumulator]:
     """The accumulators of a pass by name; a single one has an empty name."""
-    if isinstance(acc, Accumulator):
-        return {"": acc}
-    if _named(acc):
-        return acc  # type: ignore[no-any-return]
+    if isinstance(task, Accumulator):
+        return {"": task}
+    if _named(task):
+        return task  # type: ignore[no-any-return]
     if isinstance(source, Accumulator) or _named(source):
         raise SpecificationError("The arguments are swapped. Pass the source first, then the accumulator.")
     raise SpecificationError(
-        f"acc= must be an accumulator or a mapping of names to accumulators, got {type(acc).__name__}."
+        f"task= must be an accumulator or a mapping of names to accumulators, got {type(task).__name__}."
     )
 
 

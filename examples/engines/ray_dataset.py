@@ -18,6 +18,6 @@ with tempfile.TemporaryDirectory() as name:
     predictions = ray.data.read_parquet(name)
     print(engine.evaluate(predictions, task), end="\n\n")
 
-    states = engine.states(predictions, daily, tasks=2)
+    states = engine.states(predictions, daily, partitions=2)
     print(engine.collect(states.filter(expr="country == 'DE'"), daily).rollup("country").finalize())
 ray.shutdown()

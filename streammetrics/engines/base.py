@@ -24,13 +24,13 @@ TOGETHER = 64  # states that are merged at once, which is faster than one by one
 RAISED = re.compile(r"\bstreammetrics\.errors\.(\w+Error): (.+)")
 
 
-def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Table:
+def partial(source: Source, task: Accumulator, part: str | None = None) -> pa.Table:
     """Return the state of some rows. Called on a worker.
 
     Args:
         source: Any source of `streammetrics.accumulate`, such as an iterator of batches. It is read by one thread,
             since engines have a worker per core.
-        acc: An accumulator with the specification. It stays unchanged, and can be pickled, including its expressions.
+        task: An accumulator with the specification. It stays unchanged, and can be pickled, including its expressions.
         part: Name of the source in errors, such as ``"partition 3"``. Files are named by their path.
 
     Returns:
@@ -44,8 +44,8 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
     >>> partial([{"y": [1, 0], "p": [0.9, 0.2], "day": [1, 2]}], clicks).num_rows
     2
     """
-    require_accumulator(source, acc)
-    stream, before = open_stream(source, acc.roles.sources, pipeline.BATCH, acc.roles.labeling), 0
+    require_accumulator(source, task)
+    stream, before = open_stream(source, task.roles.sources, pipeline.BATCH, task.roles.labeling), 0
 
     def counted() -> Iterator[Any]:
         nonlocal before
@@ -56,7 +56,7 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
     own = part is not None and not paths_of(source)
     named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if own else stream
     try:
-        return pipeline.accumulate(named, acc, workers=1).to_arrow()
+        return pipeline.accumulate(named, task, workers=1).to_arrow()
     except DataError as error:
         raise error.at(named.place(before + (error.row or 0))) if own else error from None
 
@@ -93,8 +93,8 @@ def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
         yield from (Accumulator.from_arrow(pa.concat_tables(tables)) for tables in alike.values())
 
 
-def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
-    """Return a table of states as ``acc`` writes it, if an engine dropped metadata, widened types, or moved columns.
+def restored(table: pa.Table, task: Accumulator) -> pa.Table:
+    """Return a table of states as ``task`` writes it, if an engine dropped metadata, widened types, or moved columns.
 
     Raises:
         SpecificationError: If a column is missing, or has values that do not fit its type.
@@ -110,9 +110,9 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
             if pa.types.is_decimal256(field.type):  # of blocks whose decimals have different scales
                 digits = pa.decimal128(DIGITS, field.type.scale)
                 table = table.set_column(i, field.name, table.column(i).cast(digits))
-        return restored_table(table, acc.empty().to_arrow().schema)
+        return restored_table(table, task.empty().to_arrow().schema)
     except (KeyError, pa.ArrowException) as error:
-        raise SpecificationError(f"The table does not contain states of {acc!r}: {error}") from error
+        raise SpecificationError(f"The table does not contain states of {task!r}: {error}") from error
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -151,7 +151,7 @@ def unpacked(state: bytes | bytearray | pa.Buffer) -> pa.Table:
 def evaluated(
     accumulate: Callable[..., Accumulator],
     source: Any,
-    acc: Any,
+    task: Any,
     metrics: Metrics = None,
     confidence: float | None = None,
     **options: Any,
@@ -161,14 +161,14 @@ def evaluated(
     Args:
         accumulate: Function of the engine that processes a source and returns a new accumulator.
         source: The source.
-        acc: An accumulator, which stays unchanged.
+        task: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         **options: Additional arguments of ``accumulate``.
 
     Raises:
         SourceError: If the source has no rows.
-        SpecificationError: If ``acc`` is not an accumulator, or ``confidence`` is not between 0 and 1.
+        SpecificationError: If ``task`` is not an accumulator, or ``confidence`` is not between 0 and 1.
         MetricError: If a metric is unknown or not available.
 
     >>> import streammetrics as sm
@@ -176,17 +176,17 @@ def evaluated(
     >>> evaluated(sm.accumulate, [{"y": [1, 0], "p": [0.9, 0.2]}], clicks)["accuracy"].value
     1.0
     """
-    require_accumulator(source, acc)
-    acc.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
-    filled = accumulate(source, acc, **options)
+    require_accumulator(source, task)
+    task.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
+    filled = accumulate(source, task, **options)
     pipeline.require_rows([filled], source)
     return filled.finalize(metrics, confidence=confidence)
 
 
-def require_accumulator(source: Any, acc: Any) -> None:
+def require_accumulator(source: Any, task: Any) -> None:
     """Reject anything except one accumulator."""
-    if not isinstance(acc, Accumulator):
-        pipeline.accumulators(source, acc)
+    if not isinstance(task, Accumulator):
+        pipeline.accumulators(source, task)
         raise SpecificationError("Engines accept a single accumulator, got a mapping of several.")
 
 
@@ -196,9 +196,9 @@ def require_source(name: str, source: Any, method: str, kind: str) -> None:
         raise SourceError(f"{name}= must be {kind}, got {type(source).__name__}.")
 
 
-def require_groups(acc: Accumulator) -> None:
+def require_groups(task: Accumulator) -> None:
     """Reject an accumulator without groups."""
-    if not acc.roles.keys:
+    if not task.roles.keys:
         raise SpecificationError("States by group require group columns. Pass by=, or use accumulate.")
 
 

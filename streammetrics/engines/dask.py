@@ -43,7 +43,7 @@ SPLIT_EVERY = 8  # states that a task merges
 BUCKETS = 64  # tables that many groups are distributed to
 
 
-def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Accumulator:
+def accumulate(source: Source, task: Accumulator, *, split_every: int = SPLIT_EVERY) -> Accumulator:
     """Process the rows of a source, and return a new accumulator with them.
 
     Each partition becomes a state on its worker. Tasks merge several states at a time, and the client receives one
@@ -52,29 +52,29 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
     Args:
         source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs, or folders of files that workers can
             read. Each file or table is one task.
-        acc: An accumulator with the specification, which stays unchanged.
+        task: An accumulator with the specification, which stays unchanged.
         split_every: Number of states that one task merges, at least 2.
 
     Raises:
         SourceError: If the source is missing, unreadable, or not supported.
-        SpecificationError: If ``split_every`` is less than 2, or ``acc`` is not an accumulator.
+        SpecificationError: If ``split_every`` is less than 2, or ``task`` is not an accumulator.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
     """
-    require_accumulator(source, acc)
+    require_accumulator(source, task)
     split_every = whole("split_every=", split_every, least=2)
     delayed = engine("dask", extra="dask").delayed
-    states = _states(source, acc)
+    states = _states(source, task)
     while len(states) > 1:
         together = (states[i : i + split_every] for i in range(0, len(states), split_every))
         states = [delayed(merge)(some) for some in together]
     with own_errors():
-        return absorb(acc.empty(), (state.compute() for state in states))
+        return absorb(task.empty(), (state.compute() for state in states))
 
 
 def evaluate(
     source: Source,
-    acc: Accumulator,
+    task: Accumulator,
     *,
     metrics: Metrics = None,
     confidence: float | None = None,
@@ -84,7 +84,7 @@ def evaluate(
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator, which stays unchanged.
+        task: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         split_every: As in `accumulate`.
@@ -93,15 +93,15 @@ def evaluate(
         SourceError: If there are no rows.
         MetricError: If a metric is unknown or not available.
     """
-    return evaluated(accumulate, source, acc, metrics, confidence, split_every=split_every)
+    return evaluated(accumulate, source, task, metrics, confidence, split_every=split_every)
 
 
-def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
+def states(source: Source, task: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     """Return the states of very many groups, merged on the workers: each group is in one of several tables.
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator with the specification. It stays unchanged.
+        task: An accumulator with the specification. It stays unchanged.
         buckets: Number of tables, from 2 to 256.
 
     Returns:
@@ -110,12 +110,12 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     Raises:
         SpecificationError: If there are no group columns, or ``buckets`` is out of range.
     """
-    require_accumulator(source, acc)
-    require_groups(acc)
+    require_accumulator(source, task)
+    require_groups(task)
     if not (isinstance(buckets, int) and 2 <= buckets <= MOST_FOLDS):
         raise SpecificationError(f"buckets= must be between 2 and {MOST_FOLDS}, got {buckets}.")
     delayed, bag = engine("dask", extra="dask").delayed, engine("dask.bag", extra="dask")
-    parts, keys = _states(source, acc), acc.roles.keys
+    parts, keys = _states(source, task), task.roles.keys
     types = delayed(_common_types)([delayed(_types)(part, keys) for part in parts])
     split = delayed(_apart, nout=buckets)
     pieces = [split(part, types, buckets) for part in parts]
@@ -123,10 +123,10 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     return bag.from_delayed([together([piece[i] for piece in pieces], types) for i in range(buckets)])
 
 
-def _states(source: Source, acc: Accumulator) -> list[Any]:
+def _states(source: Source, task: Accumulator) -> list[Any]:
     state = engine("dask", extra="dask").delayed(partial)
-    spec = acc.empty()
-    parts = _parts(source, acc.roles.sources)
+    spec = task.empty()
+    parts = _parts(source, task.roles.sources)
     return [state(part, spec, f"partition {number}") for number, part in enumerate(parts)]
 
 

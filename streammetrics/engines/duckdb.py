@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
-def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | None = None) -> Accumulator:
+def accumulate(relation: DuckDBPyRelation, task: Accumulator, *, workers: int | None = None) -> Accumulator:
     """Process the rows of a relation, and return a new accumulator with them.
 
     The relation is streamed, so memory does not grow with its size. Times with a zone are in UTC, regardless of the
@@ -24,7 +24,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
 
     Args:
         relation: A relation, such as the result of ``duckdb.sql``: a table, files, or a query.
-        acc: An accumulator with the specification, which stays unchanged.
+        task: An accumulator with the specification, which stays unchanged.
         workers: Number of threads. Defaults to one per CPU core.
 
     Raises:
@@ -38,14 +38,14 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     >>> accumulate(rows, sm.binary(y_true="y", y_score="p")).seen
     2
     """
-    require_accumulator(relation, acc)
+    require_accumulator(relation, task)
     require_source("relation", relation, "to_arrow_reader", "a DuckDB relation, such as duckdb.sql(query)")
-    return pipeline.accumulate(relation, acc, workers=workers)
+    return pipeline.accumulate(relation, task, workers=workers)
 
 
 def evaluate(
     relation: DuckDBPyRelation,
-    acc: Accumulator,
+    task: Accumulator,
     *,
     metrics: Metrics = None,
     confidence: float | None = None,
@@ -55,7 +55,7 @@ def evaluate(
 
     Args:
         relation: As in `accumulate`.
-        acc: An accumulator, which stays unchanged.
+        task: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.
@@ -70,4 +70,4 @@ def evaluate(
     >>> evaluate(rows, sm.binary(y_true="y", y_score="p"))["accuracy"].value
     0.6666666666666666
     """
-    return evaluated(accumulate, relation, acc, metrics, confidence, workers=workers)
+    return evaluated(accumulate, relation, task, metrics, confidence, workers=workers)

@@ -30,34 +30,34 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 BLOCK = "a block"  # in errors, since users do not know the numbers of blocks
-TASKS = 16  # blocks of the states of many groups
+PARTITIONS = 16  # blocks of the states of many groups
 HASH = "__streammetrics_hash__"
 WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
 
-def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
+def accumulate(dataset: Dataset, task: Accumulator) -> Accumulator:
     """Process the rows of a dataset, and return a new accumulator with them.
 
     Each block becomes a state. The driver merges the states as they arrive.
 
     Args:
         dataset: A Ray dataset.
-        acc: An accumulator with the specification, which stays unchanged.
+        task: An accumulator with the specification, which stays unchanged.
 
     Raises:
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
     """
-    require_accumulator(dataset, acc)
-    spec = acc.empty()
+    require_accumulator(dataset, task)
+    spec = task.empty()
     with own_errors():
-        found = _used(dataset, acc).map_batches(lambda block: _partial_state(block, spec), **WHOLE)
-        return absorb(acc.empty(), _states(found))
+        found = _used(dataset, task).map_batches(lambda block: _partial_state(block, spec), **WHOLE)
+        return absorb(task.empty(), _states(found))
 
 
 def evaluate(
     dataset: Dataset,
-    acc: Accumulator,
+    task: Accumulator,
     *,
     metrics: Metrics = None,
     confidence: float | None = None,
@@ -66,7 +66,7 @@ def evaluate(
 
     Args:
         dataset: As in `accumulate`.
-        acc: An accumulator, which stays unchanged.
+        task: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
 
@@ -74,16 +74,16 @@ def evaluate(
         SourceError: If there are no rows.
         MetricError: If a metric is unknown or not available.
     """
-    return evaluated(accumulate, dataset, acc, metrics, confidence)
+    return evaluated(accumulate, dataset, task, metrics, confidence)
 
 
-def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
+def states(dataset: Dataset, task: Accumulator, *, partitions: int = PARTITIONS) -> Dataset:
     """Return the states of very many groups, merged on the workers, with one row per group.
 
     Args:
         dataset: As in `accumulate`.
-        acc: An accumulator with the specification. It stays unchanged.
-        tasks: Number of blocks of the result.
+        task: An accumulator with the specification. It stays unchanged.
+        partitions: Number of blocks of the result.
 
     Returns:
         A dataset with the group columns and one nested column per statistic. It can be filtered by group, written,
@@ -92,51 +92,50 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     Raises:
         SpecificationError: If there are no group columns.
     """
-    require_accumulator(dataset, acc)
-    require_groups(acc)
-    spec = acc.empty()
-    return merge(
-        _used(dataset, acc).map_batches(lambda block: base.partial(block, spec, BLOCK), **WHOLE), acc, tasks=tasks
-    )
+    require_accumulator(dataset, task)
+    require_groups(task)
+    spec = task.empty()
+    blocks = _used(dataset, task).map_batches(lambda block: base.partial(block, spec, BLOCK), **WHOLE)
+    return merge(blocks, task, partitions=partitions)
 
 
-def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
+def merge(states: Dataset, task: Accumulator, *, partitions: int = PARTITIONS) -> Dataset:
     """Merge states of the same group on the workers, for example those of several days.
 
     Args:
         states: A dataset of `states`, the union of several, or one that was written and read again.
-        acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
-        tasks: As in `states`.
+        task: An accumulator with the specification of the states. To roll up, pass ``task.rollup("country")``.
+        partitions: As in `states`.
 
     Returns:
         A dataset as from `states`, with one row per group.
     """
-    tasks = whole("tasks=", tasks, least=1)
-    spec = acc.empty()
-    keys = list(acc.roles.group_columns)
-    shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **WHOLE).repartition(tasks, keys=[HASH])
+    partitions = whole("partitions=", partitions, least=1)
+    spec = task.empty()
+    keys = list(task.roles.group_columns)
+    shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **WHOLE).repartition(partitions, keys=[HASH])
     return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)
 
 
-def collect(states: Dataset, acc: Accumulator) -> Accumulator:
+def collect(states: Dataset, task: Accumulator) -> Accumulator:
     """Return the accumulator of a dataset of states, for example of a few groups.
 
     Args:
         states: A dataset of `states` or `merge`, or some of its rows.
-        acc: An accumulator with the specification of the states. It stays unchanged.
+        task: An accumulator with the specification of the states. It stays unchanged.
 
     Raises:
         SpecificationError: If the states do not match the specification.
     """
     with own_errors():
         blocks = states.iter_batches(**WHOLE)
-        return absorb(acc.empty(), (restored(block, acc) for block in blocks if block.num_rows))
+        return absorb(task.empty(), (restored(block, task) for block in blocks if block.num_rows))
 
 
-def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
+def _used(dataset: Dataset, task: Accumulator) -> Dataset:
     """The dataset with the columns in use; unchanged for volume alone, and if columns come from a function."""
     require_source("dataset", dataset, "map_batches", "a Ray dataset")
-    columns = acc.roles.sources
+    columns = task.roles.sources
     try:
         schema = dataset.schema(fetch_if_missing=False)  # which would run the functions
     except pa.ArrowException:  # blocks of different types, which may agree
@@ -147,8 +146,8 @@ def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
     return dataset.select_columns(list(columns))
 
 
-def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
-    return pa.table({"state": pa.array([packed(base.partial(block, acc, BLOCK))], pa.large_binary())})
+def _partial_state(block: pa.Table, task: Accumulator) -> pa.Table:
+    return pa.table({"state": pa.array([packed(base.partial(block, task, BLOCK))], pa.large_binary())})
 
 
 def _states(dataset: Dataset) -> Iterator[pa.Table]:
@@ -170,5 +169,5 @@ def _hashes(groups: pl.Series) -> Hashes:
     return hash_values(groups)
 
 
-def _merged(block: pa.Table, acc: Accumulator) -> pa.Table:
-    return base.merge([restored(block, acc)])
+def _merged(block: pa.Table, task: Accumulator) -> pa.Table:
+    return base.merge([restored(block, task)])

@@ -42,15 +42,16 @@ PLACE = re.compile(r"(?P<before>.* at row (?P<row>\d+) of (?P<partition>partitio
 PIECE = 10_000  # groups of a batch that a worker returns
 
 
-def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Accumulator:
+def accumulate(df: DataFrame, task: Accumulator, *, partitions: int | None = None) -> Accumulator:
     """Process the rows of a data frame, and return a new accumulator with them.
 
     Each partition becomes a state, and the driver merges the states. With Spark Connect, the driver is the client.
 
     Args:
         df: A data frame, of a classic session or of Spark Connect.
-        acc: An accumulator with the specification, which stays unchanged.
-        tasks: Number of tasks that merge states before the driver does, for thousands of partitions. Defaults to none.
+        task: An accumulator with the specification, which stays unchanged.
+        partitions: Number of partitions in which states are merged before the driver does, if there are thousands.
+            Defaults to none.
 
     Raises:
         SourceError: If the states of all partitions are larger than ``spark.driver.maxResultSize``.
@@ -58,49 +59,49 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
         DataError: If a column contains invalid values. Spark retries a failed task first, by default up to four
             attempts.
     """
-    require_accumulator(df, acc)
-    _require_tasks(tasks)
-    spec = acc.empty()
-    states = _mapped(df, _used(df, acc), lambda batches: _partial_state(batches, spec), STATE)
-    if tasks is not None:
-        states = states.repartition(tasks).mapInArrow(_merged_state, STATE)
+    require_accumulator(df, task)
+    _require_partitions(partitions)
+    spec = task.empty()
+    states = _mapped(df, _used(df, task), lambda batches: _partial_state(batches, spec), STATE)
+    if partitions is not None:
+        states = states.repartition(partitions).mapInArrow(_merged_state, STATE)
     try:
-        return _collected(states, acc)
+        return _collected(states, task)
     except DataError as error:
         raise _with_file(error, df) from None
 
 
 def evaluate(
     df: DataFrame,
-    acc: Accumulator,
+    task: Accumulator,
     *,
     metrics: Metrics = None,
     confidence: float | None = None,
-    tasks: int | None = None,
+    partitions: int | None = None,
 ) -> Report:
     """Evaluate the rows of a data frame.
 
     Args:
         df: As in `accumulate`.
-        acc: An accumulator, which stays unchanged.
+        task: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
-        tasks: As in `accumulate`.
+        partitions: As in `accumulate`.
 
     Raises:
         SourceError: If there are no rows.
         MetricError: If a metric is unknown or not available.
     """
-    return evaluated(accumulate, df, acc, metrics, confidence, tasks=tasks)
+    return evaluated(accumulate, df, task, metrics, confidence, partitions=partitions)
 
 
-def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
+def states(df: DataFrame, task: Accumulator, *, partitions: int | None = None) -> DataFrame:
     """Return the states of very many groups, merged on the workers, with one row per group.
 
     Args:
         df: As in `accumulate`. An empty part of it is evaluated immediately, for the types of its columns.
-        acc: An accumulator with the specification. It stays unchanged.
-        tasks: Number of partitions of the result. Defaults to Spark's number of shuffle partitions.
+        task: An accumulator with the specification. It stays unchanged.
+        partitions: Number of partitions of the result. Defaults to Spark's number of shuffle partitions.
 
     Returns:
         A data frame with the group columns and one nested column per statistic. It can be filtered by group, written,
@@ -109,54 +110,54 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     Raises:
         SpecificationError: If there are no group columns.
     """
-    require_accumulator(df, acc)
-    require_groups(acc)
-    used, spec = _used(df, acc), acc.empty()
+    require_accumulator(df, task)
+    require_groups(task)
+    used, spec = _used(df, task), task.empty()
     no_rows, arrow = df.select(*_quoted(used)).limit(0), engine("pyspark.sql.pandas.types", extra="spark")
     spark_3 = not hasattr(no_rows, "toArrow")
     typed = arrow.to_arrow_schema(no_rows.schema).empty_table() if spark_3 else no_rows.toArrow()
-    schema = plain(acc.empty().update(in_utc(typed)).to_arrow()).schema
+    schema = plain(task.empty().update(in_utc(typed)).to_arrow()).schema
     types = _described(arrow.from_arrow_schema(schema), spec)
     found = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
-    return merge(found, acc, tasks=tasks)
+    return merge(found, task, partitions=partitions)
 
 
-def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
+def merge(states: DataFrame, task: Accumulator, *, partitions: int | None = None) -> DataFrame:
     """Merge states of the same group on the workers, for example those of several days.
 
     Args:
         states: A data frame of `states`, the union of several, or one that was written and read again.
-        acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
-        tasks: As in `states`.
+        task: An accumulator with the specification of the states. To roll up, pass ``task.rollup("country")``.
+        partitions: As in `states`.
 
     Returns:
         A data frame as from `states`, with one row per group.
     """
-    _require_tasks(tasks)
-    spec = acc.empty()
+    _require_partitions(partitions)
+    spec = task.empty()
     columns = _columns_of_states(states, spec)
     used = states.select(*_quoted(columns))
-    shuffled = used.repartition(*([] if tasks is None else [tasks]), *_quoted(acc.roles.group_columns))
+    shuffled = used.repartition(*([] if partitions is None else [partitions]), *_quoted(task.roles.group_columns))
     return _mapped(shuffled, columns, lambda batches: _merged_states(batches, spec), _described(used.schema, spec))
 
 
-def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
+def collect(states: DataFrame, task: Accumulator) -> Accumulator:
     """Return the accumulator of a data frame of states, for example of a few groups.
 
     Args:
         states: A data frame of `states` or `merge`, or some of its rows.
-        acc: An accumulator with the specification of the states. It stays unchanged.
+        task: An accumulator with the specification of the states. It stays unchanged.
 
     Raises:
         SpecificationError: If the states do not match the specification.
     """
-    spec = acc.empty()
+    spec = task.empty()
     columns = _columns_of_states(states, spec)
-    return _collected(_mapped(states, columns, lambda batches: _whole_state(batches, spec), STATE), acc)
+    return _collected(_mapped(states, columns, lambda batches: _whole_state(batches, spec), STATE), task)
 
 
 def into_history(
-    store: MetricStore, acc: Accumulator, *, source: str, tasks: int | None = None
+    store: MetricStore, task: Accumulator, *, source: str, partitions: int | None = None
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that appends each batch of a streaming query to a history exactly once.
 
@@ -165,10 +166,10 @@ def into_history(
 
     Args:
         store: The history.
-        acc: An accumulator with the specification, grouped by the window. It stays unchanged.
+        task: An accumulator with the specification, grouped by the window. It stays unchanged.
         source: Name under which the history stores the number of the next batch. Batches are numbered by the checkpoint
             of the query, so each checkpoint requires its own name.
-        tasks: As in `accumulate`.
+        partitions: As in `accumulate`.
 
     Returns:
         A function of a data frame and the number of a batch. It raises the errors of `accumulate` and `append`,
@@ -177,25 +178,25 @@ def into_history(
     >>> import streammetrics as sm
     >>> from streammetrics.engines import spark
     >>> def start(clicks):  # a streaming data frame
-    ...     acc = sm.binary(y_true="clicked", y_score="p", by="day")
-    ...     add = spark.into_history(sm.MetricStore("history"), acc, source="clicks")
+    ...     task = sm.binary(y_true="clicked", y_score="p", by="day")
+    ...     add = spark.into_history(sm.MetricStore("history"), task, source="clicks")
     ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
     """
     history_of(store)
-    if not isinstance(acc, Accumulator):
-        raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
-    _require_tasks(tasks)
-    spec = acc.empty()
+    if not isinstance(task, Accumulator):
+        raise SpecificationError(f"task= must be an Accumulator, got {type(task).__name__}.")
+    _require_partitions(partitions)
+    spec = task.empty()
 
     def add(df: DataFrame, batch: int) -> None:
         if batch >= (store.offset(source) or 0):
-            found = accumulate(df, spec, tasks=tasks)
+            found = accumulate(df, spec, partitions=partitions)
             store.append(found, source=source, start=batch, upto=batch + 1)
 
     return add
 
 
-def _collected(states: DataFrame, acc: Accumulator) -> Accumulator:
+def _collected(states: DataFrame, task: Accumulator) -> Accumulator:
     """An accumulator of the whole states of partitions or tasks."""
     try:
         with own_errors():
@@ -204,10 +205,10 @@ def _collected(states: DataFrame, acc: Accumulator) -> Accumulator:
         if limit := LIMIT.search(str(error)):
             raise SourceError(
                 f"The states of all partitions are larger than {limit[1]} ({limit[2]}). Raise the limit, or pass "
-                "tasks= to merge them before they are collected. For very many groups, collect some of their states."
+                "partitions= to merge them before they are collected. For very many groups, collect a part of the states."
             ) from error
         raise
-    return absorb(acc.empty(), (unpacked(row["state"]) for row in rows))
+    return absorb(task.empty(), (unpacked(row["state"]) for row in rows))
 
 
 def _with_file(error: DataError, df: DataFrame) -> DataError:
@@ -233,29 +234,31 @@ def _with_file(error: DataError, df: DataFrame) -> DataError:
     return DataError(f"{place['before']}, in {without_scheme(uri)}{place['after']}") if uri else error
 
 
-def _require_tasks(tasks: int | None) -> None:
-    if tasks is not None:
-        whole("tasks=", tasks, least=1)
+def _require_partitions(partitions: int | None) -> None:
+    if partitions is not None:
+        whole("partitions=", partitions, least=1)
 
 
-def _described(types: Any, acc: Accumulator) -> Any:
+def _described(types: Any, task: Accumulator) -> Any:
     """A schema whose first column has the header of the states, which Spark saves, so that they can be loaded."""
-    types.fields[0].metadata = {HEADER.decode(): acc.to_arrow().schema.metadata[HEADER].decode()}
+    types.fields[0].metadata = {HEADER.decode(): task.to_arrow().schema.metadata[HEADER].decode()}
     return types
 
 
-def _used(df: DataFrame, acc: Accumulator) -> list[str]:
+def _used(df: DataFrame, task: Accumulator) -> list[str]:
     """The columns in use; any one for volume alone, since rows without columns are not sent."""
     require_source("df", df, "mapInArrow", "a Spark data frame")
-    require_columns(acc.roles.sources, df.columns)
-    return list(acc.roles.sources) or df.columns[:1]
+    require_columns(task.roles.sources, df.columns)
+    return list(task.roles.sources) or df.columns[:1]
 
 
-def _columns_of_states(states: DataFrame, acc: Accumulator) -> list[str]:
-    columns: list[str] = acc.to_arrow().column_names
+def _columns_of_states(states: DataFrame, task: Accumulator) -> list[str]:
+    columns: list[str] = task.to_arrow().column_names
     require_source("states", states, "mapInArrow", "a Spark data frame of states")
     if missing := [column for column in columns if column not in states.columns]:
-        raise SpecificationError(f"The data frame does not contain states of {acc!r}: column {missing[0]!r} not found.")
+        raise SpecificationError(
+            f"The data frame does not contain states of {task!r}: column {missing[0]!r} not found."
+        )
     return columns
 
 
@@ -275,8 +278,8 @@ def _quoted(columns: Sequence[str]) -> list[str]:
     return ["`" + column.replace("`", "``") + "`" for column in columns]
 
 
-def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
-    yield pa.record_batch({"state": [packed(base.partial(batches, acc, _partition()))]})
+def _partial_state(batches: Batches, task: Accumulator) -> Batches:
+    yield pa.record_batch({"state": [packed(base.partial(batches, task, _partition()))]})
 
 
 def _partition() -> str:
@@ -291,18 +294,18 @@ def _merged_state(batches: Batches) -> Batches:
         yield pa.record_batch({"state": [packed(base.merge(chain([first], parts)))]})
 
 
-def _whole_state(batches: Batches, acc: Accumulator) -> Batches:
+def _whole_state(batches: Batches, task: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
-        yield pa.record_batch({"state": [packed(base.merge([restored(pa.Table.from_batches(parts), acc)]))]})
+        yield pa.record_batch({"state": [packed(base.merge([restored(pa.Table.from_batches(parts), task)]))]})
 
 
-def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
-    yield from plain(base.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
+def _partial_states(batches: Batches, task: Accumulator, schema: pa.Schema) -> Batches:
+    yield from plain(base.partial(batches, task, _partition())).cast(schema).to_batches(PIECE)
 
 
-def _merged_states(batches: Batches, acc: Accumulator) -> Batches:
+def _merged_states(batches: Batches, task: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
         given = pa.Table.from_batches(parts)
-        yield from plain(base.merge([restored(given, acc)])).to_batches(PIECE)
+        yield from plain(base.merge([restored(given, task)])).to_batches(PIECE)

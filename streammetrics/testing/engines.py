@@ -43,8 +43,8 @@ class Engine:
     """An engine to check: its module, how it reads files, and its capabilities.
 
     Args:
-        module: Module with ``accumulate(source, acc)``, which returns a new accumulator, and
-            ``evaluate(source, acc, metrics=None, confidence=None)``, which returns a report.
+        module: Module with ``accumulate(source, task)``, which returns a new accumulator, and
+            ``evaluate(source, task, metrics=None, confidence=None)``, which returns a report.
         source: Function that returns a source of the engine for a folder of Parquet files.
         states: Function of a source and an accumulator that returns tables of `Accumulator.to_arrow`, in which each
             group occurs once. For engines that store states of many groups on the workers.
@@ -65,9 +65,9 @@ class Engine:
     reorders: bool = True
     prunes_columns: bool = True
 
-    def accumulate(self, folder: Path, acc: Accumulator) -> Accumulator:
+    def accumulate(self, folder: Path, task: Accumulator) -> Accumulator:
         """Return a new accumulator with the rows of the files in a folder."""
-        found: Accumulator = self.module.accumulate(self.source(folder), acc)
+        found: Accumulator = self.module.accumulate(self.source(folder), task)
         return found
 
     def __repr__(self) -> str:

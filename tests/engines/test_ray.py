@@ -41,7 +41,7 @@ def blocks(folder):
 
 
 def states(source, acc):
-    return [engine.collect(engine.states(source, acc, tasks=2), acc).to_arrow()]
+    return [engine.collect(engine.states(source, acc, partitions=2), acc).to_arrow()]
 
 
 LAWS = checks(Engine(engine, blocks, states, retries=True, prunes_columns=False))  # blocks are there before it is asked
@@ -54,19 +54,19 @@ def test_laws(check):
 
 def test_states_are_a_row_for_each_group(files):
     acc = EXACT["binary"](BY)
-    found = engine.states(blocks(files), acc, tasks=2).materialize()
+    found = engine.states(blocks(files), acc, partitions=2).materialize()
     assert found.schema().names == acc.to_arrow().column_names
     assert found.count() == 4 * 4
 
 
 def test_states_are_united_and_rolled_up(files):
     acc = EXACT["binary"](BY)
-    found = engine.states(blocks(files), acc, tasks=2).materialize()
+    found = engine.states(blocks(files), acc, partitions=2).materialize()
     expected = alone(files, "binary", True, exact=True)
-    twice = engine.collect(engine.merge(found.union(found), acc, tasks=2), acc)
+    twice = engine.collect(engine.merge(found.union(found), acc, partitions=2), acc)
     assert twice.to_bytes() == (expected + expected).to_bytes()
     by_week = acc.rollup("week")
-    rolled_up = engine.merge(found.drop_columns(["country"]), by_week, tasks=2)
+    rolled_up = engine.merge(found.drop_columns(["country"]), by_week, partitions=2)
     assert engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
     german = engine.collect(found.filter(expr="country == 'DE'"), acc)
     assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
@@ -93,7 +93,7 @@ def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
     acc = sm.Accumulator(sm.statistics.ScoreHistogram(), y_true="y", y_score="p", by="g")
     expected = sm.accumulate(frames, acc)
     assert engine.accumulate(source, acc).to_bytes() == expected.to_bytes()
-    states = engine.states(source, acc, tasks=3).materialize()
+    states = engine.states(source, acc, partitions=3).materialize()
     assert states.count() == expected.state.groups.height
     assert engine.collect(states, acc).to_bytes() == expected.to_bytes()
 

@@ -60,7 +60,7 @@ def test_a_partition_for_each_file(session, files):
 
 
 def test_tasks_add_up_before_the_driver(session, files):
-    found = engine.accumulate(read(files), EXACT["binary"](BY), tasks=2)
+    found = engine.accumulate(read(files), EXACT["binary"](BY), partitions=2)
     assert found.to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
 
 
@@ -80,7 +80,7 @@ def test_states_are_filtered_united_and_rolled_up(session, files):
     twice = engine.collect(engine.merge(found.union(found), acc), acc)
     assert twice.to_bytes() == (expected + expected).to_bytes()
     by_week = acc.rollup("week")
-    rolled_up = engine.merge(found, by_week, tasks=2)
+    rolled_up = engine.merge(found, by_week, partitions=2)
     assert engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
 
 
@@ -122,7 +122,7 @@ def test_a_bad_row_is_named_by_its_file(session, tmp_path):
         with pytest.raises(
             sm.errors.DataError, match=rf"\(first: 1.25 at row 207 of partition \d, in {folder}/1.parquet\)\. "
         ):
-            engine.accumulate(read(folder), acc, tasks=tasks)
+            engine.accumulate(read(folder), acc, partitions=tasks)
     with pytest.raises(sm.errors.DataError, match=r"\(first: 1.25 at row \d+ of partition 0\)\. "):
         engine.accumulate(read(folder).repartition(1), acc)
 
@@ -133,7 +133,7 @@ def test_spark_3_has_no_method_that_collects_arrow(session, files, monkeypatch):
     assert not hasattr(source, "toArrow")
     expected = alone(files, "binary", True, exact=True).to_bytes()
     assert engine.accumulate(source, acc).to_bytes() == expected
-    assert engine.accumulate(source, acc, tasks=2).to_bytes() == expected
+    assert engine.accumulate(source, acc, partitions=2).to_bytes() == expected
     assert engine.collect(engine.states(source, acc), acc).to_bytes() == expected
 
 
@@ -147,7 +147,7 @@ def test_the_limit_of_results_is_named(tasks, session, files):
         with pytest.raises(
             sm.errors.SourceError, match=r"larger than spark.driver.maxResultSize \(20.0 KiB\)\. Raise the limit"
         ):
-            engine.accumulate(read(files), acc, tasks=tasks)
+            engine.accumulate(read(files), acc, partitions=tasks)
     finally:
         limit.set("spark.driver.maxResultSize", "1g")
 
@@ -194,7 +194,7 @@ session = SparkSession.builder.remote("local[2]").config(map=settings).getOrCrea
 df = session.read.parquet(sys.argv[1])
 assert ".connect." in str(type(df))
 acc = EXACT["binary"](BY)
-spark.accumulate(df, acc.empty(), tasks=2).save(sys.argv[2])
+spark.accumulate(df, acc.empty(), partitions=2).save(sys.argv[2])
 spark.collect(spark.states(df, acc), acc).save(sys.argv[3])
 try:
     spark.accumulate(df, sm.binary(y_true="clicked", y_score="actual"))

@@ -16,7 +16,7 @@ SCORE, LABEL = {"id": [1], "p": [0.1], "day": [DAY]}, {"id": [1], "y": [1]}
 
 def _joiner(folder, **options):
     pytest.importorskip("deltalake")
-    return sm.Joiner(sm.MetricStore(folder), **{"acc": CLICKED, "key": "id", "expires": "45d"} | options)
+    return sm.Joiner(sm.MetricStore(folder), **{"task": CLICKED, "key": "id", "expires": "45d"} | options)
 
 
 def _after(first, add, batch):
@@ -89,10 +89,10 @@ JOINERS = {
     "a duration that is none": (_joined(expires="soon"), SpecificationError, "'soon'"),
     "no key": (_joined(key=[]), SpecificationError, "key="),
     "a key that is the label": (_joined(key="y"), SpecificationError, "'y'"),
-    "no labels": (_joined(acc=sm.predictions(y_score="p", by="day")), SpecificationError, "labels="),
-    "no window": (_joined(acc=sm.binary(y_true="y", y_score="p", by="id")), SpecificationError, "Date"),
+    "no labels": (_joined(task=sm.predictions(y_score="p", by="day")), SpecificationError, "labels="),
+    "no window": (_joined(task=sm.binary(y_true="y", y_score="p", by="id")), SpecificationError, "Date"),
     "columns that differ in case": (_joined(key=["id", "P"]), SpecificationError, "'P'", "'p'"),
-    "what is no accumulator": (_joined(acc=3), SpecificationError, "acc=", "int"),
+    "what is no accumulator": (_joined(task=3), SpecificationError, "task=", "int"),
     "a column of the joiner": (_joined(key="_day"), SpecificationError, "'_day'"),
 }
 SIDES = {

@@ -150,13 +150,13 @@ REFUSALS = {
     "a dataset of Ray": (lambda: sm.evaluate(engine("ray.data.dataset"), TASK), SOURCE, "engines.ray.evaluate"),
     "a batch of Dask": (lambda: TASK.empty().update(engine("dask.dataframe.core")), COLUMN, "engines.dask.evaluate"),
     "no such column": (lambda: sm.evaluate(pl.LazyFrame({"y": [1]}), TASK), COLUMN, "'p'", "'y'"),
-    "acc= and into=": (
+    "task= and into=": (
         lambda: sm.accumulate(PAIR, TASK, into=TASK.empty()),
         sm.errors.SpecificationError,
-        "acc=",
+        "task=",
         "into=",
     ),
-    "no acc=": (lambda: sm.accumulate(PAIR), sm.errors.SpecificationError, "acc="),
+    "no task=": (lambda: sm.accumulate(PAIR), sm.errors.SpecificationError, "task="),
     **{
         f"a column twice in {name}": (files({name: content}), SOURCE, name, "'p'")
         for name, content in {

@@ -224,7 +224,8 @@ def test_what_is_no_accumulator_is_told(function):
             function(swapped, DATA)
     for acc in ("x", {}, {"a": 1}, sm.binary, None):
         with pytest.raises(
-            sm.errors.SpecificationError, match="acc= must be an accumulator or a mapping of names to accumulators, got"
+            sm.errors.SpecificationError,
+            match="task= must be an accumulator or a mapping of names to accumulators, got",
         ):
             function(DATA, acc)
 

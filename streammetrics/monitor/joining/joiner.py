@@ -56,8 +56,8 @@ class Joiner:
 
     Args:
         store: The history.
-        acc: An accumulator with the specification of scores and labels. It stays unchanged. One of its group columns is
-            the window of the history, computed from the scores.
+        task: An accumulator with the specification of scores and labels. It stays unchanged. One of its group columns
+            is the window of the history, computed from the scores.
         key: The columns that identify a row, in scores and in labels. One name or several.
         expires: How long scores wait for labels, such as ``"45d"``, counted back from the newest day of scores that is
             not in the future. Expired rows are deleted, and `coverage` counts them.
@@ -69,9 +69,9 @@ class Joiner:
     >>> from datetime import date
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
-    >>> acc = sm.binary(y_true="clicked", y_score="p", by="day")
+    >>> task = sm.binary(y_true="clicked", y_score="p", by="day")
     >>> with TemporaryDirectory() as directory:
-    ...     joiner = sm.Joiner(sm.MetricStore(directory), acc, key="id", expires="45d")
+    ...     joiner = sm.Joiner(sm.MetricStore(directory), task, key="id", expires="45d")
     ...     scored = joiner.add_scores({"id": [1, 2], "p": [0.9, 0.2], "day": [date(2026, 1, 31)] * 2})
     ...     labeled = joiner.add_labels({"id": [2, 3], "clicked": [0, 1]})
     ...     joiner.coverage().select("day", "scores", "labeled", "coverage").row(0)
@@ -81,7 +81,7 @@ class Joiner:
     """
 
     store: MetricStore
-    acc: Accumulator
+    task: Accumulator
     _: KW_ONLY
     key: str | Sequence[str]
     expires: str
@@ -89,8 +89,8 @@ class Joiner:
 
     def __post_init__(self) -> None:
         history_of(self.store)
-        if not isinstance(self.acc, Accumulator):
-            raise SpecificationError(f"acc= must be an Accumulator, got {type(self.acc).__name__}.")
+        if not isinstance(self.task, Accumulator):
+            raise SpecificationError(f"task= must be an Accumulator, got {type(self.task).__name__}.")
         require_length(self.expires)
         some = date(2026, 1, 1)
         if _days_before(some, self.expires) == some:
@@ -170,11 +170,11 @@ class Joiner:
 
     @cached_property
     def _columns(self) -> Columns:
-        return Columns.of(self.acc, self.key, self.labels)
+        return Columns.of(self.task, self.key, self.labels)
 
     @cached_property
     def _log(self) -> Log:
-        return Log(history_of(self.store), self.acc, self._columns)
+        return Log(history_of(self.store), self.task, self._columns)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
         late, change = self._log.add(rows, kind)
