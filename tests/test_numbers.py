@@ -72,7 +72,7 @@ OPTIONS = {
     "slices.fdr": lambda v: GROUPED.finalize().slices("accuracy", fdr=v),
     "slices.min_rows": lambda v: GROUPED.finalize().slices("accuracy", min_rows=v),
     "flip_rate": lambda v: MODELS.finalize().flip_rate("a", "b", confidence=v),
-    "operating_point": lambda v: REPORT.operating_point(maximize="recall", where="precision >= 0.1", confidence=v),
+    "operating_point": lambda v: REPORT.operating_point(maximize="recall", subject_to="precision >= 0.1", confidence=v),
     "compare.confidence": lambda v: sm.compare(MODELS, models=("a", "b"), confidence=v).frame,
     "gate.confidence": lambda v: COMPARISON.check(not_worse="roc_auc", confidence=v).frame,
     "gate.segments": lambda v: COMPARISON.check(not_worse="roc_auc", segments=v).frame,

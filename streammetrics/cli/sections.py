@@ -29,7 +29,8 @@ OTHERS = "Output"
 VALUES: dict[str, tuple[str, ...]] = {  # what options take
     "COLUMN": ("y_true", "y_score", "y_pred", "sample_weight", "unit", "by", "text", "window", "row_id"),
     "CONDITION": ("where",),
-    "METRIC": ("metrics", "sort"),
+    "CONSTRAINT": ("subject_to",),
+    "METRIC": ("metrics", "sort", "maximize", "minimize"),
     "MODEL": ("model",),
     "LABEL": ("label", "labels", "order", "positive", "negative"),
     "LEVEL": ("confidence",),

@@ -214,7 +214,7 @@ def findings_command(state: Path, form: str, output: Path | None, **read: Any) -
 @click.argument("state", required=False, type=click.Path(path_type=Path))
 @options.form
 def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
-    """List all metrics with their options, or those of a saved state."""
+    """List all metrics, or those of a saved state."""
     found = sm.all_metrics()
     if state is not None:
         report = sm.Accumulator.load(state).finalize()

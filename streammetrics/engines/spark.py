@@ -205,7 +205,7 @@ def _collected(states: DataFrame, task: Accumulator) -> Accumulator:
         if limit := LIMIT.search(str(error)):
             raise SourceError(
                 f"The states of all partitions are larger than {limit[1]} ({limit[2]}). Raise the limit, or pass "
-                "partitions= to merge them before they are collected. For very many groups, collect a part of the states."
+                "partitions= to merge states before collecting them. For very many groups, collect some states."
             ) from error
         raise
     return absorb(task.empty(), (unpacked(row["state"]) for row in rows))

@@ -71,11 +71,11 @@ class Requirement:
         return f"{self.metric} {self.comparison} {limit}"
 
 
-def requirements(where: str | Sequence[str] | None) -> list[Requirement]:
+def requirements(constraints: str | Sequence[str] | None) -> list[Requirement]:
     """Parse requirements in one text or in several, joined by ``and``.
 
     >>> [str(requirement) for requirement in requirements("fpr <= 0.01 and precision >= 0.5")]
     ['fpr <= 0.01', 'precision >= 0.5']
     """
-    texts = [where] if isinstance(where, str) else where or []
+    texts = [constraints] if isinstance(constraints, str) else constraints or []
     return [Requirement.parse(part) for text in texts if text for part in text.split(" and ")]

@@ -136,7 +136,7 @@ def operating_point(
     *,
     maximize: str | Metric | None = None,
     minimize: str | Metric | None = None,
-    where: str | Sequence[str] | None = None,
+    subject_to: str | Sequence[str] | None = None,
     confidence: float | None = None,
 ) -> pl.DataFrame:
     """The best threshold of each group for a metric of the confusion counts. See `Report.operating_point`.
@@ -155,7 +155,7 @@ def operating_point(
     ``cases`` are the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
     """
     objective, sign = _objective(maximize, minimize)
-    constraints = requirements(where)
+    constraints = requirements(subject_to)
     for constraint in constraints:
         constraint.require_within(*find_metric(constraint.metric, _COUNTS).range)
     if confidence is not None:

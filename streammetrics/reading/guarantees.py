@@ -126,11 +126,13 @@ def constraint_of(requirement: Requirement) -> Constraint:
     return Constraint(str(requirement), tuple(hits), tuple(total), limit, highest_first)
 
 
-def require_guarantees(where: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool) -> None:
+def require_guarantees(
+    subject_to: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool
+) -> None:
     """Reject guarantees without constraints, or of rows whose counts are not binomial."""
     require_level("confidence=", confidence)
-    if not where:
-        raise MetricError("confidence= requires where=, the constraints that hold for new rows.")
+    if not subject_to:
+        raise MetricError("confidence= requires subject_to=, the constraints that hold for new rows.")
     if weighted or correlated:
         what = "weighted" if weighted else "correlated"
         advice = "Evaluate one row of each unit, without unit=." if correlated else "Evaluate without sample_weight=."

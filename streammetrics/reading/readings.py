@@ -447,7 +447,7 @@ class Readings:
         *,
         maximize: str | Metric | None = None,
         minimize: str | Metric | None = None,
-        where: str | Sequence[str] | None = None,
+        subject_to: str | Sequence[str] | None = None,
         confidence: float | None = None,
         **keys: Any,
     ) -> pl.DataFrame:
@@ -464,7 +464,7 @@ class Readings:
         Args:
             maximize: Metric to maximize, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
             minimize: Metric to minimize, such as ``"cost(fp=1, fn=10)"``.
-            where: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``, or a list of them.
+            subject_to: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``, or a list of them.
             confidence: Confidence level at which the constraints hold for new rows, such as 0.95.
             keys: Values of group columns, ``model``, and ``label`` that select rows.
 
@@ -482,14 +482,14 @@ class Readings:
         >>> report.operating_point(maximize="youden_j").select("threshold", "tp", "fp", "value").row(0)
         (0.4, 2, 0, 1.0)
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0] * 50, "p": [0.8, 0.3] * 50}).finalize()
-        >>> point = report.operating_point(maximize="recall", where="precision >= 0.9", confidence=0.95)
+        >>> point = report.operating_point(maximize="recall", subject_to="precision >= 0.9", confidence=0.95)
         >>> point.select("threshold", "value", "note").row(0)
         (0.8, 1.0, None)
         """
         if confidence is not None:
-            require_guarantees(where, confidence, self.state.weighted, self.unit is not None)
+            require_guarantees(subject_to, confidence, self.state.weighted, self.unit is not None)
         found = curves.operating_point(
-            self._histogram_cases(), maximize=maximize, minimize=minimize, where=where, confidence=confidence
+            self._histogram_cases(), maximize=maximize, minimize=minimize, subject_to=subject_to, confidence=confidence
         )
         groups = self.state.groups_of(self._kept(ScoreHistogram))
         require_free(groups.columns, {*found.columns} - {GROUP})

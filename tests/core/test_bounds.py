@@ -123,7 +123,7 @@ def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed,
     truth = values.group_by("group").agg(best[metric](metric.name) for metric in OBJECTIVES)
     for metric in OBJECTIVES:
         goal = "maximize" if metric.better == "high" else "minimize"
-        found = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)
+        found = operating_point(cases, **{goal: metric}, subject_to=where).row(0, named=True)
         lowest, highest = truth[metric.name].min(), truth[metric.name].max()
         if found["value"] is None:
             continue

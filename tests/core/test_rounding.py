@@ -82,7 +82,7 @@ def test_constraints_of_operating_points(constraint, weight):
     goal = "precision" if "recall" in constraint else "recall"
     for percent in (10, 29, 30, 57, 70, 90):
         where = constraint.format(percent / 100)
-        found = operating_point({"tied": rows}, maximize=goal, where=where)["value"]
+        found = operating_point({"tied": rows}, maximize=goal, subject_to=where)["value"]
         for value, label in zip(found, RANKED.values(), strict=True):
             fp, tp = along(label ^ 1)
             rate, total = (tp, tp[-1]) if "recall" in constraint else (fp, fp[-1])
@@ -114,7 +114,7 @@ def test_equal_weights_meet_a_level_as_rows_do():
         assert weighted[metric].value == pytest.approx(plain[metric].value, rel=1e-12)
     assert weighted["precision_at_recall(recall=0.8)"].value == 1
     for report in (plain, weighted):
-        point = report.operating_point(maximize="precision", where="recall >= 0.8")
+        point = report.operating_point(maximize="precision", subject_to="recall >= 0.8")
         assert point.select("value", "threshold").row(0) == (1.0, score[7])
         assert report.check("precision_at_recall(recall=0.8) >= 1", confidence=None).hold
 

@@ -365,7 +365,7 @@ CASES = [pytest.param(fault, marks=[pytest.mark.thorough] * (fault in SLOW)) for
 
 def sentences(found):
     """The findings of a case, in a line each."""
-    return "".join(f"    {f.code} {f.severity} {f.where or 'all'}: {f}\n" for f in found)
+    return "".join(f"    {f.code} {f.severity} {f.keys or 'all'}: {f}\n" for f in found)
 
 
 def written():

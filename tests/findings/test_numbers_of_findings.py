@@ -35,8 +35,8 @@ def test_confidence_is_that_of_labels_above_a_half(options):
 def test_the_estimate_of_a_finding_is_that_of_its_group():
     report = binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P)))
     found = the(report, "SM102")
-    assert (found.metric, found.where) == ("calibration_ratio", {"g": "1"})
-    assert found.value == report.get(sm.metrics.calibration_ratio, **found.where).value
+    assert (found.metric, found.keys) == ("calibration_ratio", {"g": "1"})
+    assert found.value == report.get(sm.metrics.calibration_ratio, **found.keys).value
     assert found.ci_upper < 0.95
     wide = binary(scored(), by=(), capacity=8)
     half, auc = float(re.search(r"± ([\d.]+)", str(the(wide, "SM505")))[1]), wide["roc_auc"]

@@ -175,7 +175,7 @@ def test_curves_and_operating_points_keep_labels_apart():
             rows = frame.filter(g=group).with_columns(t=pl.col("y") == label)
             alone = sm.binary(y_true="t", y_score=SCORES[label], capacity=4096).update(rows).finalize().curve(kind)
             assert curve.filter(g=group, label=label).drop("g", "label").equals(alone)
-    points = report.operating_point(maximize="f1", where="recall >= 0.3")
+    points = report.operating_point(maximize="f1", subject_to="recall >= 0.3")
     assert points.select("g", "label").rows() == [(g, label) for g in (0, 1) for label in LABELS]
     for row in points.iter_rows(named=True):
         rows = frame.filter(g=row["g"])

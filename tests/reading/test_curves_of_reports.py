@@ -74,14 +74,14 @@ def test_operating_points():
     assert (best["threshold"], best["tp"], best["fp"], best["fn"], best["tn"]) == (0.2, 3, 2, 0, 0)
     assert best["lower"] == best["value"] == best["upper"] == 0.75
     for options, threshold in (
-        ({"maximize": "recall", "where": "fpr <= 0.01"}, 0.7),
+        ({"maximize": "recall", "subject_to": "fpr <= 0.01"}, 0.7),
         ({"minimize": sm.metrics.cost(fp=1, fn=10)}, 0.2),
         ({"minimize": "cost(fp=10, fn=1)"}, 0.7),
-        ({"maximize": "recall", "where": "fpr >= 0.5 and recall < .5"}, 0.6),  # of equal ones, the highest
+        ({"maximize": "recall", "subject_to": "fpr >= 0.5 and recall < .5"}, 0.6),  # of equal ones, the highest
         ({"minimize": "fpr"}, math.inf),
     ):
         assert point(report(), **options)["threshold"] == threshold
-    assert set(point(report(), maximize="f1", where="recall > 0.9 and fpr < 0.5").values()) == {None}
+    assert set(point(report(), maximize="f1", subject_to="recall > 0.9 and fpr < 0.5").values()) == {None}
     assert point(report([0] * 5), maximize="mcc")["value"] is None
     assert point(report(score=[0.5] * 5), maximize="mcc")["value"] == 0
 
@@ -105,4 +105,4 @@ def test_thresholds_of_a_curve_differ_also_if_a_score_is_infinite():
     assert recall["value"][0] == found.get("recall", threshold=math.inf).value
     best = found.operating_point(minimize="fpr")
     assert best.select("threshold", "fp", "value", "lower", "upper").row(0) == (math.inf, 1, 0.5, 0.5, 0.5)
-    assert found.operating_point(maximize="recall", where="fpr <= 0.1")["threshold"].to_list() == [None]
+    assert found.operating_point(maximize="recall", subject_to="fpr <= 0.1")["threshold"].to_list() == [None]

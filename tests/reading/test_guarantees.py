@@ -73,7 +73,7 @@ def test_the_thresholds_that_pass_are_those_of_exact_tests_in_a_fixed_sequence(r
                 rows = passing.filter(pl.col(goal) == pl.col(goal).max())
                 found.append(rows["threshold"][0] if rows.height else None)
         for goal, expected in best.items():
-            found = report.operating_point(maximize=goal, where=where, confidence=1 - error)
+            found = report.operating_point(maximize=goal, subject_to=where, confidence=1 - error)
             assert found["threshold"].to_list() == expected, (where, goal)
             found_at_all += len(expected) - expected.count(None)
     assert found_at_all > 15 * RUNS
@@ -89,14 +89,14 @@ def test_several_constraints_share_the_error():
     """Their operating point has the value of the metric at its threshold, and no note."""
     two = {"precision": 0.9, "recall": 0.6}
     where = [f"{name} >= {limit}" for name, limit in two.items()]
-    both = report().operating_point(minimize="fpr", where=where, confidence=0.95)
-    assert both.equals(report().operating_point(minimize="fpr", where=" and ".join(where), confidence=0.95))
+    both = report().operating_point(minimize="fpr", subject_to=where, confidence=0.95)
+    assert both.equals(report().operating_point(minimize="fpr", subject_to=" and ".join(where), confidence=0.95))
     found = both.row(0, named=True)
     assert found["note"] is None
     assert found["lower"] == found["value"] == found["upper"]
     assert found["value"] == report().get("fpr", threshold=found["threshold"]).value
     for (name, limit), other in zip(two.items(), ("fp", "fn"), strict=True):
-        ask = partial(report().operating_point, minimize="fpr", where=f"{name} >= {limit}")
+        ask = partial(report().operating_point, minimize="fpr", subject_to=f"{name} >= {limit}")
         assert binom.sf(found["tp"] - 1, found["tp"] + found[other], limit) <= 0.025
         assert "note" not in ask().columns
         assert found["value"] >= ask(confidence=0.95)["value"].item() >= ask()["value"].item()
@@ -109,21 +109,21 @@ def test_a_note_says_why_no_threshold_qualifies():
         ("npv >= 0.995", "no threshold meets npv >= 0.995 at 95% confidence"),
         ("precision >= 0.9 and recall >= 0.9", "no threshold meets all constraints at 95% confidence"),
     ):
-        found = report().operating_point(maximize="f1", where=where, confidence=0.95).row(0, named=True)
+        found = report().operating_point(maximize="f1", subject_to=where, confidence=0.95).row(0, named=True)
         assert found.pop("note") == note
         assert set(found.values()) == {None}
 
 
 def test_groups_without_rows_or_classes():
-    empty = report(rows=0).operating_point(maximize="recall", where="fpr <= 0.1", confidence=0.95)
+    empty = report(rows=0).operating_point(maximize="recall", subject_to="fpr <= 0.1", confidence=0.95)
     assert empty.select("threshold", "note").rows() == [(None, "no rows")]
     rows = {"y": [1] * 50, "p": np.linspace(0, 1, 50)}
     one = sm.binary(y_true="y", y_score="p").update(rows).finalize()
-    note = one.operating_point(maximize="recall", where="fpr <= 0.1", confidence=0.95)["note"].item()
+    note = one.operating_point(maximize="recall", subject_to="fpr <= 0.1", confidence=0.95)["note"].item()
     assert note == "too few rows: fpr <= 0.1 needs at least 29, got 0"
-    every = one.operating_point(maximize="recall", where="precision >= 0.5", confidence=0.95)
+    every = one.operating_point(maximize="recall", subject_to="precision >= 0.5", confidence=0.95)
     assert every.select("threshold", "value").row(0) == (0.0, 1.0)  # the last test is that of all rows
-    none = one.operating_point(maximize="youden_j", where="precision >= 0.5", confidence=0.95)
+    none = one.operating_point(maximize="youden_j", subject_to="precision >= 0.5", confidence=0.95)
     assert none.select("threshold", "value", "note").row(0) == (None, None, "undefined: 0/0")
 
 
@@ -168,7 +168,7 @@ def violated(where, scores, rows, runs, seed=0):
         data = {"y": random.random(len(score)) < rate(score), "s": score, "run": np.repeat(np.arange(100), rows)}
         made = sm.binary(y_true="y", y_score="s", by="run", **kept).update(data).finalize(["rows"])
         goal = "recall" if "precision" in where or "<=" in where else "specificity"
-        at = made.operating_point(maximize=goal, where=where, confidence=0.95)["threshold"].drop_nulls().to_numpy()
+        at = made.operating_point(maximize=goal, subject_to=where, confidence=0.95)["threshold"].drop_nulls().to_numpy()
         reaching = np.searchsorted(-every, -at, side="right")
         tp = positives[reaching]
         counts = pl.DataFrame({"tp": tp, "fp": reaching - tp, "fn": positives[-1] - tp})

@@ -15,11 +15,11 @@ def _regression(**options):
 
 
 def _point(acc=ACC, **options):
-    return acc.finalize().operating_point(**{"maximize": "recall", "where": "precision >= 0.9"} | options)
+    return acc.finalize().operating_point(**{"maximize": "recall", "subject_to": "precision >= 0.9"} | options)
 
 
 def _guarantee(where):
-    return lambda: _point(where=where, confidence=0.95)
+    return lambda: _point(subject_to=where, confidence=0.95)
 
 
 REFUSALS = {
@@ -44,13 +44,13 @@ REFUSALS = {
     "a group column named fold": (lambda: _regression(by="fold"), sm.errors.SpecificationError, "'fold'"),
     "a group column named ci_lower": (lambda: _regression(by="ci_lower"), sm.errors.SpecificationError, "'ci_lower'"),
     "a guarantee without constraints": (
-        lambda: _point(where=None, confidence=0.95),
+        lambda: _point(subject_to=None, confidence=0.95),
         sm.errors.MetricError,
-        *("where=", "confidence="),
+        *("subject_to=", "confidence="),
     ),
     "a guarantee in percent": (lambda: _point(confidence=95), sm.errors.SpecificationError, "confidence=", "95"),
     "a guarantee at a limit of 1": (
-        lambda: _point(where="precision >= 1", confidence=0.95),
+        lambda: _point(subject_to="precision >= 1", confidence=0.95),
         sm.errors.MetricError,
         "'precision >= 1'",
     ),
@@ -88,17 +88,17 @@ REFUSALS = {
     ),
     "an objective of scores": (lambda: REPORT.operating_point(maximize="roc_auc"), sm.errors.MetricError, "'roc_auc'"),
     "a constraint with one equals sign": (
-        lambda: REPORT.operating_point(maximize="f1", where="fpr = 0.1"),
+        lambda: REPORT.operating_point(maximize="f1", subject_to="fpr = 0.1"),
         sm.errors.MetricError,
         "fpr = 0.1",
     ),
     "a constraint without a number": (
-        lambda: REPORT.operating_point(maximize="f1", where="fpr <= low"),
+        lambda: REPORT.operating_point(maximize="f1", subject_to="fpr <= low"),
         sm.errors.MetricError,
         "fpr <= low",
     ),
     "a constraint on an unknown metric": (
-        lambda: REPORT.operating_point(maximize="f1", where="fprr <= 0.1"),
+        lambda: REPORT.operating_point(maximize="f1", subject_to="fprr <= 0.1"),
         sm.errors.MetricError,
         *("fprr", "'fpr"),
     ),

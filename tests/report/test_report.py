@@ -90,7 +90,7 @@ def test_curves_of_the_best_and_worst_order_bracket_the_curve():
 
 
 def test_operating_points_attain_their_value(report):
-    points = report.operating_point(maximize="recall", where="fpr <= 0.1 and precision >= 0.3")
+    points = report.operating_point(maximize="recall", subject_to="fpr <= 0.1 and precision >= 0.3")
     assert points["country"].to_list() == ["DE", "FR", "IN"]
     for row in points.iter_rows(named=True):
         y, z = Y[row["country"] == G], P[row["country"] == G] >= row["threshold"]

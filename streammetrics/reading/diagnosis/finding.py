@@ -46,7 +46,7 @@ class Finding:
         severity: ``"bad"`` if decisions based on the predictions are likely wrong, ``"warn"`` if they can be, or
             ``"info"``.
         sentence: The finding in words.
-        where: Values of group columns, ``model``, ``label``, and ``threshold``; empty for all rows.
+        keys: Values of group columns, ``model``, ``label``, and ``threshold``; empty for all rows.
         metric: Name of the metric that decides it. None if counts do.
         value: The metric, with certified bounds ``lower`` and ``upper``, and the confidence interval ``ci_lower`` and
             ``ci_upper`` at the level of the decision. Of a slice, its difference from all other rows.
@@ -58,7 +58,7 @@ class Finding:
     code: str
     severity: Severity
     sentence: str
-    where: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
     metric: str | None = None
     value: float | None = None
     lower: float | None = None

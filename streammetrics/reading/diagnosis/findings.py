@@ -66,10 +66,10 @@ def _found(report: Readings) -> list[Finding]:
 
 def _few(alike: list[Finding]) -> list[Finding]:
     """Findings of a severity and code. Of those about many labels, only the first, which names the other labels."""
-    of_labels = [finding for finding in alike if LABEL in finding.where]
+    of_labels = [finding for finding in alike if LABEL in finding.keys]
     if len(of_labels) <= NAMED:
         return alike
     first, *others = of_labels
-    names = [", ".join(str(v) for k, v in finding.where.items() if k in (MODEL, LABEL)) for finding in others]
+    names = [", ".join(str(v) for k, v in finding.keys.items() if k in (MODEL, LABEL)) for finding in others]
     sentence = f"{first} {first.code} is also found for {listed([*map(escaped, names)])}."
-    return [finding for finding in alike if LABEL not in finding.where] + [replace(first, sentence=sentence)]
+    return [finding for finding in alike if LABEL not in finding.keys] + [replace(first, sentence=sentence)]

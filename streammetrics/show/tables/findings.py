@@ -46,11 +46,11 @@ def as_frame(findings: Sequence[Finding]) -> pl.DataFrame:
     >>> as_frame([Finding("SM501", "info", "4% of the rows were dropped.")]).select("code", "where").rows()
     [('SM501', '')]
     """
-    numbers = [{name: getattr(finding, name) for name in SCHEMA} for finding in findings]
-    places = [{"where": _words(finding)} for finding in findings]
-    return pl.DataFrame([row | place for row, place in zip(numbers, places, strict=True)], schema=SCHEMA)
+    attributes = [name for name in SCHEMA if name != "where"]
+    rows = [{name: getattr(finding, name) for name in attributes} | {"where": _words(finding)} for finding in findings]
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def _words(finding: Finding) -> str:
-    keys = pl.DataFrame([dict(finding.where)] if finding.where else [])
-    return str(keys.select(where(keys, keys.columns)).item()) if finding.where else ""
+    keys = pl.DataFrame([dict(finding.keys)] if finding.keys else [])
+    return str(keys.select(where(keys, keys.columns)).item()) if finding.keys else ""
