@@ -603,7 +603,7 @@ def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -
 
 def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:
     """The columns that a fingerprint of the rows includes in addition to those of the task."""
-    given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.row_id, unit)]
+    given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.columns, unit)]
     return tuple(dict.fromkeys(names.of(column) for column in given if column is not None))
 
 

@@ -128,8 +128,8 @@ def binary(
         calibration_bins: Number of calibration bins.
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals and
             `Report.flip_rate` for decisions. Of more than four models, each is paired with the first only.
-        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
-            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
+        fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
+            fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
@@ -229,8 +229,8 @@ def multiclass(
         calibration_bins: Number of calibration bins per class.
         pairs: Also accumulate statistics of pairs of models, so that `Report.compare` has paired intervals. With more
             than four models, each is paired with the first only.
-        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
-            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
+        fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
+            fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
@@ -318,8 +318,8 @@ def multilabel(
         capacity: Maximum number of bins of the score histogram of a label. Defaults to 4,096.
         atoms: Probabilities shared by many rows (point masses).
         calibration_bins: Number of calibration bins per label.
-        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
-            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
+        fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
+            fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
@@ -398,8 +398,8 @@ def regression(
         atoms: Errors shared by many rows (point masses).
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals. Of more than four
             models, each is paired with the first only.
-        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
-            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
+        fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
+            fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
@@ -472,8 +472,8 @@ def predictions(
         domain: ``"probability"`` for scores in [0, 1], or ``"real"`` for margins, forecasts, and other numbers.
         capacity: Maximum number of bins of the histogram. Defaults to 16,384, or 4,096 per group with ``by``.
         atoms: Scores shared by many rows (point masses).
-        fingerprint: Keep a fingerprint of the evaluated rows: True, or the names of columns that identify a row, such
-            as ``"request_id"``. It shows whether two evaluations saw the same rows. See `RowFingerprint`.
+        fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
+            fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 

@@ -71,9 +71,9 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     help="Group column, or an SQL expression such as \"DATE_TRUNC('month', day) AS month\". Can be repeated.",
 )
 @click.option(
-    "--row-id",
+    "--fingerprint",
     multiple=True,
-    help="Column that identifies a row in the fingerprint, such as request_id. Can be repeated.",
+    help="Column that identifies a row, such as request_id, for receipts and comparisons. Can be repeated.",
 )
 @click.option(
     "--threshold",
@@ -113,8 +113,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option(
     "--save", type=FileToWrite(), help="File to save the state to, for merge, show, check, and other commands."
 )
-@click.option("--fingerprint", is_flag=True, help="Keep a fingerprint of the evaluated rows, for receipt and compare.")
-@click.option("--receipt", type=FileToWrite(), help="File to write a receipt to, for verify. Implies --fingerprint.")
+@click.option("--receipt", type=FileToWrite(), help="File to write a receipt to, for verify.")
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
 @options.confidence
@@ -130,8 +129,7 @@ def evaluate_command(
     metrics: tuple[str, ...],
     sort: str | None,
     save: Path | None,
-    fingerprint: bool,
-    row_id: tuple[str, ...],
+    fingerprint: tuple[str, ...],
     receipt: Path | None,
     watched: bool,
     workers: int | None,
@@ -155,9 +153,9 @@ def evaluate_command(
     require_columns(text, columns.schema.names())
     if where is not None:
         files = files.filtered(columns.condition(where))
-    if row_id or fingerprint or receipt:
-        require_columns(row_id, columns.schema.names())
-        given["fingerprint"] = row_id or True
+    if fingerprint or receipt:
+        require_columns(fingerprint, columns.schema.names())
+        given["fingerprint"] = fingerprint or True
     acc = _task(task, columns, given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read

@@ -32,8 +32,8 @@ class RowFingerprint(Summed):
     null or NaN.
 
     Args:
-        row_id: Names of columns that identify a row, such as a request ID. Without them and without units, the truth of
-            a binary task consists of 0 and 1 only, so its fingerprint says no more than the number of positives.
+        columns: Names of columns that identify a row, such as a request ID. Without them and without units, the truth
+            of a binary task consists of 0 and 1 only, so its fingerprint says no more than the number of positives.
 
     Raises:
         SpecificationError: If a column is not a name.
@@ -45,18 +45,18 @@ class RowFingerprint(Summed):
     True
     """
 
-    row_id: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     name: ClassVar[str] = "row_fingerprint"
     counts: ClassVar[tuple[str, ...]] = ("truth_first", "truth_second", "row_first", "row_second")
 
     def __post_init__(self) -> None:
-        if isinstance(self.row_id, str) or not all(isinstance(name, str) for name in self.row_id):
-            raise SpecificationError(f"row_id= must be a tuple of names of columns, got {self.row_id!r}.")
+        if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns):
+            raise SpecificationError(f"columns= must be a tuple of names of columns, got {self.columns!r}.")
 
     def misfit(self, roles: Roles) -> str:
         """Why it cannot be computed from columns of these roles."""
-        missing = [name for name in self.row_id if name not in roles.row_id]
+        missing = [name for name in self.columns if name not in roles.row_id]
         return f"requires the columns {few(missing)}" if missing else super().misfit(roles)
 
     def counter(self, weighted: bool) -> Sums:

@@ -197,11 +197,11 @@ IDS = {
 }
 
 
-@pytest.mark.parametrize("role", ["row_id", "unit"])
+@pytest.mark.parametrize("role", ["fingerprint", "unit"])
 @pytest.mark.parametrize(("ids", "others"), IDS.values(), ids=IDS.keys())
 def test_row_ids_and_units_are_told_apart(role, ids, others):
     rows = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]})
-    options = {"fingerprint": "id"} if role == "row_id" else {"fingerprint": True, "unit": "id"}
+    options = {"fingerprint": "id"} if role == "fingerprint" else {"fingerprint": True, "unit": "id"}
     acc = sm.binary(y_true="y", y_score="p", **options)
     ids, others = (pl.Series("id", values) for values in (ids, others))
     receipt = acc.update(rows.with_columns(ids)).receipt(["accuracy"])
@@ -269,7 +269,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     DATA.write_parquet("rows.parquet")
     DATA.tail(299).write_parquet("fewer.parquet")
-    columns = ("--y-true", "y", "--y-score", "p", "--row-id", "id")
+    columns = ("--y-true", "y", "--y-score", "p", "--fingerprint", "id")
     run("evaluate", "rows.parquet", *columns, "--receipt", "r.json", "--save", "all.state")
     for rows in ("rows.parquet", "all.state"):
         assert run("verify", "r.json", rows).startswith("Identical: 300 rows")

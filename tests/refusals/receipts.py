@@ -56,7 +56,7 @@ REFUSALS = {
     "a receipt without fingerprints": (
         lambda: sm.binary(**CLICKS).update(ROWS).receipt(),
         sm.errors.SpecificationError,
-        "fingerprint=True",
+        "fingerprint=",
     ),
     "a receipt of too many metrics": (
         lambda: ACC.receipt([f"fbeta(beta={i})" for i in range(1, 120)]),
@@ -88,7 +88,7 @@ REFUSALS = {
         "'columns'",
     ),
     "a specification without columns": (_verified(7), sm.errors.StateError, "'columns'"),
-    "a row ID that is no tuple": (lambda: sm.statistics.RowFingerprint("id"), sm.errors.SpecificationError, "row_id="),
+    "a row ID that is no tuple": (lambda: sm.statistics.RowFingerprint("id"), sm.errors.SpecificationError, "columns="),
     "rows without the row ID": (lambda: TASK.empty().update(ROWS.drop("id")), sm.errors.ColumnError, "'id'"),
     "a row ID of lists": (
         lambda: TASK.empty().update(ROWS.with_columns(id=pl.lit([1]))),

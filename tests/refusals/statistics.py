@@ -103,7 +103,7 @@ OPTIONS = {  # what is wrong: a function, its arguments, and the names
     "a pair of a number": (PairedLosses, {"pairs": [("a", 1)]}, "pairs="),
     "no pairs": (PairedLosses, {"pairs": 5}, "pairs="),
     "an order of two types": (sm.statistics.ConfusionMatrix, {"order": ["a", 1]}, "of one type"),
-    "row IDs as text": (sm.statistics.RowFingerprint, {"row_id": "id"}, "row_id=", "'id'"),
+    "row IDs as text": (sm.statistics.RowFingerprint, {"columns": "id"}, "columns=", "'id'"),
 }
 for name, make in {"scores": sm.statistics.ScoreHistogram, "values": Histogram, "pairs": PairHistograms}.items():
     OPTIONS[f"{name} without a bin per octave"] = (make, {"capacity": 7}, "capacity=", "8", "7")

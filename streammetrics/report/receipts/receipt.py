@@ -140,7 +140,9 @@ class Receipt:
 def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
     """Return the receipt of a state, of which a report has the metrics of all rows."""
     if fingerprint_of(saved.state) is None:
-        raise SpecificationError("A receipt requires a fingerprint of the rows. Evaluate with fingerprint=True.")
+        raise SpecificationError(
+            "A receipt requires a fingerprint of the rows. Evaluate with fingerprint=, a column that identifies a row."
+        )
     rows, dropped, groups = saved.size
     made = Receipt(
         specification=_specification(saved),

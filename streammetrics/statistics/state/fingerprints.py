@@ -30,7 +30,7 @@ def fingerprint_of(state: State) -> RowFingerprint | None:
 def identifies_rows(state: State, unit: str | None) -> bool:
     """Whether equal fingerprints of the truth mean equal rows: labels alone would only say how many there are."""
     found = fingerprint_of(state)
-    return found is not None and bool(found.row_id or unit)
+    return found is not None and bool(found.columns or unit)
 
 
 def fingerprints(state: State) -> pl.DataFrame:
