@@ -278,6 +278,9 @@ class Accumulator:
     def __add__(self, other: Accumulator) -> Accumulator:
         return self.merge(other) if isinstance(other, Accumulator) else NotImplemented
 
+    def __radd__(self, other: int) -> Accumulator:
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
+
     def empty(self) -> Accumulator:
         """Return an empty accumulator of the same specification, for example for a worker.
 
@@ -575,14 +578,15 @@ class Accumulator:
 
 def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     """Merge accumulators into a new one. They are processed one at a time, so any number fits in memory.
+    Few can also be added: ``a + b``, or ``sum(accumulators)``.
 
     Raises:
         MergeError: If ``accumulators`` is empty or contains another type, or the specifications differ.
 
     >>> import streammetrics as sm
     >>> days = [sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, p]}) for p in (0.2, 0.95)]
-    >>> sm.merge(days).finalize()["roc_auc"].value
-    0.5
+    >>> sm.merge(days).finalize()["roc_auc"].value, sum(days).seen
+    (0.5, 4)
     """
     remaining = iter(accumulators)
     first = next(remaining, None)

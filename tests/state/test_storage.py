@@ -56,6 +56,9 @@ def test_states_put_together_add_up():
         .finalize(["roc_auc"])
         .frame.equals((parts[0] + parts[1]).finalize(["roc_auc"]).frame)
     )
+    assert sum(parts).to_bytes() == sm.merge(parts).to_bytes()
+    with pytest.raises(TypeError):
+        sum(parts, 1)
 
 
 def test_cells_summed_by_sql_are_brought_back_to_the_capacity(tmp_path):
