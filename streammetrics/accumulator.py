@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.base import new_lock, pa, publish, require_level, require_threads
 from streammetrics.data import FOLDS, Column, Columns, Kind, Names, Roles, coarser, read, several
-from streammetrics.errors import MergeError, SpecificationError, StreamMetricsError
+from streammetrics.errors import Argument, MergeError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric, Requirement, require_rows
 from streammetrics.reading import find
 from streammetrics.report import Receipt, Report, receipt_of
@@ -353,7 +353,9 @@ class Accumulator:
         2
         """
         if not self.roles.group_columns:
-            raise SpecificationError("Cannot filter groups: the accumulator has neither by= nor models.")
+            raise SpecificationError(
+                "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
+            )
         state = filtered(self.state, predicates)
         return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
 
@@ -383,13 +385,13 @@ class Accumulator:
         """
         found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
         if confidence is not None:
-            require_level("confidence=", confidence)
+            require_level(Argument("confidence"), confidence)
         if always is not None:
             require_rows(always)
             if confidence is None:
-                raise SpecificationError("always= requires confidence=, such as 0.95.")
+                raise SpecificationError(Argument("always"), " requires ", Argument("confidence"), ", such as 0.95.")
             if self.roles.unit is not None:
-                raise SpecificationError("always= cannot be combined with unit=.")
+                raise SpecificationError(Argument("always"), " cannot be combined with ", Argument("unit"), ".")
         with self._lock:
             self._content.require_positive()
         total, folds = self.state, None
@@ -540,7 +542,7 @@ class Accumulator:
             try:
                 total.absorb(other)
             except MergeError as error:
-                raise MergeError(f"Cannot merge {first!r} and {path!r}. {error}") from error
+                raise MergeError(f"Cannot merge {first!r} and {path!r}. ", *error.args) from error
         return total
 
     def _saved(self) -> Saved:

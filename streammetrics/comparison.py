@@ -14,7 +14,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import LIMITS, earlier, joined, moment, publish, require_free, shown, whole, write_file
 from streammetrics.data import several
-from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.reading import (
     CENTER,
@@ -82,10 +82,12 @@ def compare(
     (0.75, 1.0, 0.25, None, 'b on these rows; no confidence interval')
     """
     if (b is None) == (models is None):
-        raise SpecificationError("Pass either b or models=, not both.")
+        raise SpecificationError("Pass either b or ", Argument("models"), ", not both.")
     one = _report(a, metrics)
     if models is not None and independent:
-        raise SpecificationError("independent= does not apply to two models of one state: their rows are the same.")
+        raise SpecificationError(
+            Argument("independent"), " does not apply to two models of one state: their rows are the same."
+        )
     if b is not None:
         return Comparison(one, _report(b, metrics), confidence, independent)
     first, second = models or ("", "")
@@ -159,10 +161,10 @@ def drift(
     if foreign := [c for c in one.by if c not in other.by]:
         raise ReportError(
             f"The reference has the group column {foreign[0]!r}, which the current side lacks. "
-            "Roll both up to the same ones, such as with rollup()."
+            "Roll both up to the same ones."
         )
     require_free(other.by, COLUMNS, "a name that drift uses")
-    bins = whole("bins=", bins, least=2, most=1_000_000)
+    bins = whole(Argument("bins"), bins, least=2, most=1_000_000)
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
@@ -409,7 +411,7 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
         return _before_each(state, window, reference)
     if not isinstance(reference, list | tuple) or len(reference) != 2:
         raise SpecificationError(
-            f"reference= must be a duration such as '28d' or a (start, end) pair, got {shown(reference)}."
+            Argument("reference"), f" must be a duration such as '28d' or a (start, end) pair, got {shown(reference)}."
         )
     return _between(state, window, *reference)
 
@@ -429,7 +431,7 @@ def _before_each(state: State, window: str, length: str) -> State:
     starts = earlier(windows, length)
     if not (starts < windows).all():
         raise SpecificationError(
-            f"reference={length!r} is too short for window {window!r}. Use a longer duration, such as '7d'."
+            Argument("reference", length), f" is too short for window {window!r}. Use a longer duration, such as '7d'."
         )
     return periods(state, window, windows, starts, windows)
 
@@ -439,7 +441,8 @@ def _time(given: Any) -> datetime:
     time = moment(given)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(
-            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {shown(given)}.",
+            Argument("reference"),
+            f" must have dates or datetimes without a time zone, such as '2026-01-31', got {shown(given)}.",
         )
     return time
 

@@ -1,15 +1,15 @@
 """The library's exceptions and its warning. Every error that a user can cause is one of these exceptions.
 
-Messages name arguments as ``name=``, which the command line prints as options.
-
 Errors of arguments and data are also `ValueError`; `ReportError` is also `LookupError`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import copy
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 __all__ = [
     "ColumnError",
@@ -47,11 +47,53 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}"
 
 
-class StreamMetricsError(Exception):
-    """Base class of all errors of this library. Long messages are cut, and control characters escaped."""
+@dataclass(frozen=True)
+class Argument:
+    """An argument in a message. The command writes its option instead.
+
+    >>> print(Argument("confidence"), Argument("nulls", "drop"))
+    confidence= nulls='drop'
+    """
+
+    name: str
+    value: Any = None
 
     def __str__(self) -> str:
-        return "\n".join(cut(escaped(line), LONGEST_SENTENCE) for line in super().__str__().split("\n"))
+        return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
+
+
+Parts: TypeAlias = tuple[str | Argument, ...]
+"""A message, or a part of it: text, and the arguments that it names."""
+
+
+class StreamMetricsError(Exception):
+    """Base class of all errors of this library. Long messages are cut, and control characters escaped.
+
+    >>> import streammetrics as sm
+    >>> try:
+    ...     sm.binary(y_true="y", y_score="p").finalize(confidence=95)
+    ... except sm.errors.SpecificationError as error:
+    ...     print(error.argument, error, sep="\\n")
+    confidence
+    confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.
+    """
+
+    def __init__(self, *message: str | Argument) -> None:
+        super().__init__(*message)
+
+    def __str__(self) -> str:
+        return self.message()
+
+    @property
+    def argument(self) -> str | None:
+        """Name of the argument that the error is about, with which its message begins, or None."""
+        subject = self.args[0] if self.args else None
+        return subject.name if isinstance(subject, Argument) else None
+
+    def message(self, written: Callable[[Argument], str] = str) -> str:
+        """Return the message, in which a function writes the arguments."""
+        text = "".join(written(part) if isinstance(part, Argument) else str(part) for part in self.args)
+        return "\n".join(cut(escaped(line), LONGEST_SENTENCE) for line in text.split("\n"))
 
 
 class ColumnError(StreamMetricsError, ValueError):
@@ -68,7 +110,7 @@ class DataError(StreamMetricsError, ValueError):
         height: Number of rows in the batch.
         row: Index of the first faulty row in the batch, from 0.
         value: Value of that row.
-        advice: The fix, without a full stop.
+        advice: The parts of the fix, without a full stop.
 
     >>> import streammetrics as sm
     >>> try:
@@ -80,24 +122,23 @@ class DataError(StreamMetricsError, ValueError):
 
     def __init__(
         self,
-        message: str = "",
-        *,
+        *message: str | Argument,
         column: str | None = None,
         fault: str | None = None,
         count: int | None = None,
         height: int | None = None,
         row: int | None = None,
         value: Any = None,
-        advice: str = "",
+        advice: Parts = (),
     ) -> None:
-        super().__init__(message)
+        super().__init__(*message)
         self.column: str | None = column
         self.fault: str | None = fault
         self.count: int | None = count
         self.height: int | None = height
         self.row: int | None = row
         self.value: Any = value
-        self.advice: str = advice
+        self.advice: Parts = advice
         if row is not None:
             self._say(f"row {row} of the batch")
 
@@ -108,7 +149,7 @@ class DataError(StreamMetricsError, ValueError):
             place: Text that replaces ``row 3 of the batch``.
             among: Text that replaces ``9 rows``. Defaults to the number of rows in the batch.
 
-        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice="Drop them")
+        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("Drop them",))
         >>> print(error.at("row 1003 of 'day.parquet'"))
         Column 'p' contains nulls in 2 of 9 rows (first: None at row 1003 of 'day.parquet'). Drop them.
         """
@@ -119,7 +160,7 @@ class DataError(StreamMetricsError, ValueError):
 
     def _say(self, place: str, among: str | None = None) -> None:
         rows = f"{self.count:,} of {among or f'{self.height:,} rows'} (first: {self.value!r} at {place})"
-        self.args: tuple[Any, ...] = (f"Column {self.column!r} contains {self.fault} in {rows}. {self.advice}.",)
+        self.args: tuple[Any, ...] = (f"Column {self.column!r} contains {self.fault} in {rows}. ", *self.advice, ".")
 
 
 class SpecificationError(StreamMetricsError, ValueError):

@@ -13,7 +13,7 @@ from typing import Any, overload
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import STEP, STEPS, few, of_extra, publish, require_threads, start, uninterrupted, whole
 from streammetrics.data import Batch, Source, Stream, labeling, open_stream, paths_of, read
-from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
+from streammetrics.errors import Argument, SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.report import Receipt, Report, Verification, compared
 
@@ -78,10 +78,16 @@ def accumulate(
     (5, 0)
     """
     if workers is not None:
-        workers = whole("workers=", workers, least=1, most=1_024)
+        workers = whole(Argument("workers"), workers, least=1, most=1_024)
     require_threads()
     if task is not None and into is not None:
-        raise SpecificationError("Pass either task= for a new accumulator, or into= to add rows to one, not both.")
+        raise SpecificationError(
+            "Pass either ",
+            Argument("task"),
+            " for a new accumulator, or ",
+            Argument("into"),
+            " to add rows to one, not both.",
+        )
     given = task if into is None else into
     filled = accumulators(source, given)
     if into is None:
@@ -168,7 +174,7 @@ def accumulators(source: Source, task: Any) -> Mapping[str, Accumulator]:
     if isinstance(source, Accumulator) or _named(source):
         raise SpecificationError("The arguments are swapped. Pass the source first, then the accumulator.")
     raise SpecificationError(
-        f"task= must be an accumulator or a mapping of names to accumulators, got {type(task).__name__}."
+        Argument("task"), f" must be an accumulator or a mapping of names to accumulators, got {type(task).__name__}."
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import of_percent, publish, shown
 from streammetrics.core import Domain
 from streammetrics.data import FOLDS, Column, Columns, labels_of, of_models, plain_labels, several
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, Parts, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import (
     CAPACITY,
@@ -78,7 +78,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 RATIOS = ("precision", "recall", "f1")
 MACRO, MICRO = ([f"{name}(average={average})" for name in RATIOS] for average in ("macro", "micro"))
 OF_LABELS = (*RATIOS, "positives")
-SCORE_OR_LABEL = "y_score=, y_pred=, or both."
+SCORE_OR_LABEL: Final[Parts] = (Argument("y_score"), ", ", Argument("y_pred"), ", or both.")
 SCORES = ("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)")
 
 
@@ -141,7 +141,7 @@ def binary(
     1.0
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError(f"binary requires {SCORE_OR_LABEL}")
+        raise SpecificationError("binary requires ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     decided = () if y_pred is not None else _thresholds(thresholds, domain)
     statistics: list[Statistic] = [ConfusionCounts(decided)]
@@ -243,9 +243,9 @@ def multiclass(
     (0.6666666666666666, 0.0)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError(f"multiclass requires {SCORE_OR_LABEL}")
+        raise SpecificationError("multiclass requires ", *SCORE_OR_LABEL)
     if y_score is None and one_vs_one:
-        raise SpecificationError("one_vs_one= requires y_score=.")
+        raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
     order = plain_labels(order, "order")
     statistics: list[Statistic] = [ConfusionMatrix(order)]
     of_order = [ORDERED] if len(order) else []
@@ -333,7 +333,7 @@ def multilabel(
     (0.5, 0.25, 0.5)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError(f"multilabel requires {SCORE_OR_LABEL}")
+        raise SpecificationError("multilabel requires ", *SCORE_OR_LABEL)
     _require_probabilities("threshold", (threshold,))
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
@@ -486,7 +486,7 @@ def predictions(
     (0.6666666666666666, 0.6, 0.25)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError(f"predictions requires {SCORE_OR_LABEL}")
+        raise SpecificationError("predictions requires ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     statistics: list[Statistic] = []
     shown = [*VOLUME, "dropped_rate"]
@@ -531,9 +531,9 @@ def _fingerprint(given: bool | str | Sequence[str]) -> list[Statistic]:
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
     if y_score is None and thresholds is not None:
-        raise SpecificationError("thresholds= requires y_score=.")
+        raise SpecificationError(Argument("thresholds"), " requires ", Argument("y_score"), ".")
     if y_pred is not None and thresholds is not None:
-        raise SpecificationError("Pass either thresholds= or y_pred=, not both.")
+        raise SpecificationError("Pass either ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
 
 
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
@@ -546,16 +546,16 @@ def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, .
         return (0.5 if domain == "probability" else 0.0,)
     found = several(given)
     if domain == "probability":
-        _require_probabilities("thresholds", found, " Pass domain='real' for other scores.")
+        _require_probabilities("thresholds", found, " Pass ", Argument("domain", "real"), " for other scores.")
     return found
 
 
-def _require_probabilities(name: str, thresholds: Sequence[float], advice: str = "") -> None:
+def _require_probabilities(name: str, thresholds: Sequence[float], *advice: str | Argument) -> None:
     """Reject thresholds that are not probabilities, except infinite ones, which come from ROC curves."""
     beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
     if beyond:
         got = f"got {shown(beyond[0])}.{of_percent(beyond[0])}"
-        raise SpecificationError(f"{name}= must be between 0 and 1 for probabilities, {got}{advice}")
+        raise SpecificationError(Argument(name), f" must be between 0 and 1 for probabilities, {got}", *advice)
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:

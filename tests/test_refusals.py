@@ -3,6 +3,7 @@
 ``python tests/test_refusals.py`` writes the sentences down again, of all subjects or of those that follow.
 """
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -15,14 +16,18 @@ from refusals import PLACE, SUBJECTS, refusals
 
 import streammetrics as sm
 
+ARGUMENT = re.compile(r"([a-z_]+)=")  # with which messages on an argument begin
 
-def messages(subject, folder):
-    """What each refused call of a subject says. Each has a folder of its own."""
-    said = {}
+
+def errors(subject, folder):
+    """The exception of each refused call of a subject, and its message without the path of the folder of the call."""
+    raised, messages = {}, {}
     for number, (wrong, refusal) in enumerate(refusals(subject).items()):
-        (folder / str(number)).mkdir()
-        said[wrong] = refusal.message(folder / str(number))
-    return said
+        place = folder / str(number)
+        place.mkdir()
+        raised[wrong] = refusal.raised(place)
+        messages[wrong] = str(raised[wrong]).replace(str(place), "FOLDER")
+    return raised, messages
 
 
 def written(said):
@@ -32,10 +37,12 @@ def written(said):
 @pytest.mark.whole
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_refusals(subject, tmp_path):
-    said, table = messages(subject, tmp_path), refusals(subject)
+    (raised, said), table = errors(subject, tmp_path), refusals(subject)
     assert [wrong for wrong, refusal in table.items() if not issubclass(refusal.error, sm.StreamMetricsError)] == []
     unnamed = {wrong: [name for name in refusal.names if name not in said[wrong]] for wrong, refusal in table.items()}
     assert {wrong: names for wrong, names in unnamed.items() if names} == {}
+    subjects = {wrong: ARGUMENT.match(message) for wrong, message in said.items()}
+    assert {wrong: error.argument for wrong, error in raised.items()} == {w: m and m[1] for w, m in subjects.items()}
     assert written(said) == (PLACE / f"{subject}.txt").read_text(encoding="utf-8")
 
 
@@ -52,4 +59,4 @@ def test_a_failed_update_leaves_the_state_as_it_was(column):
 if __name__ == "__main__":
     for name in sys.argv[1:] or SUBJECTS:
         with tempfile.TemporaryDirectory() as temporary:
-            (PLACE / f"{name}.txt").write_text(written(messages(name, Path(temporary))), encoding="utf-8")
+            (PLACE / f"{name}.txt").write_text(written(errors(name, Path(temporary))[1]), encoding="utf-8")

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 
 SHOWN = 40  # characters of a value in a message
 _FDR = re.compile(r"fdr (\d{1,9}(?:\.\d{1,9})?) ?%")
 
 
-def whole(name: str, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
+def whole(subject: str | Argument, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
     """Return an argument that must be an integer, also of a numpy type, as an int.
 
     >>> import numpy as np
-    >>> whole("capacity=", np.int32(64))
+    >>> whole(Argument("capacity"), np.int32(64))
     64
-    >>> whole("capacity=", 0, least=1)
+    >>> whole(Argument("capacity"), 0, least=1)
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: capacity= must be an integer of at least 1, got 0.
     """
@@ -31,9 +31,9 @@ def whole(name: str, value: Any, least: int | None = None, most: int = (1 << 63)
         found = None
     if found is None or (least is not None and found < least):
         range = "" if least is None else f" of at least {least}"
-        raise SpecificationError(f"{name} must be an integer{range}, got {shown(value)}.")
+        raise SpecificationError(subject, f" must be an integer{range}, got {shown(value)}.")
     if found > most:
-        raise SpecificationError(f"{name} must be at most {most:,}, got {shown(found)}.")
+        raise SpecificationError(subject, f" must be at most {most:,}, got {shown(found)}.")
     return found
 
 
@@ -63,31 +63,32 @@ def shown(value: Any) -> str:
         return "an integer of more than 4,300 digits"
 
 
-def require_level(name: str, value: Any, above: float = 0) -> None:
+def require_level(subject: str | Argument, value: Any, above: float = 0) -> None:
     """Reject a confidence level, or another share, out of its range.
 
-    >>> require_level("confidence=", 95)
+    >>> require_level(Argument("confidence"), 95)
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.
     """
     number = as_float(value) if isinstance(value, float | np.floating) else nan
     if not above < number < 1 or 0.5 + number / 2 == 0.5:  # so small that an interval would be empty
-        raise SpecificationError(f"{name} must be between {above:g} and 1, got {shown(value)}.{of_percent(value)}")
+        raise SpecificationError(subject, f" must be between {above:g} and 1, got {shown(value)}.{of_percent(value)}")
 
 
-def false_discovery_rate(name: str, value: Any) -> float:
+def false_discovery_rate(subject: str | Argument, value: Any) -> float:
     """Return a false discovery rate, given as a share or as ``"fdr 5 %"``.
 
-    >>> false_discovery_rate("segments=", "fdr 5 %"), false_discovery_rate("segments=", 0.1)
+    >>> segments = Argument("segments")
+    >>> false_discovery_rate(segments, "fdr 5 %"), false_discovery_rate(segments, 0.1)
     (0.05, 0.1)
-    >>> false_discovery_rate("segments=", "5%")
+    >>> false_discovery_rate(segments, "5%")
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: segments= must be 'fdr 5 %' or a share, got '5%'.
     """
     match = _FDR.fullmatch(value) if isinstance(value, str) else None
     rate = float(match[1]) / 100 if match else as_float(value)
     if not 0 < rate < 1:
-        raise SpecificationError(f"{name} must be 'fdr 5 %' or a share, got {shown(value)}.")
+        raise SpecificationError(subject, f" must be 'fdr 5 %' or a share, got {shown(value)}.")
     return rate
 
 

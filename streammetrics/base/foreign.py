@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from streammetrics.errors import StreamMetricsError
+from streammetrics.errors import Argument, StreamMetricsError
 
 FOREIGN = (
     pl.exceptions.PolarsError,
@@ -29,7 +29,7 @@ NAMES = {"ArrowException", "DeltaError", "PanicException"}  # of libraries impor
 
 
 @contextmanager
-def translated(kind: type[StreamMetricsError], what: str) -> Iterator[None]:
+def translated(kind: type[StreamMetricsError], *what: str | Argument) -> Iterator[None]:
     """Raise errors of other libraries as ``kind``, with ``what`` before the first line of the reason.
 
     This includes panics of compiled code, which derive from `BaseException`. Interrupts, exits, and errors of this
@@ -41,7 +41,7 @@ def translated(kind: type[StreamMetricsError], what: str) -> Iterator[None]:
         foreign = isinstance(error, FOREIGN) or not NAMES.isdisjoint(base.__name__ for base in type(error).__mro__)
         if isinstance(error, StreamMetricsError) or not foreign:
             raise
-        raise kind(f"{what}: {reason(error)}.") from error
+        raise kind(*what, f": {reason(error)}.") from error
 
 
 def reason(error: BaseException) -> str:

@@ -22,11 +22,11 @@ from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import findings_above, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.receipts import write_receipt
-from streammetrics.cli.root import EXAMPLE, command, done, told
+from streammetrics.cli.root import EXAMPLE, as_option, command, done
 from streammetrics.cli.watching import watch
 from streammetrics.core import FAMILIES
 from streammetrics.data import SEVERAL, Column, Files, frames, open_files, require_columns
-from streammetrics.errors import SourceError
+from streammetrics.errors import Argument, SourceError
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading import of_one_class
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
@@ -224,7 +224,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
             raise click.UsageError(f"--threshold accepts one number in --task multilabel, got {1 + len(more)}.")
     if unknown := sorted(set(given) - set(parameters)):
         advice = " Pass --y-pred." if unknown[0] == "y_score" else ""
-        raise click.UsageError(told(f"--task {name} does not accept {unknown[0]}=.{advice}"))
+        raise click.UsageError(f"--task {name} does not accept {as_option(Argument(unknown[0]))}.{advice}")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")

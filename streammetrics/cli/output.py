@@ -15,7 +15,6 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.base import without_awkward, write_file
-from streammetrics.cli.root import with_options
 from streammetrics.errors import escaped
 from streammetrics.metrics import with_defaults
 from streammetrics.reading import sorted_by
@@ -157,8 +156,6 @@ def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path 
         print_or_save(as_lines(tables) if form == "table" else as_markdown(*tables, width=asked_width()), output)
         return
     frame = without_awkward(frame)
-    if "note" in frame.columns:
-        frame = frame.with_columns(pl.col("note").cast(pl.String).map_elements(with_options, return_dtype=pl.String))
     if form == "json":
         data = frame.write_json()
     else:
@@ -168,8 +165,7 @@ def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path 
 
 
 def print_or_save(text: str, output: Path | None) -> None:
-    """Print a text, or write it to a file if one is given, with notes that advise options."""
-    text = with_options(text)
+    """Print a text, or write it to a file if one is given."""
     if output is None:
         click.echo(text, color=False if os.environ.get("NO_COLOR") else None)  # https://no-color.org
     else:

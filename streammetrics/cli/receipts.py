@@ -22,17 +22,17 @@ from streammetrics.report import Receipt
 @click.argument("state", type=click.Path(path_type=Path))
 @options.metrics
 @click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--require", "requirements", multiple=True, help="Requirement to check in each group. Can be repeated.")
+@click.option("--require", multiple=True, help="Requirement to check in each group. Can be repeated.")
 @click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 def receipt_command(
-    state: Path, metrics: tuple[str, ...], confidence: float, requirements: tuple[str, ...], output: Path | None
+    state: Path, metrics: tuple[str, ...], confidence: float, require: tuple[str, ...], output: Path | None
 ) -> None:
     """Write a receipt of a saved state.
 
     It says what was evaluated, and what the result was, in at most 2 kB of JSON. The rows must have been evaluated with
     --fingerprint. Anyone with the rows can verify the receipt.
     """
-    made = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=requirements)
+    made = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=require)
     write_receipt(made, output)
 
 

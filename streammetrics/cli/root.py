@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import sys
 import textwrap
-from ast import literal_eval
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import IO, Any
 
 import click
@@ -16,21 +15,9 @@ import click
 from streammetrics.cli.parameters import WRITTEN
 from streammetrics.cli.sections import Command, ExampleFirst
 from streammetrics.core import FORMS, form
-from streammetrics.errors import StreamMetricsError, escaped
+from streammetrics.errors import Argument, StreamMetricsError, escaped
 from streammetrics.version import __version__
 
-ARGUMENT = r"""([a-z_]+)=(True\b|-?\d+(?:\.\d+)?(?:e-?\d+)?|'[^']*'|"[^"]*"|\([^\s(),]+,\))?"""
-IN_ERRORS = re.compile(rf"""(?<!\w)(?:'[^']*'|"[^"]*")|(?<!\S)(){ARGUMENT}""")  # but not in values of the user
-IN_NOTES = re.compile(rf"\b([Pp]ass\s+){ARGUMENT}")  # among values of the user
-OTHERWISE = {  # words of Python that the command line has an option for
-    "a filter": "--where",
-    "needed_odds": "--needed",
-    "use multiclass()": "pass --task multiclass",
-    "use regression()": "pass --task regression",
-    "with rollup()": "with --total",
-    "window=(start, end)": "--until",
-    "y_score={'cat': 'p_cat'}": "--y-score cat=p_cat",
-}
 DONE = "streammetrics.done"  # sentences on what a command did, in the metadata of its context
 ORDER = (
     "demo",
@@ -84,7 +71,8 @@ class Commands(ExampleFirst, click.Group):
         except KeyboardInterrupt:
             raise Interrupted from None
         except StreamMetricsError as error:
-            raise Failure(told(str(error).partition("\n")[0])) from error
+            message = error.message(partial(as_option, command=self.commands.get(ctx.invoked_subcommand or "")))
+            raise Failure(message.partition("\n")[0]) from error
         except OSError as error:
             raise Failure(escaped(str(error).partition("\n")[0])) from error
 
@@ -114,39 +102,28 @@ def _size(size: int) -> str:
     return f"{size / 1e3:.0f} kB" if size < 999_500 else f"{size / 1e6:.1f} MB"
 
 
-def _options(group: click.Group) -> Iterator[click.Option]:
-    for command in group.commands.values():
-        yield from (parameter for parameter in command.params if isinstance(parameter, click.Option))
-        if isinstance(command, click.Group):
-            yield from _options(command)
-
-
 def _quoted(value: str) -> str:
     """A value for a shell, in double quotes if it contains single quotes, such as those of SQL."""
     return f'"{value}"' if "'" in value and UNQUOTED.isdisjoint(value) else shlex.quote(value)
 
 
-def told(error: str) -> str:
-    """Return an error with options in place of arguments, except in advice for Python alone."""
-    advice, python, code = error.partition("In Python")
-    for words, option in OTHERWISE.items():
-        advice = advice.replace(words, option)
-    return with_options(advice, IN_ERRORS) + python + code
+def as_option(argument: Argument, command: click.Command | None = None) -> str:
+    """Return an argument as an option of a command, or of evaluate: ``--nulls drop`` for ``nulls='drop'``.
 
-
-def with_options(text: str, where: re.Pattern[str] = IN_NOTES) -> str:
-    """Return text with options of commands in place of arguments: ``--nulls drop`` for ``nulls='drop'``."""
-    options = {parameter.name: parameter.opts[0] for parameter in _options(main)}
-
-    def option(found: re.Match[str]) -> str:
-        before, name, given = found.groups()
-        if name not in options:
-            return found[0]
-        value = literal_eval(given or "True")
-        value = value[0] if isinstance(value, tuple) else value
-        return before + options[name] + ("" if value is True else f" {_quoted(str(value))}")
-
-    return where.sub(option, text)
+    Arguments without an option stay as they are.
+    """
+    parameters = [*main.commands["evaluate"].params, *(command.params if command else ())]
+    options = {each.name: each.opts[0] for each in parameters if isinstance(each, click.Option)}
+    option = options.get(argument.name)
+    if option is None:
+        return str(argument)
+    match argument.value:
+        case None | True:
+            return option
+        case Mapping() as values:
+            return " ".join(f"{option} {_quoted(f'{name}={value}')}" for name, value in values.items())
+        case value:
+            return f"{option} {_quoted(str(value))}"
 
 
 def epilog(*examples: str) -> str:

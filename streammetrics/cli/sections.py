@@ -38,7 +38,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what options take
     "ROWS": ("rows", "min_rows", "always"),
     "BINS": ("capacity",),
     "CHARACTERS": ("width",),
-    "REQUIREMENT": ("requirements",),
+    "REQUIREMENT": ("requirements", "require"),
     "DISTRIBUTION": ("of",),
     "FACTOR": ("odds",),
     "RATE": ("fdr", "segments"),

@@ -13,7 +13,6 @@ import click
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import of_extra
-from streammetrics.cli.root import with_options
 from streammetrics.data import Files, open_stream
 from streammetrics.pipeline import BATCH, accumulate
 from streammetrics.report import Report
@@ -62,7 +61,7 @@ class LiveReport:
         elapsed = time.monotonic() - self._start
         meter = self._meter(rows, self._total, elapsed, ncols=width - 1, unit=" rows", unit_scale=True)
         text = as_text(*report_tables(report.frame, report.by, width), width=width)
-        lines = [meter, "", *with_options(text).split("\n")]
+        lines = [meter, "", *text.split("\n")]
         if self.is_terminal:
             self.close()
             lines = lines[: height - 1]

@@ -13,7 +13,7 @@ from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import of_extra, pa
 from streammetrics.data import DIGITS, Source, open_stream, paths_of
-from streammetrics.errors import DataError, SourceError, SpecificationError
+from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
 from streammetrics.statistics import restored_table
@@ -193,13 +193,13 @@ def require_accumulator(source: Any, task: Any) -> None:
 def require_source(name: str, source: Any, method: str, kind: str) -> None:
     """Reject anything except a source of the engine, which is told by one of its methods."""
     if not hasattr(source, method):
-        raise SourceError(f"{name}= must be {kind}, got {type(source).__name__}.")
+        raise SourceError(Argument(name), f" must be {kind}, got {type(source).__name__}.")
 
 
 def require_groups(task: Accumulator) -> None:
     """Reject an accumulator without groups."""
     if not task.roles.keys:
-        raise SpecificationError("States by group require group columns. Pass by=, or use accumulate.")
+        raise SpecificationError("States by group require group columns. Pass ", Argument("by"), ", or use accumulate.")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from streammetrics.engines.base import (
     require_accumulator,
     require_groups,
 )
-from streammetrics.errors import ColumnError, SourceError, SpecificationError
+from streammetrics.errors import Argument, ColumnError, SourceError, SpecificationError
 from streammetrics.report import Report
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def accumulate(source: Source, task: Accumulator, *, split_every: int = SPLIT_EV
         DataError: If a column contains invalid values.
     """
     require_accumulator(source, task)
-    split_every = whole("split_every=", split_every, least=2)
+    split_every = whole(Argument("split_every"), split_every, least=2)
     delayed = engine("dask", extra="dask").delayed
     states = _states(source, task)
     while len(states) > 1:
@@ -113,7 +113,7 @@ def states(source: Source, task: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     require_accumulator(source, task)
     require_groups(task)
     if not (isinstance(buckets, int) and 2 <= buckets <= MOST_FOLDS):
-        raise SpecificationError(f"buckets= must be between 2 and {MOST_FOLDS}, got {buckets}.")
+        raise SpecificationError(Argument("buckets"), f" must be between 2 and {MOST_FOLDS}, got {buckets}.")
     delayed, bag = engine("dask", extra="dask").delayed, engine("dask.bag", extra="dask")
     parts, keys = _states(source, task), task.roles.keys
     types = delayed(_common_types)([delayed(_types)(part, keys) for part in parts])

@@ -24,6 +24,7 @@ from streammetrics.engines.base import (
     restored,
     unpacked,
 )
+from streammetrics.errors import Argument
 from streammetrics.report import Report
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def merge(states: Dataset, task: Accumulator, *, partitions: int = PARTITIONS) -
     Returns:
         A dataset as from `states`, with one row per group.
     """
-    partitions = whole("partitions=", partitions, least=1)
+    partitions = whole(Argument("partitions"), partitions, least=1)
     spec = task.empty()
     keys = list(task.roles.group_columns)
     shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **WHOLE).repartition(partitions, keys=[HASH])

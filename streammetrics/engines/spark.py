@@ -25,7 +25,7 @@ from streammetrics.engines.base import (
     restored,
     unpacked,
 )
-from streammetrics.errors import DataError, SourceError, SpecificationError
+from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
 from streammetrics.monitor import MetricStore, history_of
 from streammetrics.report import Report
 from streammetrics.statistics import KEY as HEADER
@@ -184,7 +184,7 @@ def into_history(
     """
     history_of(store)
     if not isinstance(task, Accumulator):
-        raise SpecificationError(f"task= must be an Accumulator, got {type(task).__name__}.")
+        raise SpecificationError(Argument("task"), f" must be an Accumulator, got {type(task).__name__}.")
     _require_partitions(partitions)
     spec = task.empty()
 
@@ -204,8 +204,9 @@ def _collected(states: DataFrame, task: Accumulator) -> Accumulator:
     except Exception as error:
         if limit := LIMIT.search(str(error)):
             raise SourceError(
-                f"The states of all partitions are larger than {limit[1]} ({limit[2]}). Raise the limit, or pass "
-                "partitions= to merge states before collecting them. For very many groups, collect some states."
+                f"The states of all partitions are larger than {limit[1]} ({limit[2]}). Raise the limit, or pass ",
+                Argument("partitions"),
+                " to merge states before collecting them. For very many groups, collect some states.",
             ) from error
         raise
     return absorb(task.empty(), (unpacked(row["state"]) for row in rows))
@@ -236,7 +237,7 @@ def _with_file(error: DataError, df: DataFrame) -> DataError:
 
 def _require_partitions(partitions: int | None) -> None:
     if partitions is not None:
-        whole("partitions=", partitions, least=1)
+        whole(Argument("partitions"), partitions, least=1)
 
 
 def _described(types: Any, task: Accumulator) -> Any:

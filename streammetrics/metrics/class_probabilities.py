@@ -12,7 +12,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
@@ -149,7 +149,7 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     0.9
     """
     if not (k >= 1 and float(k).is_integer()):
-        raise MetricError(f"k= must be an integer of at least 1, got {k!r}.")
+        raise MetricError(Argument("k"), f" must be an integer of at least 1, got {k!r}.")
     return count.filter(rank <= k).sum() / count.sum()
 
 
@@ -171,7 +171,7 @@ def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, averag
     True
     """
     if average not in ("macro", "weighted"):
-        raise MetricError(f"average= of roc_auc_ovo must be macro or weighted, got {average!r}.")
+        raise MetricError(Argument("average"), f" of roc_auc_ovo must be macro or weighted, got {average!r}.")
     pairs = one_rows * other_rows
     weight = pl.when(pairs > 0).then(one_rows + other_rows if average == "weighted" else 1)
     return (weight * ordered_pairs / pairs).sum() / weight.sum()

@@ -17,7 +17,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import each, of_percent
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import Bins, bins_between, quantile, rank, share_up_to
@@ -41,7 +41,7 @@ def digest_quantile(
     3.25
     """
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
+        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
@@ -64,7 +64,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     0.5
     """
     if isnan(x):
-        raise MetricError("x= must be a number, got NaN.")
+        raise MetricError(Argument("x"), " must be a number, got NaN.")
     bins = _bins(mean, weight, min, max)
     _, lower, upper = share_up_to(bins, x)
     starts, ends = (rank / weight.sum() for rank in _ranks(bins))

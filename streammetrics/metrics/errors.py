@@ -12,7 +12,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import of_percent
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
@@ -146,7 +146,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     1.125
     """
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
+        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
     return ((1 - q) * over_sum + q * under_sum) / weight
 
 
@@ -274,7 +274,7 @@ def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, featur
     (-0.5, None)
     """
     if features < 0:
-        raise MetricError(f"features= must be at least 0, got {features!r}.")
+        raise MetricError(Argument("features"), f" must be at least 0, got {features!r}.")
     free = weight - features - 1
     unexplained = 1 - explained(weight, square_error_sum, actual_m2)
     return pl.when(free > 0).then(1 - unexplained * (weight - 1) / free)

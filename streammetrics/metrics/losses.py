@@ -8,7 +8,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
@@ -69,7 +69,7 @@ def brier_score(
 
 def _class_weight(actual: Expr, label: str | None, positive_weight: float, negative_weight: float) -> Expr:
     if label not in (None, "positive", "negative"):
-        raise MetricError(f"label= must be positive or negative, got {label!r}.")
+        raise MetricError(Argument("label"), f" must be positive or negative, got {label!r}.")
     positive_weight = 0 if label == "negative" else positive_weight
     negative_weight = 0 if label == "positive" else negative_weight
     return positive_weight * actual + negative_weight * (1 - actual)

@@ -14,7 +14,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import did_you_mean, shown, without_nan
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError, Parts
 from streammetrics.metrics.intervals.limits import Range
 from streammetrics.metrics.intervals.method import Method, Without
 from streammetrics.metrics.intervals.methods import SMOOTH
@@ -138,21 +138,25 @@ class Metric:
         if "average" in options and "average" not in self.options:
             average = str(options.pop("average"))
             if average not in AVERAGES:
-                raise MetricError(f"average= of {self.__name__} must be one of {', '.join(AVERAGES)}, got {average!r}.")
+                raise MetricError(
+                    Argument("average"), f" of {self.__name__} must be one of {', '.join(AVERAGES)}, got {average!r}."
+                )
         for option, value in options.items():
             if option not in self.options:
-                raise MetricError(f"Unknown option {option!r} of {self.__name__}. {self._instead(option, value)}")
+                raise MetricError(f"Unknown option {option!r} of {self.__name__}. ", *self._instead(option, value))
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
-                raise MetricError(f"{option}= of {self.__name__} must be a number, got {shown(value)}.")
+                raise MetricError(Argument(option), f" of {self.__name__} must be a number, got {shown(value)}.")
             if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
-                raise MetricError(f"{option}= of {self.__name__} must be within ±{LARGEST:,}, got {shown(value)}.")
+                raise MetricError(
+                    Argument(option), f" of {self.__name__} must be within ±{LARGEST:,}, got {shown(value)}."
+                )
         return self._made(self._bound | options, average)
 
-    def _instead(self, option: str, value: Any) -> str:
+    def _instead(self, option: str, value: Any) -> Parts:
         """What to write in place of an unknown option."""
         if option == "threshold" and {*self.columns} <= {*CELLS}:
-            return f"Pass {option}={value!r} separately."
-        return f"Options: {', '.join(self.options) or 'none'}."
+            return ("Pass ", Argument(option, value), " separately.")
+        return (f"Options: {', '.join(self.options) or 'none'}.",)
 
     def with_average(self, average: str | None) -> Metric:
         """Return the same metric averaged over labels, or for each label if None.
@@ -309,9 +313,11 @@ def metric(
     """
 
     if better not in ("high", "low", None):
-        raise MetricError(f"better= must be 'high', 'low', or None, got {better!r}.")
+        raise MetricError(Argument("better"), f" must be 'high', 'low', or None, got {better!r}.")
     if len(range) != 2 or not all(isinstance(end, int | float) for end in range) or not range[0] < range[1]:
-        raise MetricError(f"range= must be two numbers in ascending order, got {range!r}. Pass infinity for no end.")
+        raise MetricError(
+            Argument("range"), f" must be two numbers in ascending order, got {range!r}. Pass infinity for no end."
+        )
 
     def declare(formula: Formula) -> Metric:
         method = Without(interval) if isinstance(interval, str) else interval

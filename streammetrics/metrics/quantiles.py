@@ -21,7 +21,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import of_percent
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
@@ -151,7 +151,7 @@ def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1)
     0.6875
     """
     if not (limit > 0 and isfinite(limit) and isfinite(1 / limit)):
-        raise MetricError(f"limit= must be a positive number, got {limit!r}.")
+        raise MetricError(Argument("limit"), f" must be a positive number, got {limit!r}.")
     return order.area_up_to(absolute(bins_between(error_low, error_high, count)), limit)
 
 
@@ -252,7 +252,7 @@ def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 def _quantile(bins: order.Bins, q: float) -> Bounded:
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
+        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
     return order.quantile(bins, q)
 
 
@@ -263,5 +263,5 @@ def _iqr(bins: order.Bins) -> Bounded:
 
 def _share_up_to(bins: order.Bins, x: float) -> Bounded:
     if isnan(x):
-        raise MetricError("x= must be a number, got NaN.")
+        raise MetricError(Argument("x"), " must be a number, got NaN.")
     return order.share_up_to(bins, x)

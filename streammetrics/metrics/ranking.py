@@ -13,7 +13,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import at_least, at_most, each
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.agreement import kappa, mcc
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Metric, metric
@@ -412,4 +412,4 @@ def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
 
 def _check_share(option: str, value: float) -> None:
     if not 0 < value <= 1:
-        raise MetricError(f"{option}= must be greater than 0 and at most 1, got {value!r}.")
+        raise MetricError(Argument(option), f" must be greater than 0 and at most 1, got {value!r}.")

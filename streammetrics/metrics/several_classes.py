@@ -11,7 +11,7 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.agreement import NOT_SMOOTH, banded, widened
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
@@ -151,7 +151,7 @@ def _beyond_chance(
     """Numerator and denominator of kappa, without a division, which would round."""
     errors = {None: actual - correct, "linear": distance, "quadratic": square_distance}
     if weights not in errors:
-        raise MetricError(f"weights= must be linear, quadratic, or None, got {weights!r}.")
+        raise MetricError(Argument("weights"), f" must be linear, quadratic, or None, got {weights!r}.")
     expected = _apart(actual, predicted, weights)
     return expected - actual.sum() * errors[weights].sum(), expected
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from streammetrics.core import FAMILIES
 from streammetrics.data import LABEL, SEVERAL, Kind
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError, Parts
 from streammetrics.metrics import Metric, declared_metrics, metrics_of_name
 from streammetrics.statistics import (
     STATISTICS,
@@ -64,7 +64,7 @@ def find(
         named = metrics_of_name(wanted)
         metric = next((m for columns in tables for m in named if m.readable(columns)), None)
         if metric is None:
-            raise MetricError(f"Metric {str(wanted)!r} {_remedy(named, statistics)}")
+            raise MetricError(f"Metric {str(wanted)!r} ", *_remedy(named, statistics))
         found.append(metric)
     return list(dict.fromkeys(found))
 
@@ -79,17 +79,17 @@ def columns_of_view(statistic: Statistic, view: View, labels: bool) -> frozenset
     return view.columns | {LABEL} if labels and statistic.of_label else view.columns
 
 
-def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> str:
+def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> Parts:
     """Requirements of the metrics of a name, and how to meet them."""
     kind = kind_of(statistics)
     having = _having(named, kind)
     if named[0].average is not None and kind not in SEVERAL:
-        return "is an average over labels, but the task has no labels."
+        return ("is an average over labels, but the task has no labels.",)
     if not having and _having([m.with_average(None) for m in named], kind):
-        return "is an average over labels, but it is not computed for each label."
+        return ("is an average over labels, but it is not computed for each label.",)
     if not having:
         columns = " or ".join(f"({', '.join(m.columns)})" for m in named)
-        return f"requires a statistic with the columns {columns}. In Python, pass one to Accumulator."
+        return (f"requires a statistic with the columns {columns}. In Python, pass one to Accumulator.",)
     given = {role for s in statistics for role in s.needs()}
     serving = sorted(
         (s for s in having if s.serves(kind)),
@@ -97,18 +97,20 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> str:
     )
     if not serving:
         tasks = [task for task in get_args(Kind) if any(s.serves(task) for s in having)]
-        return f"requires a {' or '.join(tasks)} task, but this is a {kind} task."
+        return (f"requires a {' or '.join(tasks)} task, but this is a {kind} task.",)
     found = serving[0]
-    missing = [f"{name}=" for name in (*found.needs(), *found.inputs) if name not in given]
+    missing = [Argument(name) for name in (*found.needs(), *found.inputs) if name not in given]
     if found.needs_probabilities() and any(getattr(s, "domain", None) == "real" for s in statistics):
-        missing.append("domain='probability'")
-    of_options = ["one_vs_one=True"] if isinstance(found, PairHistograms) else []
+        missing.append(Argument("domain", "probability"))
+    of_options = [Argument("one_vs_one", True)] if isinstance(found, PairHistograms) else []
     if isinstance(found, ErrorMoments):
-        of_options += [f"families={family!r}" for family in found.families]
+        of_options += [Argument("families", family) for family in found.families]
     if of_options or (missing and isinstance(found, OF_TASK[kind])):
-        return f"requires the statistic {_text(found)}. Evaluate with {' and '.join([*missing, *of_options])}."
-    arguments = " with " * bool(missing) + " and ".join(missing)
-    return f"requires the statistic {_text(found)}. In Python, pass it to Accumulator{arguments}."
+        first, *others = [*missing, *of_options]
+        more = [part for argument in others for part in (" and ", argument)]
+        return (f"requires the statistic {_text(found)}. Evaluate with ", first, *more, ".")
+    arguments = " with " * bool(missing) + " and ".join(map(str, missing))
+    return (f"requires the statistic {_text(found)}. In Python, pass it to Accumulator{arguments}.",)
 
 
 def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:

@@ -25,7 +25,7 @@ FEW_ROWS = "too few rows of a class"
 INFINITE = "the metric is infinite"
 ALIKE = "they do not vary"
 AT_END = "the metric does not vary at the end of its range"
-NEEDS_UNITS = "pass unit= for a confidence interval"
+NEEDS_UNITS = "a confidence interval requires a unit"
 
 
 def with_intervals(

@@ -13,7 +13,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import at_least
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import (
     CELLS,
     Metric,
@@ -211,7 +211,7 @@ def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> 
     elif minimize is not None and maximize is None:
         metric, wanted, sign = find_metric(minimize, _COUNTS), "low", -1
     else:
-        raise MetricError("Pass either maximize= or minimize=.")
+        raise MetricError("Pass either ", Argument("maximize"), " or ", Argument("minimize"), ".")
     if metric.better != wanted:
         if metric.better is None:
             raise MetricError(f"Metric {metric.name!r} has no preferred direction, so it cannot be optimized.")

@@ -40,27 +40,27 @@ REMEDY = (
     'On the command line, evaluate with a condition such as --where "score_a IS NOT NULL AND score_b IS NOT NULL".'
 )
 NOTHING_IN_COMMON = "The two evaluations have no group in common. Roll both up to columns with common values."
-APART = "If their rows are independent, such as rows of different days, pass independent=True."
+APART = "If their rows are independent, such as rows of different days, compare them as independent."
 NOT_PAIRED = (
-    "Differences have no confidence intervals. For different rows, pass independent=True. For the same rows, evaluate "
-    "both models in one pass, or pass unit= to both evaluations."
+    "Differences have no confidence intervals. Compare different rows as independent. Evaluate the same rows with both "
+    "models in one pass, or with the same unit."
 )
 OF_THE_SAME_ROWS = (
     "Both evaluations saw the same rows, but differences have no confidence intervals. For intervals, evaluate both "
-    "models in one pass, or pass unit= to both evaluations."
+    "models in one pass, or with the same unit."
 )
-OTHER_FOLDS = "Both evaluations have too few folds of units in common for confidence intervals. Use the same folds=."
+OTHER_FOLDS = "Both evaluations have too few folds of units in common for confidence intervals. Use the same number."
 UNKNOWN_ROWS = (
     "Both sides have equal numbers of rows, but rows were dropped, possibly different ones, so differences have no "
-    "confidence intervals. For intervals, filter out nulls, or pass fingerprint= with columns that identify a row."
+    "confidence intervals. For intervals, filter out nulls, or keep a fingerprint of columns that identify a row."
 )
-NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Do not pass independent=True."
-WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
+NOT_INDEPENDENT = "Both evaluations saw the same rows, so they are not independent. Compare them as dependent."
+WEIGHTED = "Differences of weighted rows have confidence intervals only by unit. Evaluate with a unit."
 NOT_COUNTED = (
     "Differences at threshold {0} have no confidence intervals, because the evaluation did not include it. For "
     "intervals, evaluate with threshold {0}."
 )
-NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires unit= in the evaluation"
+NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires a unit"
 TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, few, noted, of_percent
 from streammetrics.data import LABEL
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
@@ -89,7 +89,7 @@ def at_only(state: State, threshold: float) -> State:
     if found is not None:
         if any(s.needs_probabilities() for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
             got = f"got {threshold:g}.{of_percent(threshold)}"
-            raise MetricError(f"threshold= must be between 0 and 1 for probabilities, {got}")
+            raise MetricError(Argument("threshold"), f" must be between 0 and 1 for probabilities, {got}")
         counts = found.statistics[-1]
         table = found.tables[counts.name]
     elif any(threshold in s.thresholds for s in stored):

@@ -22,7 +22,7 @@ from streammetrics.base import (
     text,
     whole,
 )
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.readings import Readings
 from streammetrics.reading.segments import with_rows
@@ -96,7 +96,7 @@ def gaps(
     """
     require_group_columns([over], report.by)
     require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
-    enough = pl.col("rows") >= whole("min_rows=", min_rows, least=0)
+    enough = pl.col("rows") >= whole(Argument("min_rows"), min_rows, least=0)
     rows = with_rows(report, report.rows(metric, **keys)).filter(enough)
     if reference is not None:
         return _from_reference(rows, over, reference)

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.base import require_level
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError, Parts
 from streammetrics.metrics import CELLS, Requirement, cells_of, find_metric, log_beta, log_beta_below
 from streammetrics.statistics import GROUP
 
@@ -118,7 +118,9 @@ def constraint_of(requirement: Requirement) -> Constraint:
     against = moving and metric.better != ("high" if requirement.wants_high else "low")
     nested = {*total} in ({"tp", "fn"}, {"fp", "tn"}, {*CELLS}) and ({*hits} <= ABOVE or {*hits} <= BELOW)
     if against or not (moving or nested):
-        raise MetricError(f"'{requirement}' cannot be guaranteed. Constraints with confidence= can be on {ALLOWED}.")
+        raise MetricError(
+            f"'{requirement}' cannot be guaranteed. Constraints with ", Argument("confidence"), f" can be on {ALLOWED}."
+        )
     if not 0 < requirement.limit < 1:
         raise MetricError(f"The limit of '{requirement}' must be between 0 and 1, both exclusive, to be guaranteed.")
     limit = requirement.limit if requirement.wants_high else 1 - requirement.limit
@@ -130,13 +132,18 @@ def require_guarantees(
     subject_to: str | Sequence[str] | None, confidence: float, weighted: bool, correlated: bool
 ) -> None:
     """Reject guarantees without constraints, or of rows whose counts are not binomial."""
-    require_level("confidence=", confidence)
+    require_level(Argument("confidence"), confidence)
     if not subject_to:
-        raise MetricError("confidence= requires subject_to=, the constraints that hold for new rows.")
+        raise MetricError(
+            Argument("confidence"), " requires ", Argument("subject_to"), ", the constraints that hold for new rows."
+        )
     if weighted or correlated:
-        what = "weighted" if weighted else "correlated"
-        advice = "Evaluate one row of each unit, without unit=." if correlated else "Evaluate without sample_weight=."
-        raise MetricError(f"confidence= requires independent rows, each counted once. These rows are {what}. {advice}")
+        fault = " requires independent rows, each counted once. These rows are "
+        fix: Parts = ("weighted. Evaluate without ", Argument("sample_weight"), ".")
+        if correlated:
+            what = "weighted" if weighted else "correlated"
+            fix = (f"{what}. Evaluate one row of each unit, without ", Argument("unit"), ".")
+        raise MetricError(Argument("confidence"), fault, *fix)
 
 
 def guaranteed(

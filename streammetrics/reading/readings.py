@@ -23,7 +23,7 @@ from streammetrics.base import (
     whole,
 )
 from streammetrics.data import FOLD, FOLDS, LABEL, MODEL, several
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS, Metric, find_metric
 from streammetrics.reading import curves
 from streammetrics.reading.available import find
@@ -109,7 +109,7 @@ class Readings:
         True
         """
         if confidence is not None:
-            require_level("confidence=", confidence)
+            require_level(Argument("confidence"), confidence)
         if self._sampled is None or self._sampled.confidence != confidence:
             self._sampled = with_parts(self, confidence=confidence, always=None)
         return self._sampled
@@ -340,7 +340,7 @@ class Readings:
             return self._with_keys(self._kept(ScoreHistogram), of_metric)
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
-            raise ReportError(f"order= must be one of {', '.join(ORDERS)}, got {order!r}.")
+            raise ReportError(Argument("order"), f" must be one of {', '.join(ORDERS)}, got {order!r}.")
         cases = self._histogram_cases()
         return self._with_keys(histogram, curves.curve(kind, cases.get(order, cases["tied"])))
 
@@ -412,7 +412,7 @@ class Readings:
         >>> report.most_confused().select("actual", "predicted", "count").rows()
         [('cat', 'emu', 1), ('dog', 'cat', 1)]
         """
-        limit = whole("n=", n, least=0)
+        limit = whole(Argument("n"), n, least=0)
         return self._of_matrix(lambda table: confusion.most_confused(table, limit))
 
     def weighted_kappa(self, weights: ArrayLike) -> pl.DataFrame:
@@ -524,7 +524,7 @@ def _of_counts(kind: str) -> Metric:
         return find_metric(kind, CELLS)
     except MetricError as error:
         known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
-        raise ReportError(f"{error} Curves: {known}, and confusion-count metrics such as f1.") from error
+        raise ReportError(*error.args, f" Curves: {known}, and confusion-count metrics such as f1.") from error
 
 
 def with_parts(report: R, **others: Any) -> R:

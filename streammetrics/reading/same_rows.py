@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
 from streammetrics.data import FOLD
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import (
     FEWEST,
     HIGH,
@@ -295,7 +295,9 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
     if whole is None or parts is None:
         a, b = names
         raise MetricError(
-            f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with pairs=True."
+            f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with ",
+            Argument("pairs", True),
+            ".",
         )
     whole = whole.with_columns(value=FLIPS / ROWS)
     if folds:

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import RIGHT
 from streammetrics.core import Lattice
 from streammetrics.data import common_types, typed
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.statistics import GROUP, Histogram, State
 
 CELLS = 2_000_000  # bins that are merged at once
@@ -102,8 +102,9 @@ def side_by_side(sides: Mapping[str, Distribution], pairs: pl.DataFrame) -> Iter
     domains = {d.lattice.domain for d in sides.values()}
     if len(domains) > 1:
         raise ReportError(
-            "Cannot compare values of the domain 'probability' with values of the domain 'real'. "
-            "Use the same domain= for both."
+            "Cannot compare values of the domain 'probability' with values of the domain 'real'. Use the same ",
+            Argument("domain"),
+            " for both.",
         )
     atoms = set.intersection(*({*d.lattice.atoms} for d in sides.values()))
     common = Histogram(ALL, domains.pop(), tuple(atoms))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import METRIC, keys_of, require_free, whole
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.looks import with_row_count
 from streammetrics.reading.readings import Readings
@@ -90,7 +90,7 @@ def _ranked(
     keys: dict[str, Any],
     worst_first: bool,
 ) -> pl.DataFrame:
-    n, min_rows = whole("n=", n, least=0), whole("min_rows=", min_rows, least=0)
+    n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
     found = report.find(metric)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")
@@ -98,10 +98,14 @@ def _ranked(
     column = ("ci_lower" if descending else "ci_upper") if by_bound else "value"
     rows = report.rows(metric, **keys)
     if column not in rows.columns:
-        raise ReportError("by_bound= requires confidence intervals. Pass a confidence level to finalize, such as 0.95.")
+        raise ReportError(
+            Argument("by_bound"), " requires confidence intervals. Pass a confidence level to finalize, such as 0.95."
+        )
     if by_bound and rows["value"].count() and not rows[column].count():
         raise ReportError(
-            f"Metric {found.name!r} has no confidence intervals in this report. Rank by value, with min_rows=."
+            f"Metric {found.name!r} has no confidence intervals in this report. Rank by value, with ",
+            Argument("min_rows"),
+            ".",
         )
     own = keys_of(rows)
     return (

@@ -62,9 +62,7 @@ class Sides:
     def __post_init__(self) -> None:
         if not set(self.a.by) <= set(self.b.by):
             both = f"{text.few(self.a.by) or 'none'} and {text.few(self.b.by) or 'none'}"
-            raise ReportError(
-                f"The group columns differ: {both}. Roll both up to the same ones, such as with rollup()."
-            )
+            raise ReportError(f"The group columns differ: {both}. Roll both up to the same ones.")
         if "equal" in self.names:  # which `better` can be, too
             object.__setattr__(self, "names", tuple(map(repr, self.names)))
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")

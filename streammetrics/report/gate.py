@@ -27,7 +27,7 @@ from streammetrics.base import (
     matching,
     noted,
 )
-from streammetrics.errors import SpecificationError, escaped
+from streammetrics.errors import Argument, SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
 from streammetrics.reading import ROWS, Differences, at_only, with_names, with_row_count
 from streammetrics.report.verdicts import (
@@ -59,10 +59,18 @@ def check_sides(
 ) -> Verdicts:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Comparison.check`."""
     level, least = levels(confidence, open, min_rows)
-    rate = None if segments is None else false_discovery_rate("segments=", segments)
+    rate = None if segments is None else false_discovery_rate(Argument("segments"), segments)
     wanted = [*margins(not_worse, improves=False), *margins(better, improves=True)]
     if not wanted:
-        raise SpecificationError("Pass not_worse= or better=, such as not_worse={'roc_auc': 0.002}.")
+        raise SpecificationError(
+            "Pass ",
+            Argument("not_worse"),
+            " or ",
+            Argument("better"),
+            ", such as ",
+            Argument("not_worse", {"roc_auc": 0.002}),
+            ".",
+        )
     sides = at_threshold(sides, keys.get("threshold"))
     at_level = replace(sides, confidence=level)._showing(list(dict.fromkeys(m.metric for m in wanted)))
     passes = pl.col(VERDICT).is_in(PASSING[open])

@@ -19,7 +19,7 @@ from streammetrics.base import (
     shown,
 )
 from streammetrics.data import LABEL
-from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
 from streammetrics.reading import ROWS, Readings, with_row_count
 from streammetrics.report.gate import at_threshold
@@ -94,10 +94,10 @@ def rows_needed(
     >>> print(rows_needed(acc.finalize(), "accuracy", difference=0.01))
     19,498 rows find a difference of 0.01 in accuracy with 80% power: 9,749 positives and 9,749 negatives.
     """
-    require_level("power=", power)
+    require_level(Argument("power"), power)
     if not isinstance(difference, int | float) or not 0 < as_float(difference) < inf:
-        raise SpecificationError(f"difference= must be a positive number, got {shown(difference)}.")
-    require_level("confidence=", confidence)
+        raise SpecificationError(Argument("difference"), f" must be a positive number, got {shown(difference)}.")
+    require_level(Argument("confidence"), confidence)
     if not isinstance(pilot, Report | Comparison):
         raise SpecificationError("The pilot must be a report, such as acc.finalize(), or a comparison.")
     report = pilot.b if isinstance(pilot, Comparison) else pilot
@@ -120,8 +120,10 @@ def rows_needed(
         raise ReportError(f"{metric} has no confidence interval in the pilot: {why.removeprefix('no interval: ')}")
     if needed == inf:
         raise ReportError(
-            f"The certified bounds of {metric} are wider than a difference of {difference:g}. Evaluate with more bins: "
-            "pass a larger capacity=."
+            f"The certified bounds of {metric} are wider than a difference of {difference:g}. "
+            "Evaluate with more bins: pass a larger ",
+            Argument("capacity"),
+            ".",
         )
     share = needed / row[ROWS].item()
     classes = {name: ceil(share * count) for name, count in _classes(report, keys).items()}

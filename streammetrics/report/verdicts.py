@@ -26,7 +26,7 @@ from streammetrics.base import (
     where,
     whole,
 )
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Metric, Requirement, rows_to_decide
 from streammetrics.reading import MOST_ROWS, ROWS, Readings, with_row_count
 from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_notes
@@ -133,11 +133,11 @@ class Verdicts:
 def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | None, int]:
     """Return the level of two-sided intervals whose endpoints each have the given level, and the minimum of rows."""
     if not isinstance(open, str) or open not in PASSING:
-        raise SpecificationError(f"open= must be 'pass' or 'fail', got {open!r}.")
-    least = whole("min_rows=", min_rows, least=1)
+        raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
+    least = whole(Argument("min_rows"), min_rows, least=1)
     if confidence is None:
         return None, least
-    require_level("confidence=", confidence, above=0.5)
+    require_level(Argument("confidence"), confidence, above=0.5)
     return 2 * confidence - 1, least
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Domain, Lattice
 from streammetrics.data import several
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.bins import fit
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
@@ -34,18 +34,20 @@ class Binned(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", whole("capacity=", self.capacity, most=MOST_CAPACITY))
+        object.__setattr__(self, "capacity", whole(Argument("capacity"), self.capacity, most=MOST_CAPACITY))
         if self.domain not in ("probability", "real"):
-            raise SpecificationError(f"domain= must be 'probability' or 'real', got {self.domain!r}.")
+            raise SpecificationError(Argument("domain"), f" must be 'probability' or 'real', got {self.domain!r}.")
         for atom in several(self.atoms):
             number = as_float(atom)
             if number != number or (self.domain == "probability" and not 0 <= number <= 1):
-                raise SpecificationError(f"atoms= contains {shown(atom)}, which is outside the domain {self.domain!r}.")
+                raise SpecificationError(
+                    Argument("atoms"), f" contains {shown(atom)}, which is outside the domain {self.domain!r}."
+                )
         object.__setattr__(self, "atoms", tuple(sorted({as_float(a) + 0.0 for a in several(self.atoms)})))
         smallest = 8 + 64 * len(self.atoms)
         if self.capacity < smallest:
             raise SpecificationError(
-                f"capacity= must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
+                Argument("capacity"), f" must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
             )
 
     def needs_probabilities(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.errors import DataError, SpecificationError
+from streammetrics.errors import Argument, DataError, SpecificationError
 from streammetrics.metrics import near_one, widened
 
 Normalization: TypeAlias = Literal["actual", "predicted", "all"]
@@ -90,7 +90,7 @@ def matrix_frame(
     if normalize is None:
         return frame
     if normalize not in _WITHIN:
-        raise SpecificationError(f"normalize= must be actual, predicted, all, or None, got {normalize!r}.")
+        raise SpecificationError(Argument("normalize"), f" must be actual, predicted, all, or None, got {normalize!r}.")
     return frame.with_columns(share=_share(over=_WITHIN[normalize]))
 
 
@@ -104,7 +104,7 @@ def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
     [('cat', 'dog', 2)]
     """
     if n < 1:
-        raise SpecificationError(f"n= must be at least 1, got {n!r}.")
+        raise SpecificationError(Argument("n"), f" must be at least 1, got {n!r}.")
     return (
         table.select("group", *_SIDES, "count", share_of_actual=_share(over=["group", "actual"]))
         .filter(pl.col("actual") != pl.col("predicted"))
@@ -174,11 +174,17 @@ def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     try:
         listed = pl.Series("label", list(order), seen.dtype)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise SpecificationError(f"order= must list labels of type {seen.dtype}, as in the data.") from error
+        raise SpecificationError(
+            Argument("order"), f" must list labels of type {seen.dtype}, as in the data."
+        ) from error
     if twice := listed.filter(listed.is_duplicated()).to_list():
-        raise SpecificationError(f"order= must list every label once, got {twice[0]!r} {twice.count(twice[0])} times.")
+        raise SpecificationError(
+            Argument("order"), f" must list every label once, got {twice[0]!r} {twice.count(twice[0])} times."
+        )
     if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
-        raise DataError(f"order= must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}.")
+        raise DataError(
+            Argument("order"), f" must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}."
+        )
     return listed.to_frame()
 
 
@@ -223,10 +229,12 @@ def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
     try:
         matrix = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise SpecificationError("weights= must be a square matrix of numbers.") from error
+        raise SpecificationError(Argument("weights"), " must be a square matrix of numbers.") from error
     if matrix.shape != (size, size):
         shape = " x ".join(map(str, matrix.shape))
-        raise SpecificationError(f"weights= must be a {size} x {size} matrix, one row per label, got {shape}.")
+        raise SpecificationError(
+            Argument("weights"), f" must be a {size} x {size} matrix, one row per label, got {shape}."
+        )
     if not np.isfinite(matrix).all():
-        raise SpecificationError("weights= must be finite numbers.")
+        raise SpecificationError(Argument("weights"), " must be finite numbers.")
     return matrix

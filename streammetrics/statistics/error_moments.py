@@ -30,7 +30,7 @@ from streammetrics.core import (
     two_sum,
 )
 from streammetrics.data import Kind, Rows
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.statistic import Statistic
@@ -122,7 +122,7 @@ class ErrorMoments(Statistic):
         if unknown := [family for family in self.families if not isinstance(family, str) or family not in FAMILIES]:
             raise SpecificationError(f"Unknown family {shown(min(unknown, key=str))}. Families: {', '.join(FAMILIES)}.")
         if not 1 <= as_float(self.power) < inf:
-            raise SpecificationError(f"power= must be a number of at least 1, got {shown(self.power)}.")
+            raise SpecificationError(Argument("power"), f" must be a number of at least 1, got {shown(self.power)}.")
         object.__setattr__(self, "families", tuple(f for f in FAMILIES if f in self.families))
         object.__setattr__(self, "power", float(self.power))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Lattice
 from streammetrics.data import Kind, Rows
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, Read
 from streammetrics.statistics.checks import Checks
@@ -51,7 +51,7 @@ class Histogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.of not in get_args(Of):
-            raise SpecificationError(f"of= must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
+            raise SpecificationError(Argument("of"), f" must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
 
     @property
     def of_label(self) -> bool:
@@ -103,7 +103,7 @@ class ErrorHistogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain != "real":
-            raise SpecificationError("Errors always have the real domain. Remove domain=.")
+            raise SpecificationError("Errors always have the real domain. Remove ", Argument("domain"), ".")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

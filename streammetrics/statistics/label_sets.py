@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.base import as_float, shown
 from streammetrics.data import Kind, Rows
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 
@@ -54,7 +54,7 @@ class LabelSets(Summed):
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or isnan(as_float(self.threshold)):
-            raise SpecificationError(f"threshold= must be a number, got {shown(self.threshold)}.")
+            raise SpecificationError(Argument("threshold"), f" must be a number, got {shown(self.threshold)}.")
 
     def values(self, rows: Rows) -> dict[str, Any]:
         """Matches and errors of each row. Squares of label errors are integers."""

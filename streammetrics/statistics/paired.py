@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.core import Codes
 from streammetrics.data import Kind, Pair, Roles, Rows
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed
@@ -53,7 +53,7 @@ class Paired(Statistic):
             pairs = (("", ""),)
         named = all(isinstance(name, str) for pair in pairs for name in pair)
         if not named or any(len(set(pair)) < 2 for pair in pairs) or len({frozenset(p) for p in pairs}) < len(pairs):
-            raise SpecificationError(f"pairs= must list different pairs of models, got {self.pairs!r}.")
+            raise SpecificationError(Argument("pairs"), f" must list different pairs of models, got {self.pairs!r}.")
         object.__setattr__(self, "pairs", pairs)
 
     def serves(self, kind: Kind) -> bool:

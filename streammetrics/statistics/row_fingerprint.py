@@ -14,7 +14,7 @@ from streammetrics import core
 from streammetrics.base import few
 from streammetrics.core import Runs
 from streammetrics.data import Roles, Rows, identities
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.summed import Summed, Sums
 
 ROW_SUMS = slice(2, 4)  # of the counts
@@ -52,7 +52,9 @@ class RowFingerprint(Summed):
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns):
-            raise SpecificationError(f"columns= must be a tuple of names of columns, got {self.columns!r}.")
+            raise SpecificationError(
+                Argument("columns"), f" must be a tuple of names of columns, got {self.columns!r}."
+            )
 
     def misfit(self, roles: Roles) -> str:
         """Why it cannot be computed from columns of these roles."""

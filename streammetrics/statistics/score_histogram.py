@@ -87,7 +87,7 @@ class ScoreHistogram(Binned):
         )
         words = [
             f"{percentage(share)} of rows score {low:.6g} to {high:.6g}; "
-            f"if they share one score, pass atoms=({shortest_decimal(low, high)},)"
+            f"if they share one score, declare the atom {shortest_decimal(low, high)}"
             for share, low, high in self.edges(heavy).select("share", "low", "high").iter_rows()
         ]
         return heavy.select(GROUP, pl.Series("wide", words, dtype=pl.String))

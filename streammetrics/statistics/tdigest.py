@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.base import whole
 from streammetrics.data import Kind, Rows
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.histogram import READ
@@ -53,9 +53,11 @@ class TDigest(Statistic):
     depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "compression", whole("compression=", self.compression, least=1, most=1_000_000))
+        object.__setattr__(
+            self, "compression", whole(Argument("compression"), self.compression, least=1, most=1_000_000)
+        )
         if self.of not in get_args(Of):
-            raise SpecificationError(f"of= must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
+            raise SpecificationError(Argument("of"), f" must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
 
     @property
     def of_label(self) -> bool:

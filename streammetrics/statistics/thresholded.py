@@ -14,7 +14,7 @@ from streammetrics import core
 from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Labels
 from streammetrics.data import Kind, Rows, several
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
@@ -32,7 +32,9 @@ class Thresholded(Summed):
     def __post_init__(self) -> None:
         found = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
         if len(set(found)) < len(found) or not all(t == t for t in found):
-            raise SpecificationError(f"thresholds= must be distinct numbers, got {shown(self.thresholds)}.")
+            raise SpecificationError(
+                Argument("thresholds"), f" must be distinct numbers, got {shown(self.thresholds)}."
+            )
         whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 

@@ -17,7 +17,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.base import SUM_ROUNDING
 from streammetrics.core import FAMILIES
 from streammetrics.data import Roles
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.report import Estimate
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, order_cases
@@ -88,7 +88,9 @@ def statistic_of(metric: Metric) -> Statistic:
     for statistic in (*kept, ErrorMoments(tuple(FAMILIES))):
         if any(metric.with_average(None).readable(view.columns) for view in statistic.views()):
             return statistic
-    raise SpecificationError(f"Pass statistic=, a statistic with the columns {', '.join(metric.columns)}.")
+    raise SpecificationError(
+        "Pass ", Argument("statistic"), f", a statistic with the columns {', '.join(metric.columns)}."
+    )
 
 
 def it_is_found_by_its_names(case: Case) -> None:

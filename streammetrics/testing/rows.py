@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.data import SEVERAL, Roles
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics import Statistic
 
 MakeRows: TypeAlias = Callable[[int, np.random.Generator], pl.DataFrame]
@@ -37,7 +37,7 @@ def task_of(statistic: Statistic, **options: Any) -> Accumulator:
 def rows_of(acc: Accumulator) -> MakeRows:
     """Return a function of rows for an accumulator: scores of all kinds, weights including 0, groups including null."""
     if acc.roles.expressions or acc.roles.positive is not None:
-        raise SpecificationError("Pass rows=, a function of a number of rows and a generator.")
+        raise SpecificationError("Pass ", Argument("rows"), ", a function of a number of rows and a generator.")
     return lambda count, rng: _rows(acc.roles, count, rng)
 
 

@@ -167,9 +167,9 @@ def test_units_must_be_those_of_both_sides_and_not_few():
     rows, others = with_units(0, 500), with_units(1, 5_000).with_columns(v="u")
     few = rows.with_columns(u=pl.int_range(pl.len()) % 4)
     for scores, labels, why in (
-        (unlabeled(others), rows, "same unit="),
-        (unlabeled(others, unit="v"), rows, "same unit="),
-        (unlabeled(others, unit="u", folds=21), rows, "folds="),
+        (unlabeled(others), rows, "unit or number"),
+        (unlabeled(others, unit="v"), rows, "unit or number"),
+        (unlabeled(others, unit="u", folds=21), rows, "number of folds"),
         (unlabeled(others, unit="u"), few, "too few units"),
     ):
         frame = expected(scores, labeled(labels, unit="u")).frame

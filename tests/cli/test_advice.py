@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 from commands import COLUMNS, run
 
+import streammetrics as sm
 from streammetrics.cli import evaluate
-from streammetrics.cli.root import told, with_options
+from streammetrics.cli.root import as_option, main
+from streammetrics.errors import Argument, SpecificationError
 
 
 def test_advice_names_the_options(tmp_path):
@@ -22,7 +24,7 @@ def test_advice_names_the_options(tmp_path):
 def test_the_task_of_more_labels_and_of_numbers_is_named(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("color,p\nred,0.9\ngreen,0.1\nblue,0.2\n")
-    more = "For more than two labels, pass --task multiclass, and for numbers, pass --task regression. "
+    more = "For more than two labels, use the multiclass task, and for numbers, the regression task. Pass --positive "
     assert more in run("evaluate", path, "--y-true", "color", "--y-score", "p", code=2)
 
 
@@ -106,38 +108,60 @@ def test_names_that_are_given_several_times(folder):
 
 
 @pytest.mark.thorough
-def test_groups_that_differ_are_told_with_the_option(folder):
+def test_groups_that_differ_are_told(folder):
     one, other = folder / "monday.state", folder / "state"
-    told = (
-        "Error: The group columns differ: 'day', 'country' and 'country'. Roll both up to the same ones, such as with "
-    )
-    assert run("compare", one, other, code=2) == f"{told}--total.\n"
-    assert run("drift", one, other, code=2).endswith("lacks. Roll both up to the same ones, such as with --total.\n")
+    told = "Error: The group columns differ: 'day', 'country' and 'country'. Roll both up to the same ones.\n"
+    assert run("compare", one, other, code=2) == told
+    assert run("drift", one, other, code=2).endswith("lacks. Roll both up to the same ones.\n")
     for command in ("compare", "drift"):
         run(command, one, other, "--total")
         run(command, one, other, "--by", "country")
 
 
 def test_errors_name_options():
-    given = """pass nulls='drop', confidence=0.95, renormalize=True, by=, order='b"c', or null_values="a'b"."""
-    shown = """pass --nulls drop, --confidence 0.95, --renormalize, --by, --order 'b"c', or --null-value "a'b"."""
-    assert told(given) == shown
-    same = (
-        "The state's rows of 'p > 1 AND by=3' and 'by=a'; pass pairs=True, fbeta(beta=2), roc_auc(by=5). "
-        "In Python, pass it with y_score=."
-    )
-    assert told(same) == same
-    assert told("Drop them with a filter, or begin with rollup().") == "Drop them with --where, or begin with --total."
-
-
-def test_notes_advise_options():
-    notes = {
-        "no interval: pass unit= for a confidence interval": "no interval: pass --unit for a confidence interval",
-        "if they share one score, pass\n   atoms=(1e-05,)": "if they share one score, pass\n   --atom 1e-05",
-        "days, pass independent=True.": "days, pass --independent.",
-        "pass pairs=True, pass q=(0.5,), by=5": "pass pairs=True, pass q=(0.5,), by=5",
+    options = {
+        Argument("nulls", "drop"): "--nulls drop",
+        Argument("confidence", 0.95): "--confidence 0.95",
+        Argument("renormalize", True): "--renormalize",
+        Argument("by"): "--by",
+        Argument("labels"): "--label",
+        Argument("order", 'b"c'): """--order 'b"c'""",
+        Argument("null_values", "a'b"): """--null-value "a'b\"""",
+        Argument("pairs", True): "pairs=True",
+        Argument("label"): "label=",
     }
-    assert [with_options(note) for note in notes] == list(notes.values())
+    assert {argument: as_option(argument) for argument in options} == options
+    assert as_option(Argument("y_score", {"cat": "p_cat"})) == "--y-score cat=p_cat"
+    assert as_option(Argument("label"), main.commands["findings"]) == "label="
+    error = SpecificationError(Argument("by"), " contains by=3, nulls='drop'. Pass ", Argument("nulls", "drop"), ".")
+    assert error.message(as_option) == "--by contains by=3, nulls='drop'. Pass --nulls drop."
+
+
+NAME = "Pass nulls='drop', confidence=0.9 or unit="  # of the user, which looks like arguments
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json", "github"])
+def test_groups_models_and_labels_that_look_like_arguments_stay_as_they_are(form, tmp_path):
+    rows = pl.DataFrame({"y": [NAME, "b"] * 20, "p": [0.9, 0.2] * 20, "g": [NAME] * 40})
+    one = sm.binary(y_true=pl.col("y") == "b", y_score={NAME: "p"}, by="g").update(rows)
+    several = sm.multiclass(y_true="y", y_score={NAME: "p", "b": 1 - pl.col("p")}).update(rows)
+    for number, acc in enumerate((one, several)):
+        acc.save(tmp_path / f"{number}.state")
+        metrics = ["--metric", "f1", "--metric", "rows"]
+        assert NAME in run("show", tmp_path / f"{number}.state", *metrics, "--format", form, "--width", 500)
+
+
+def test_errors_keep_names_that_look_like_arguments(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = NAME.replace("/", "")
+    columns = ["--y-true", "y", "--y-score", "p"]
+    assert run("evaluate", f"{name}.csv", *columns, code=2).startswith(f"Error: File {f'{name}.csv'!r} not found.")
+    pl.DataFrame({"y": [NAME, "b", None], "p": [0.9, 0.2, 0.1]}).write_csv(f"{name}.csv")
+    message = run("evaluate", f"{name}.csv", *columns, "--positive", "b", code=2)
+    assert f"of {name}.csv)" in message
+    assert message.endswith("Fill the values, or pass --nulls drop.\n")
+    unknown = run("evaluate", f"{name}.csv", *columns, "--positive", "B", "--nulls", "drop", code=2)
+    assert f"Labels: {NAME!r}, 'b'" in unknown
 
 
 def test_notes_and_errors_of_commands_name_options(tmp_path):
@@ -147,13 +171,14 @@ def test_notes_and_errors_of_commands_name_options(tmp_path):
     columns = ["--y-true", "y", "--y-score", "p", "--metric", "roc_auc"]
     evaluate = ["evaluate", tmp_path / "a.parquet", *columns, "--capacity", 100]
     for form in ("csv", "json", "markdown"):
-        assert "if they share one score, pass --atom 0.05" in run(*evaluate, "--format", form)
-    assert "--atom 0.05" not in run(*evaluate, "--atom", 0.05)
+        assert "if they share one score, declare the atom 0.05" in run(*evaluate, "--format", form)
+    assert "the atom 0.05" not in run(*evaluate, "--atom", 0.05)
     assert "--capacity must be at least 72 (8, plus 64 per atom), got 50." in run(
         *evaluate[:-1], 50, "--atom", 0.05, code=2
     )
     assert "Error: --confidence must be between 0 and 1, got 95.0." in run(*evaluate, "--confidence", 95, code=2)
     run(*evaluate, "--save", tmp_path / "a.state")
     run("evaluate", tmp_path / "a.parquet", *columns, "--where", "p > 0.1", "--save", tmp_path / "b.state")
-    assert "pass --independent." in " ".join(run("compare", tmp_path / "a.state", tmp_path / "b.state").split())
+    compared = run("compare", tmp_path / "a.state", tmp_path / "b.state")
+    assert "compare them as independent." in " ".join(compared.split())
     assert f"File '{tmp_path}/by=DE/a.csv' not found" in run("evaluate", tmp_path / "by=DE/a.csv", *COLUMNS, code=2)

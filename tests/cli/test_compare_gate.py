@@ -59,7 +59,7 @@ def test_two_states_without_intervals_are_open_with_the_fix(both):
     states = [both.with_name(f"{name}.state") for name in ("champion", "candidate")]
     shown = run("compare", *states, *METRICS, code=3)
     assert shown.count("open: no interval of the difference") == 2
-    assert "For different rows, pass --independent." in shown
+    assert "Compare different rows as independent." in shown
     assert "holds" in run("compare", *states, *METRICS, "--independent")
 
 

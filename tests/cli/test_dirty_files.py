@@ -146,7 +146,7 @@ def test_few_scores_outside_of_0_and_1_are_faulty_rows(name, folder):
     pl.read_csv("churn.csv").rename({"model_score": name}).write_csv("churn.csv")
     columns = ("--y-true", "churned", "--y-score", name)
     message = evaluate(*columns, code=2)
-    fix = "Fix these rows, or drop them with --where. Pass --domain real only for margins and other scores."
+    fix = "Fix these rows, or drop them with a filter. Pass --domain real only for margins and other scores."
     assert message.partition("). ")[2] == fix
     evaluate(*columns, "--where", f'"{name}" <= 1')
     with pytest.raises(sm.errors.DataError, match=r"or drop them with a filter\. Pass domain='real' only for margins"):
@@ -164,7 +164,7 @@ def test_few_other_labels_are_faulty_rows(folder):
     columns = ("--y-true", "y", "--y-score", "p")
     message = evaluate(*columns, file="two.csv", code=2)
     assert "labels other than 0 and 1 in 1 of 1,000 rows (first: 2 at row 500 (line 502) of two.csv). Fix" in message
-    assert message.endswith("or drop them with --where.")
+    assert message.endswith("or drop them with a filter.")
     where = ("--where", "y IN (0, 1)")
     assert evaluate(*columns, "--metric", "rows", *where, file="two.csv").split() == ["rows", "999", "exact"]
     with pytest.raises(sm.errors.DataError, match=r"Fix these rows, or drop them with a filter\.$"):
@@ -182,7 +182,7 @@ NULLS = "read the CSV files with --null-value {} if it stands for null, and pass
 NORMALIZED = "Write the labels with the same spaces and capital letters."
 THIRD = {  # a third label beside yes and no: its fix, the options that apply it, and the number of rows then
     "maybe": (
-        "Drop these rows with --where, or pass only --positive to count them as negative.",
+        "Drop these rows with a filter, or pass only --positive to count them as negative.",
         ("--y-true", "y", "--where", "y IN ('yes', 'no') OR y IS NULL"),
         "2",
     ),

@@ -24,7 +24,11 @@ REFUSED = {  # by command: what it must name
     "evaluate rows.csv --task predictions --y-pred score --nulls raise": ("--y-score",),
     "evaluate rows.csv --task regression --y-true clicked --y-pred score --metric quantile": ("Histogram",),
     "evaluate rows.csv --y-true country --y-score score --positive high": ("'high'", "'DE'", "'FR'"),
-    "evaluate rows.csv --y-true country --y-score score --positive de": ("--positive", "'DE'", "'FR'"),
+    "evaluate rows.csv --y-true country --y-score score --positive de": (
+        "labels that differ from 'de'",
+        "'DE'",
+        "'FR'",
+    ),
     "evaluate rows.csv --y-true country --positive DE --y-pred score": ("Float64", "--y-score"),
     f"{FAULTY} --task regresion": ("'regression'",),
     f"{FAULTY} --format jsn": ("'json'",),

@@ -60,8 +60,10 @@ def test_a_window_is_replaced(days):
     assert "The state contains '2026-01-05', but the window is 2026-01-06. Pass --window 2026-01-05." in found
     several = ["store", "replace", "history", "both.state", "--window", "2026-01-05", "--batch-id", "wrong"]
     sm.Accumulator.load("monday.state", "tuesday.state").save("both.state")
-    told = "The state contains '2026-01-06', but the window is 2026-01-05. Filter the state, or extend the range with"
-    assert f"{told} --until." in run(*several, code=2)
+    told = (
+        "The state contains '2026-01-06', but the window is 2026-01-05. Filter the state, or pass a range that includes"
+    )
+    assert f"{told} them." in run(*several, code=2)
     assert run(*replace, "2026-01-05", "--until", "2026-01-07", "--batch-id", "both") == "both: replaced\n"
     assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667]
 

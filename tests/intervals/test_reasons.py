@@ -170,7 +170,7 @@ def test_reasons_of_the_rows_and_of_what_is_kept():
     separate.update(clicks()[:300].with_columns(none=1 - pl.col("score")))
     counts = sm.regression(y_true="y", y_pred="p", families=["poisson"]).update({"y": score + 1, "p": score[::-1] + 1})
     at_end, few = "the metric does not vary at the end of its range", "too few rows, or they do not vary"
-    units, unweighted = "pass unit= for a confidence interval", "not available for weighted rows"
+    units, unweighted = "a confidence interval requires a unit", "not available for weighted rows"
     for acc, metric, why in (
         (perfect, "average_precision", at_end),
         (perfect, "pr_auc", at_end),
@@ -235,7 +235,7 @@ def test_a_metric_of_a_user_can_say_why_it_has_no_interval_or_need_units():
 
     acc = sm.Accumulator(sm.statistics.Histogram(of="y_true"), task="regression", y_true="score").update(clicks())
     widest = sm.Metric(widest_bin, (0, np.inf), None, ())
-    assert note(acc, widest) == "no interval: pass unit= for a confidence interval"
+    assert note(acc, widest) == "no interval: a confidence interval requires a unit"
 
 
 FEWEST = {  # negatives that a metric needs; of the others, only those up to the level count
@@ -286,7 +286,7 @@ def test_pairs_of_many_labels_have_no_interval(labels):
     predicted = np.where(right, actual, np.tile(np.arange(labels), 20 * labels))
     acc = sm.multiclass(y_true="y", y_pred="p", labels=list(range(labels))).update({"y": actual, "p": predicted})
     report = acc.finalize(["kappa", "recall(average=macro)"], confidence=0.95)
-    crowded = "no interval: more than 600 pairs of labels; pass unit= for a confidence interval"
+    crowded = "no interval: more than 600 pairs of labels; a confidence interval requires a unit"
     assert (report["kappa"].ci_lower is None) == (labels == 25) == (crowded in report["kappa"].note)
     assert report["recall(average=macro)"].ci_lower is not None
 

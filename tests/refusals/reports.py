@@ -252,8 +252,8 @@ PLANS = {
         _plan("mae", _pair(sample_weight="w")),
         sm.errors.ReportError,
         "mae",
-        "unit=",
+        "unit",
     ),
-    "a plan for two models by a metric without pairs": (_plan("r2", _pair()), sm.errors.ReportError, "r2", "unit="),
+    "a plan for two models by a metric without pairs": (_plan("r2", _pair()), sm.errors.ReportError, "r2", "unit"),
 }
 REFUSALS = LOOK_UPS | GROUPS | SLICES | GATES | PLANS

@@ -246,7 +246,7 @@ def test_different_numbers_of_rows_are_told():
     ):
         found = compare(*sides, metrics=["mae"])
         assert f"different numbers of rows{where}." in found.note
-        assert found.note.endswith("independent=True.")
+        assert found.note.endswith("compare them as independent.")
         assert str(found).endswith(found.note)
     assert compare(a, a).note is None
     assert compare(a, b, independent=True).note is None

@@ -146,7 +146,7 @@ def test_a_shared_score_is_named_and_an_atom_for_it_narrows_the_bounds():
     shared = clicks().with_columns(score=pl.when(pl.int_range(4_000) % 3 == 0).then(0.05).otherwise("score"))
     report = evaluated(shared, capacity=256)
     assert float(report["roc_auc"].note.partition("%")[0]) == 33.5
-    assert "atoms=(0.05,)" in report["roc_auc"].note
+    assert "declare the atom 0.05" in report["roc_auc"].note
     assert report["gain(top=0.1)"].note is None  # its bounds are narrow: these rows score higher
     declared, coarse = evaluated(shared, capacity=256, atoms=(0.05,))["roc_auc"], report["roc_auc"]
     assert declared.upper - declared.lower < 0.1 * (coarse.upper - coarse.lower)

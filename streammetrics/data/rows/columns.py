@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from streammetrics.data.rows.given import EXACT, as_series
 from streammetrics.data.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, null_instead_of, resembles
 from streammetrics.data.rows.roles import INTEGERS, SINGLE, Roles
 from streammetrics.data.rows.row_by_row import differs_in_parts, looks_at_other_rows
-from streammetrics.errors import ColumnError, DataError, StreamMetricsError
+from streammetrics.errors import Argument, ColumnError, DataError, Parts, StreamMetricsError
 
 FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
 AT_ONCE = 32_768  # rows whose probabilities are summed in the cache
@@ -29,8 +29,11 @@ ULPS = 4  # units in the last place below 1 by which scores can be outside [0, 1
 SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
 MOST_NAMES = 5  # maximum number of columns in a message
 # both, since with only the positive label all others are negative
-NAME_LABELS = "Pass positive= to set the positive label, and negative= to reject any third label"
-MORE_LABELS = "For more than two labels, use multiclass(), and for numbers, use regression()"
+NAME_LABELS: Final[Parts] = (
+    *("Pass ", Argument("positive"), " to set the positive label, and "),
+    *(Argument("negative"), " to reject any third label"),
+)
+MORE_LABELS = "For more than two labels, use the multiclass task, and for numbers, the regression task"
 DROP = "Fix these rows, or drop them with a filter"
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
@@ -147,25 +150,26 @@ class Reader:
             text = column.dtype == pl.String  # because of a value other than 0 and 1, if there is one
             shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
             first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
-            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. {self._advice_on(column)}.")
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *self._advice_on(column), ".")
         positive = column == 1
         wrong = ~(positive | (column == 0))
-        self._refuse(column, wrong, "labels other than 0 and 1", self._flags_instead_of(column, wrong))
+        self._refuse(column, wrong, "labels other than 0 and 1", *self._flags_instead_of(column, wrong))
         return positive
 
-    def _flags_instead_of(self, column: pl.Series, wrong: pl.Series) -> str:
+    def _flags_instead_of(self, column: pl.Series, wrong: pl.Series) -> Parts:
         """The fix of labels other than 0 and 1: fractions are scores, few others are faulty rows."""
         if column.dtype.is_float() and 2 * int((column % 1 != 0).sum()) > len(column):
-            swapped = column.name in self.roles.y_true
-            fix = "Check that y_true= and y_score= are not swapped" if swapped else "Pass scores as y_score="
-            return f"Most values are fractions, such as scores. {fix}"
+            fractions = "Most values are fractions, such as scores. "
+            if column.name in self.roles.y_true:
+                return (fractions, "Check that ", Argument("y_true"), " and ", Argument("y_score"), " are not swapped")
+            return (fractions, "Pass scores as ", Argument("y_score"))
         if (column == 1).any() and int(wrong.sum()) < RARE * len(column):
-            return DROP
-        return self._advice_on(column) if self.roles.kind == "binary" else "Map the labels to 0 and 1"
+            return (DROP,)
+        return self._advice_on(column) if self.roles.kind == "binary" else ("Map the labels to 0 and 1",)
 
-    def _advice_on(self, labels: pl.Series) -> str:
+    def _advice_on(self, labels: pl.Series) -> Parts:
         more = self.roles.kind == "binary" and labels.drop_nulls().n_unique() > 2
-        return f"{MORE_LABELS}. {NAME_LABELS}" if more else NAME_LABELS
+        return (MORE_LABELS, ". ", *NAME_LABELS) if more else NAME_LABELS
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
         positive, negative = self.roles.positive, self.roles.negative
@@ -181,7 +185,7 @@ class Reader:
                 self.others = self._others(column, is_positive)
         elif (wrong := ~(is_positive | equals(column, negative))).any():
             fix = instead_of_third(column.filter(wrong)[0], self.roles)
-            self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", fix)
+            self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", *fix)
         return is_positive
 
     def _refuse_resembling(self, column: pl.Series) -> None:
@@ -192,7 +196,7 @@ class Reader:
         labels, positive = column.gather(first), self.roles.positive
         similar = resembles(labels, positive)
         if similar.any():
-            fault = f"labels that differ from positive={positive!r} only in spaces or capital letters"
+            fault = f"labels that differ from {positive!r} only in spaces or capital letters"
             known = few(labels.drop_nulls().unique().sort())
             fix = f"Labels: {known}. Write them with the same spaces and capital letters"
             self._refuse(column, similar.gather(codes), fault, fix)
@@ -216,19 +220,19 @@ class Reader:
         if self.roles.probability and not (low >= 0 and high <= 1):
             rounding = ULPS * float(np.finfo(column.head(0).to_numpy().dtype).eps)
             wrong = ~column.is_between(-rounding, 1 + rounding)
-            self._refuse(column, wrong, "scores outside [0, 1]", self._probabilities_instead_of(column, wrong))
+            self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
             column = column.clip(0, 1)
         return column
 
-    def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> str:
+    def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> Parts:
         """The fix of scores outside [0, 1]: rounding errors are clipped, few others are faulty, more can be margins."""
         if column.filter(wrong).is_between(-SLIGHT, 1 + SLIGHT).all():
-            return "These are rounding errors. Clip them to [0, 1]"
-        binary = self.roles.kind == "binary"
+            return ("These are rounding errors. Clip them to [0, 1]",)
+        margins, binary = Argument("domain", "real"), self.roles.kind == "binary"
         if int(wrong.sum()) >= RARE * len(column):
             fix = "Pass probabilities (percentages divided by 100)"
-            return fix + (", or domain='real' for margins and other scores" if binary else "")
-        return DROP + (". Pass domain='real' only for margins and other scores" if binary else "")
+            return (fix, ", or ", margins, " for margins and other scores") if binary else (fix,)
+        return (DROP, ". Pass ", margins, " only for margins and other scores") if binary else (DROP,)
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
         """True or predicted values: one column, or one for each label of a multilabel task."""
@@ -262,7 +266,7 @@ class Reader:
         """Reject fractions as predicted classes if the true classes are integers."""
         if predicted.dtype.is_float() and actual.dtype.is_integer():
             fault = f"fractions, but the labels of {actual.name!r} are integers"
-            self._refuse(predicted, predicted % 1 != 0, fault, "Round them, or use regression() for numbers")
+            self._refuse(predicted, predicted % 1 != 0, fault, "Round them, or use the regression task for numbers")
 
     def each(self, names: Sequence[str]) -> list[pl.Series]:
         """One column per label: the columns of these names, or the items of one list column."""
@@ -297,8 +301,8 @@ class Reader:
                 totals[rows] += column[rows].to_numpy()
         total = pl.Series(self._sum_of(names), totals).fill_nan(None)
         if max(abs(end - 1) for end in extent(total)) > TOLERANCE:
-            advice = "Fix the probabilities, or pass renormalize=True"
-            self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", advice)
+            wrong, fault = (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1"
+            self._refuse(total, wrong, fault, "Fix the probabilities, or pass ", Argument("renormalize", True))
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
@@ -328,11 +332,13 @@ class Reader:
             wrong = pl.Series(unknown[codes])
             fault = f"labels other than {few(self.roles.labels)}"
             mapped = any(len(names) > 1 for names in self.roles.y_score.values())
-            all_labels = "y_score= for every label" if mapped else "labels= or order= with every label"
+            every_label: Parts = (Argument("labels"), " or ", Argument("order"), " with every label")
+            if mapped:
+                every_label = (Argument("y_score"), " for every label")
             value = column.filter(wrong)[0]
             if (same := next((label for label in self.roles.labels if str(label) == str(value)), None)) is not None:
                 self._refuse(column, wrong, fault, f"Declare labels in the type of the column: {value!r}, not {same!r}")
-            self._refuse(column, wrong, fault, f"Pass {all_labels}, or drop these rows first")
+            self._refuse(column, wrong, fault, "Pass ", *every_label, ", or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
@@ -377,13 +383,14 @@ class Reader:
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            fix = null_instead_of(column.filter(wrong)[0]) if few else "Pass a numeric column"
-            self._refuse(column, wrong, "text that is not a number", fix)
+            fix = null_instead_of(column.filter(wrong)[0]) if few else ("Pass a numeric column",)
+            self._refuse(column, wrong, "text that is not a number", *fix)
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
         if self.roles.nulls == "raise" and column.null_count():
             shown = column if given is None else given
-            self._refuse(shown, column.is_null(), "null or NaN", "Fill the values, or pass nulls='drop'")
+            fix = ("Fill the values, or pass ", Argument("nulls", "drop"))
+            self._refuse(shown, column.is_null(), "null or NaN", *fix)
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Reject dates and times outside the range of Python, and durations that do not fit microseconds."""
@@ -394,7 +401,7 @@ class Reader:
             advice = "Years must be 1 to 9999, and durations must fit 64 bits in microseconds"
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
-    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
+    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: str | Argument) -> None:
         """Raise or collect an error if a row is invalid, with the number of rows, the first one, and the fix."""
         if not wrong.any():
             return

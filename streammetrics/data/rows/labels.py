@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.data.rows.roles import Roles
-from streammetrics.errors import ColumnError
+from streammetrics.errors import Argument, ColumnError, Parts
 
 BOOLEANS = {"true": True, "false": False}
 SOME_LABELS = 5  # that are remembered, for an error
@@ -17,25 +17,26 @@ SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 MISSING = {"", "-", "--", ".", "?", "missing", "n/a", "na", "nan", "nil", "none", "null", "unknown"}
 
 
-def instead_of_third(label: Any, roles: Roles) -> str:
-    """Return the fix of a label that is neither positive nor negative, without the full stop.
+def instead_of_third(label: Any, roles: Roles) -> Parts:
+    """Return the parts of the fix of a label that is neither positive nor negative, without the full stop.
 
     >>> roles = Roles("binary", positive="yes", negative="no")
     >>> for label in (" Yes", "maybe"):
-    ...     print(instead_of_third(label, roles))
+    ...     print(*instead_of_third(label, roles), sep="")
     Write the labels with the same spaces and capital letters
     Drop these rows with a filter, or pass only positive= to count them as negative
     """
     if isinstance(label, str) and _bare(label) in map(_bare, (roles.positive, roles.negative)):
-        return "Write the labels with the same spaces and capital letters"
+        return ("Write the labels with the same spaces and capital letters",)
     if is_missing(label):
-        return null_instead_of(label) + (", and pass nulls='drop'" if roles.nulls == "raise" else "")
-    return "Drop these rows with a filter, or pass only positive= to count them as negative"
+        dropped: Parts = (", and pass ", Argument("nulls", "drop")) if roles.nulls == "raise" else ()
+        return (*null_instead_of(label), *dropped)
+    return ("Drop these rows with a filter, or pass only ", Argument("positive"), " to count them as negative")
 
 
-def null_instead_of(text: str) -> str:
-    """Return the fix of text among numbers or labels, without the full stop."""
-    return f"Fix the values, or read the CSV files with null_values={text!r} if it stands for null"
+def null_instead_of(text: str) -> Parts:
+    """Return the parts of the fix of text among numbers or labels, without the full stop."""
+    return ("Fix the values, or read the CSV files with ", Argument("null_values", text), " if it stands for null")
 
 
 def resembles(labels: pl.Series, positive: Any) -> pl.Series:
@@ -81,9 +82,9 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
     except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
         found = None
     if found is None:
-        scores = ", or a column of scores as y_score=" if column.dtype.is_float() else ""
+        scores: Parts = (", or a column of scores as ", Argument("y_score")) if column.dtype.is_float() else ()
         fault = f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}."
-        raise ColumnError(f"{fault} Pass a label of that type{scores}.")
+        raise ColumnError(f"{fault} Pass a label of that type", *scores, ".")
     return found
 
 

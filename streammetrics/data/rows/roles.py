@@ -16,7 +16,7 @@ from streammetrics.base import FOREIGN, did_you_mean, few, whole
 from streammetrics.data.rows.codes import as_written
 from streammetrics.data.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS
 from streammetrics.data.rows.row_by_row import is_undecided, require_row_by_row
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 
 Column: TypeAlias = str | pl.Expr
 Columns: TypeAlias = Column | Mapping[Any, Any]
@@ -68,43 +68,59 @@ class Roles:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             near = did_you_mean(str(self.kind), get_args(Kind))
-            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.{near}")
+            raise SpecificationError(
+                Argument("task"), f" must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.{near}"
+            )
         if self.nulls not in ("raise", "drop"):
-            raise SpecificationError(f"nulls= must be 'raise' or 'drop', got {self.nulls!r}.")
+            raise SpecificationError(Argument("nulls"), f" must be 'raise' or 'drop', got {self.nulls!r}.")
         for option in ("positive", "negative"):
             object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
-            raise SpecificationError("Pass negative= only together with positive=.")
+            raise SpecificationError("Pass ", Argument("negative"), " only together with ", Argument("positive"), ".")
         if self.negative is not None and self.negative == self.positive:
-            raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
-        object.__setattr__(self, "folds", whole("folds=", self.folds, FEWEST_FOLDS, MOST_FOLDS))
+            raise SpecificationError(
+                Argument("positive"),
+                " and ",
+                Argument("negative"),
+                f" must be different labels, got {self.positive!r} twice.",
+            )
+        object.__setattr__(self, "folds", whole(Argument("folds"), self.folds, FEWEST_FOLDS, MOST_FOLDS))
         if self.folds != FOLDS and self.unit is None:
-            raise SpecificationError("folds= requires unit=.")
+            raise SpecificationError(Argument("folds"), " requires ", Argument("unit"), ".")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
-            raise SpecificationError("y_pred= and y_score= must name the same models.")
+            raise SpecificationError(Argument("y_pred"), " and ", Argument("y_score"), " must name the same models.")
         if clash := RESERVED.intersection(self.by):
-            raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use. Give it an alias.")
+            raise SpecificationError(
+                Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."
+            )
         name, times = Counter(self.by).most_common(1)[0] if self.by else ("", 0)
         if times > 1:
             raise SpecificationError(
-                f"by= contains the column {name!r} {times:,} times. Pass the name of each column once."
+                Argument("by"), f" contains the column {name!r} {times:,} times. Pass the name of each column once."
             )
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
-            raise SpecificationError(f"labels= applies to multiclass and multilabel tasks, not to {self.kind} tasks.")
+            raise SpecificationError(
+                Argument("labels"), f" applies to multiclass and multilabel tasks, not to {self.kind} tasks."
+            )
         if not self.labels and (self.kind == "multilabel" or (self.kind == "multiclass" and self.y_score)):
             raise SpecificationError(
-                f"Map each label to a column in {self.kind} tasks, such as y_score={{'cat': 'p_cat'}}, "
-                "or name one list column with labels= set."
+                f"Map each label to a column in {self.kind} tasks, such as ",
+                Argument("y_score", {"cat": "p_cat"}),
+                ", or name one list column with ",
+                Argument("labels"),
+                " set.",
             )
         of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
         truth = {SINGLE: self.y_true} if self.y_true else {}
         for role, models in (("y_true", truth), ("y_pred", self.y_pred), ("y_score", self.y_score)):
             if SINGLE in models and len(models) > 1:
-                raise SpecificationError(f"{role}= has a model without a name.")
+                raise SpecificationError(Argument(role), " has a model without a name.")
             for names in models.values():
                 if len(names) not in (1, len(self.labels) if role in of_labels else 1):
-                    raise SpecificationError(f"{role}= has {len(names)} columns for {len(self.labels)} labels.")
+                    raise SpecificationError(
+                        Argument(role), f" has {len(names)} columns for {len(self.labels)} labels."
+                    )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -272,7 +288,9 @@ def coarser(roles: Roles, columns: Iterable[Column], folds: int | None = None) -
     kept = {n: e for n, e in before.items() if n not in made}
     found = replace(roles, by=by, expressions=kept | of_batches, folds=roles.folds if folds is None else folds)
     if roles.folds % found.folds:
-        raise SpecificationError(f"folds= must divide the {roles.folds} folds of the accumulator, got {folds}.")
+        raise SpecificationError(
+            Argument("folds"), f" must divide the {roles.folds} folds of the accumulator, got {folds}."
+        )
     return found, made | coarser_folds(roles.folds // found.folds)
 
 
@@ -319,7 +337,9 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
     ('cat', 'dog')
     """
     if not isinstance(labels, Iterable):
-        raise SpecificationError(f"{option}= must be a list of all labels, such as ['a', 'b'], got {labels!r}.")
+        raise SpecificationError(
+            Argument(option), f" must be a list of all labels, such as ['a', 'b'], got {labels!r}."
+        )
     given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
@@ -327,10 +347,10 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            f"{option}= must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(f"{option}= must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(as_written(series).to_list() if series.dtype == pl.Float32 else series.to_list())
@@ -352,7 +372,7 @@ def _label(option: str, given: Any) -> Any:
     """One label of a binary task, as a Python value."""
     label = as_text(given.item() if isinstance(given, np.generic) else given)
     if label is not None and (not isinstance(label, SCALARS) or label != label):
-        raise SpecificationError(f"{option}= must be a string, number, Boolean, date, or time, got {given!r}.")
+        raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
     return label
 
 

@@ -19,7 +19,7 @@ from streammetrics.data.sources.delimited import Csv, types_of_names
 from streammetrics.data.sources.folders import parts_of, types_of_folders
 from streammetrics.data.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of
 from streammetrics.data.sources.ndjson import NdJson
-from streammetrics.errors import SourceError
+from streammetrics.errors import Argument, SourceError
 
 Item = TypeVar("Item")
 
@@ -65,7 +65,7 @@ class Files:
             raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
         for option in ("null_values", "text"):
             if getattr(self, option) and min(kinds) not in CSV:
-                raise SourceError(f"{option}= applies to CSV files, not to {str(self.paths[0])!r}.")
+                raise SourceError(Argument(option), f" applies to CSV files, not to {str(self.paths[0])!r}.")
         return min(kinds)
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.base import require_level
+from streammetrics.errors import Argument
 
 BELOW_1 = math.nextafter(1, 0)
 Values = NDArray[np.float64]
@@ -23,7 +24,7 @@ def upper_level(confidence: float) -> float:
     >>> upper_level(0.9)
     0.95
     """
-    require_level("confidence=", confidence)
+    require_level(Argument("confidence"), confidence)
     return min((1 + confidence) / 2, BELOW_1)
 
 

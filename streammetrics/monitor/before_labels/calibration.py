@@ -45,7 +45,7 @@ def calibrated(
 
 def needed(labeled: Report, reference: Report, metrics: Mapping[str, Metric], *, strict: bool) -> Iterator[Row]:
     """Yield the values that labels show, the expected ones, and the smallest odds whose bounds contain the values."""
-    labels_of(labeled.state, "The scores must have labels for needed_odds")
+    labels_of(labeled.state, "The scores must have labels for the needed odds")
     shown = read_off(labeled.state, [m for m in metrics.values() if is_readable(m, labeled.state.statistics)])
     for number, (group, values) in enumerate(_expected(labeled, reference, metrics, strict=strict)):
         for one, estimate in values.items():

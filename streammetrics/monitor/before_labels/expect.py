@@ -8,7 +8,7 @@ from math import inf
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import as_float, publish, require_free, shown, text
 from streammetrics.data import several
-from streammetrics.errors import MetricError, SpecificationError
+from streammetrics.errors import Argument, MetricError, SpecificationError
 from streammetrics.metrics import Metric, upper_level
 from streammetrics.monitor.before_labels.expectation import KNOWN, OWN, Expectation, ExpectMethod
 from streammetrics.monitor.before_labels.groups import require_sample
@@ -78,14 +78,16 @@ def expect(
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
     if not 1 <= as_float(odds) < inf:
-        raise SpecificationError(f"odds= must be a number of at least 1, got {shown(odds)}.")
+        raise SpecificationError(Argument("odds"), f" must be a number of at least 1, got {shown(odds)}.")
     if method not in KNOWN:
-        raise SpecificationError(f"method= must be {text.few(list(KNOWN))}, got {method!r}.")
+        raise SpecificationError(Argument("method"), f" must be {text.few(list(KNOWN))}, got {method!r}.")
     if confidence is not None:
         upper_level(confidence)
     if method == "prediction_powered":
         if odds != 1:
-            raise SpecificationError("Prediction-powered estimates do not depend on odds. Remove odds=.")
+            raise SpecificationError(
+                "Prediction-powered estimates do not depend on odds. Remove ", Argument("odds"), "."
+            )
         require_sample(other.state, one.state)
     require_free(one.by, OWN)
     require_free(one.by, PAIRED, "a name that estimates before labels use")

@@ -62,7 +62,7 @@ def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned
         return of_rows, "too few rows with labels"
     common = gcd(scores.number_of_folds, reference.number_of_folds)
     if scores.unit != reference.unit or scores.folds is None or reference.folds is None or common < FEWEST_FOLDS:
-        return unknown, "pass the same unit= and folds= for both sides"
+        return unknown, "the sides differ in unit or number of folds"
     labels = reference.folds.table(labels_of(reference.folds, "")).select(GROUP, "shift", "bin", "neg", "pos")
     labeled = cells_by_group(reference.state, reference.folds, labels, reference.number_of_folds // common)
     rows = scores_of(scores.folds).bins.select(GROUP, "shift", "bin", "count")

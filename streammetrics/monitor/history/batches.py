@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from streammetrics.errors import DataError, SpecificationError
+from streammetrics.errors import Argument, DataError, SpecificationError
 from streammetrics.monitor.history.table import deltalake
 
 SOURCE = "streammetrics.source/"  # prefix of the transaction with the offset of a source
@@ -19,7 +19,7 @@ class Named:
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch_id, str) or not self.batch_id or self.batch_id.startswith(SOURCE):
-            raise SpecificationError(f"batch_id= must be a nonempty string, got {self.batch_id!r}.")
+            raise SpecificationError(Argument("batch_id"), f" must be a nonempty string, got {self.batch_id!r}.")
 
     def is_known(self, table: Any) -> bool:
         """Return whether this version of the history has it."""
@@ -40,11 +40,11 @@ class Stretch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str) or not self.source:
-            raise SpecificationError(f"source= must be a nonempty string, got {self.source!r}.")
+            raise SpecificationError(Argument("source"), f" must be a nonempty string, got {self.source!r}.")
         for name, offset in (("start", self.start), ("upto", self.upto)):
             whole = isinstance(offset, int) and not isinstance(offset, bool) and 0 <= offset < 1 << 63
             if not whole and (name, offset) != ("start", None):
-                raise SpecificationError(f"{name}= must be an integer from 0 to 2**63 - 1, got {offset!r}.")
+                raise SpecificationError(Argument(name), f" must be an integer from 0 to 2**63 - 1, got {offset!r}.")
 
     def is_known(self, table: Any) -> bool:
         """Return whether this version of the history has these rows. Rejects partial overlaps and gaps."""
@@ -70,11 +70,11 @@ Origin: TypeAlias = Named | Stretch
 def origin_of(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:
     """Return the origin of a batch: an ID, or offsets of a source."""
     if (batch_id is None) == (source is None):
-        raise SpecificationError("Pass either batch_id= or source=.")
+        raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
     if source is not None:
         return Stretch(source, start, -1 if upto is None else upto)
     if start is not None or upto is not None:
-        raise SpecificationError("start= and upto= require a source.")
+        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " require a source.")
     return Named(batch_id or "")
 
 

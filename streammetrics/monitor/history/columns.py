@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.errors import Argument, ColumnError, SpecificationError
 
 OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
@@ -55,7 +55,9 @@ def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:
     """Reject group columns with the name of another column of the table, in any case."""
     names = [name.lower() for name in columns]
     if taken := [name for name in by if names.count(name.lower()) > 1]:
-        raise SpecificationError(f"by= cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias.")
+        raise SpecificationError(
+            Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
+        )
 
 
 def one_of(values: pl.Series) -> pl.Expr:

@@ -13,7 +13,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.base import KEPT, METRIC, hidden, keys_of, text, where
 from streammetrics.comparison import drift, drift_over
 from streammetrics.data import MODEL, several
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.monitor.history.breaches import looks
 from streammetrics.monitor.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, title_of
@@ -90,7 +90,9 @@ def course(
     rules = rules_of(rules)
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
     if not (reference is None or isinstance(reference, str) or is_pair):
-        raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
+        raise SpecificationError(
+            Argument("reference"), f" must be a duration or a (start, end) pair, got {reference!r}."
+        )
     empty, windows = history.empty, _windows(history, scores, *times)
     if any(windows.name in rule.by for rule in rules):
         raise SpecificationError(

@@ -10,7 +10,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import EFFECTIVE_ROWS, FEW_OF_A_CLASS, LIMITS, REASONS, because, hidden
 from streammetrics.comparison import Drift, compare, drift
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import EVERYWHERE, rows_to_decide
 from streammetrics.monitor.before_labels.expect import expect
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
@@ -43,7 +43,9 @@ NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, *COUNTS), pl.Float64()))
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
     """Reject rules before labels without a history of scores."""
     if scores is None and any(rule.before_labels for rule in rules):
-        raise SpecificationError("Rules with 'before_labels' require the history of scores. Pass scores=.")
+        raise SpecificationError(
+            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
+        )
 
 
 def beginning(windows: Windows, rule: Rule, end: pl.Series) -> pl.Series:

@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.base import pa
 from streammetrics.data import MODEL, Column, several
-from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.monitor.history.batches import Named, Origin, offset
 from streammetrics.monitor.history.columns import OWN, one_of, one_of_sql
 from streammetrics.monitor.history.label_coverage import FOLDER, LabelCoverage
@@ -73,7 +73,7 @@ class History:
     def add(self, acc: Accumulator, origin: Origin, replacing: Any = None) -> bool:
         """Append a state in one commit, or replace some windows. Return False if its origin is known."""
         if not isinstance(acc, Accumulator):
-            raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
+            raise SpecificationError(Argument("acc"), f" must be an Accumulator, got {type(acc).__name__}.")
         filled, newest = acc.state.groups.height > 0, self.table.find()
         if not filled and replacing is None and (newest is None or isinstance(origin, Named)):
             return False

@@ -15,7 +15,7 @@ import polars.selectors as cs
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.base import TEXT_DATES
 from streammetrics.data import LABEL, SINGLE, find, has_values, joint_types
-from streammetrics.errors import ColumnError, DataError, SpecificationError, StateError
+from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError, StateError
 from streammetrics.monitor.history.columns import OWN, fitted, leaves, one_of, require_distinct, stored
 from streammetrics.monitor.history.specification import carry, joint
 from streammetrics.monitor.history.window import TIMES, Window
@@ -46,14 +46,17 @@ class Layout:
         """Return the layout of the first append."""
         _require_years(acc)
         if not acc.roles.by:
-            raise SpecificationError(f"{WINDOW_REQUIRED} The accumulator has no group columns: pass by= to it.")
+            raise SpecificationError(
+                f"{WINDOW_REQUIRED} The accumulator has no group columns: pass ", Argument("by"), " to it."
+            )
         empty = acc.filter(pl.lit(False))
         schema = pl.DataFrame(empty.to_arrow()).schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
-            choice = f"Select one of {', '.join(times)} with window=."
-            fix = choice if times else f"The accumulator has none. {TEXT_DATES}"
-            raise SpecificationError(f"{WINDOW_REQUIRED} {fix}")
+            if not times:
+                raise SpecificationError(f"{WINDOW_REQUIRED} The accumulator has none. {TEXT_DATES}")
+            choice = f"{WINDOW_REQUIRED} Select one of {', '.join(times)} with "
+            raise SpecificationError(choice, Argument("window"), ".")
         if window is not None and window not in times:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         require_distinct(acc.roles.by, (*schema, *OWN))

@@ -24,7 +24,7 @@ from streammetrics.base import (
     whole,
 )
 from streammetrics.data import MODEL
-from streammetrics.errors import SpecificationError, StreamMetricsError
+from streammetrics.errors import Argument, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Requirement, all_metrics, metrics_of_name, parse_metric, require_rows
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.reading import MEASURES, WITH_INTERVALS
@@ -230,7 +230,7 @@ def rules_of(given: Any) -> list[Rule]:
     """Return one rule or several as a list."""
     rules = list(given) if isinstance(given, list | tuple) else [given]
     if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
-        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
+        raise SpecificationError(Argument("rules"), f" must be of type Rule, got {type(wrong[0]).__name__}.")
     return rules
 
 
@@ -274,7 +274,7 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
     try:
         return Rule(**table)
     except StreamMetricsError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise type(error)(f"{path}: ", *error.args) from error
 
 
 def of_total(rule: Rule) -> bool:

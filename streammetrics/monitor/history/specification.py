@@ -32,7 +32,7 @@ def joint(ours: Accumulator, theirs: Accumulator) -> Accumulator:
         if lacking or more:
             raise MergeError(f"The accumulators have different statistics: {lacking} and {more}.")
     except MergeError as error:
-        raise MergeError(f"{error} {ADVICE}") from None
+        raise MergeError(*error.args, f" {ADVICE}") from None
     return _with_models(ours, theirs)
 
 
@@ -40,7 +40,7 @@ def copied(target: Accumulator, source: Accumulator) -> Accumulator:
     """Return the empty accumulator of a history, with the models of another history that is copied to it."""
     ours, theirs = target.roles, source.roles
     if any(theirs.inputs.get(name) != column for name, column in ours.inputs.items()):
-        raise MergeError(difference("inputs", ours, theirs))
+        raise MergeError(*difference("inputs", ours, theirs))
     free = {name: getattr(ours, name) for name in ("by", "probability", "inputs", "row_id")}
     _require_roles(ours, replace(theirs, **free))
     statistics = {s.name: s for s in source.statistics}
@@ -71,7 +71,7 @@ def _require_roles(ours: Roles, theirs: Roles) -> None:
     for role in ("y_pred", "y_score"):
         a, b = getattr(ours, role), getattr(theirs, role)
         if bool(a) != bool(b) or (SINGLE in a) != (SINGLE in b) or any(a[name] != b[name] for name in a.keys() & b):
-            raise MergeError(difference(role, ours, theirs))
+            raise MergeError(*difference(role, ours, theirs))
         models[role] = a | b
     require_equal(replace(ours, **models), replace(theirs, **models), (), ())
 

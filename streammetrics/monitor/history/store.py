@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import directory, publish, write_file
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.monitor.history.batches import origin_of
 from streammetrics.monitor.history.history import History
 from streammetrics.monitor.history.table import Table, deltalake
@@ -66,7 +66,9 @@ class MetricStore:
     def __post_init__(self) -> None:
         deltalake()
         if not isinstance(self.uri, str | Path) or not str(self.uri):
-            raise SpecificationError(f"uri= must be a directory or the URI of an object store, got {self.uri!r}.")
+            raise SpecificationError(
+                Argument("uri"), f" must be a directory or the URI of an object store, got {self.uri!r}."
+            )
         directory(self.uri)
 
     def _repr_html_(self) -> str:
@@ -387,7 +389,7 @@ class MetricStore:
 def history_of(store: object, name: str = "store") -> History:
     """Return the history of a store, for use within the library. Rejects other arguments of that name."""
     if not isinstance(store, MetricStore):
-        raise SpecificationError(f"{name}= must be a MetricStore, got {type(store).__name__}.")
+        raise SpecificationError(Argument(name), f" must be a MetricStore, got {type(store).__name__}.")
     return History(Table(store.uri, store.storage_options), store.window)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import few, instant, moment, require_length, translated, truncated
-from streammetrics.errors import DataError, SpecificationError
+from streammetrics.errors import Argument, DataError, Parts, SpecificationError
 from streammetrics.monitor.history.columns import quoted
 
 TIMES = (pl.Date, pl.Datetime)
@@ -38,7 +38,8 @@ class Window:
     def truncated(self, every: str) -> pl.Expr:
         """Return the window, truncated to multiples of a duration."""
         require_length(every)
-        with translated(SpecificationError, f"every= must be a duration such as '1d', '1w', or '1mo', got {every!r}"):
+        duration = f" must be a duration such as '1d', '1w', or '1mo', got {every!r}"
+        with translated(SpecificationError, Argument("every"), duration):
             pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which rejects more than datetimes do
         return truncated(pl.col(self.name), every, getattr(self.kind, "time_zone", None))
 
@@ -54,19 +55,19 @@ class Window:
         windows = rows.select(window.unique().sort())
         if others := [str(time) for (time,) in windows.filter(~inside.fill_null(False)).rows()]:
             wanted = f"windows are {start} to {end}, end exclusive" if is_range else f"window is {start}"
-            fix = "Filter the state, or extend the range with window=(start, end)."
+            fix: Parts = ("Filter the state, or pass a range that includes them.",)
             if windows.height == 1 and not windows[self.name].has_nulls():
-                fix = f"Pass window={others[0]!r}."
-            raise DataError(f"The state contains {few(others)}, but the {wanted}. {fix}")
+                fix = ("Pass ", Argument("window", others[0]), ".")
+            raise DataError(f"The state contains {few(others)}, but the {wanted}. ", *fix)
         column = quoted(self.name)
         return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
 
     def _range(self, given: Any) -> tuple[date, date, bool]:
         if isinstance(given, tuple):
             if len(given) != 2:
-                raise SpecificationError(f"window= must be a time or a (start, end) pair, got {given!r}.")
+                raise SpecificationError(Argument("window"), f" must be a time or a (start, end) pair, got {given!r}.")
             return self.moment(given[0]), self.moment(given[1]), True
         start = self.moment(given)
         if not isinstance(start, datetime) and moment(start) != moment(given):
-            raise SpecificationError(f"window= must be a date, as in the store, got {given!r}.")
+            raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
         return start, start, False

@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import instant
 from streammetrics.data import MODEL
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.monitor.history.label_coverage import LabelCoverage
 from streammetrics.reading import require_model
 
@@ -75,7 +75,9 @@ def clock(windows: pl.Series) -> pl.Series:
 def after(windows: pl.Series) -> pl.Series:
     """A time just after the start of the last window."""
     if str(windows[-1])[:10] == str(date.max):
-        raise SpecificationError(f"No time comes after the newest window, {windows[-1]}. Pass until= to exclude it.")
+        raise SpecificationError(
+            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to exclude it."
+        )
     return clock(windows).tail(1).dt.offset_by("1us")
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics import Accumulator
 from streammetrics.data import FOLDS, Reader, Roles, as_written, read, require_columns, several, to_frame
-from streammetrics.errors import ColumnError, DataError, SpecificationError
+from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.monitor.history.label_coverage import GROUP
 
 LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
@@ -41,9 +41,11 @@ class Columns:
     def require(self, taken: Collection[str]) -> None:
         """Reject an invalid key, invalid labels, and reserved names."""
         if not self.key or not all(isinstance(name, str) for name in self.key):
-            raise SpecificationError(f"key= must be one or more column names, got {self.key!r}.")
+            raise SpecificationError(Argument("key"), f" must be one or more column names, got {self.key!r}.")
         if not self.labels:
-            raise SpecificationError("The accumulator has no true values. Pass the columns of the labels as labels=.")
+            raise SpecificationError(
+                "The accumulator has no true values. Pass the columns of the labels as ", Argument("labels"), "."
+            )
         if both := [name for name in self.key if name in self.labels]:
             raise SpecificationError(f"Column {both[0]!r} cannot be both a key and a label.")
         taken = {*taken, *(f"{GROUP}{name}".lower() for name in self.roles.by)}
@@ -103,7 +105,9 @@ class Columns:
         if len(windows) != 1:
             raise SpecificationError(
                 "The scores must have one window, a group column of type Date or Datetime; got "
-                f"{', '.join(column.name for column in times) or 'none'}. Pass window= to the MetricStore."
+                f"{', '.join(column.name for column in times) or 'none'}. Pass ",
+                Argument("window"),
+                " to the MetricStore.",
             )
         _reject_nulls(windows[0])
         days = windows[0].dt.date()

@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics import Accumulator, MetricStore
 from streammetrics.base import earlier, publish, require_length
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.monitor.history.label_coverage import CORRECTION, LABEL, SCORE
 from streammetrics.monitor.history.store import history_of
 from streammetrics.monitor.joining.columns import Columns
@@ -90,11 +90,11 @@ class Joiner:
     def __post_init__(self) -> None:
         history_of(self.store)
         if not isinstance(self.task, Accumulator):
-            raise SpecificationError(f"task= must be an Accumulator, got {type(self.task).__name__}.")
+            raise SpecificationError(Argument("task"), f" must be an Accumulator, got {type(self.task).__name__}.")
         require_length(self.expires)
         some = date(2026, 1, 1)
         if _days_before(some, self.expires) == some:
-            raise SpecificationError(f"expires= must be at least one day, got {self.expires!r}.")
+            raise SpecificationError(Argument("expires"), f" must be at least one day, got {self.expires!r}.")
         self._columns.require(OWN)
 
     def add_scores(self, batch: Any) -> Joined:

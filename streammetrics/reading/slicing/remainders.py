@@ -14,7 +14,7 @@ from polars import Expr
 
 from streammetrics.base import LIMITS, as_float, few_effective, keys_of, matching, text
 from streammetrics.data import LABEL
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
     CELLS,
     Metric,
@@ -102,8 +102,11 @@ class Remainders:
             raise ReportError(f"No value of {self.metric.name} for {given}.")
         if found.height > 1:
             several = [c for c in names if found[c].n_unique() > 1]
-            known = "; ".join(f"{c}= ({text.few(found[c].unique(maintain_order=True))})" for c in several)
-            raise ReportError(f"{self.metric.name} has {found.height} values. Select one with {known}.")
+            keys: list[str | Argument] = []
+            for c in several:
+                values = text.few(found[c].unique(maintain_order=True))
+                keys += ["; " if keys else "", f"{c}=" if c in report.by else Argument(c), f" ({values})"]
+            raise ReportError(f"{self.metric.name} has {found.height} values. Select one with ", *keys, ".")
         if found.is_empty():
             return None
         value, sampled = found["value"].item(), found["ci_lower"].item()

@@ -14,7 +14,7 @@ import polars as pl
 
 from streammetrics.base import hidden, matching, readable, require_free, require_level, text, whole
 from streammetrics.data import LABEL, MODEL
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
 from streammetrics.reading.readings import Readings
@@ -102,8 +102,8 @@ def with_columns_of_slices(
     from streammetrics.reading.slicing.search import Search
 
     found = report.find(metric, of_label=LABEL in keys)
-    depth, min_rows = whole("depth=", depth, least=1), whole("min_rows=", min_rows, least=1)
-    require_level("fdr=", fdr)
+    depth, min_rows = whole(Argument("depth"), depth, least=1), whole(Argument("min_rows"), min_rows, least=1)
+    require_level(Argument("fdr"), fdr)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so slices cannot be ranked by it.")
     require_free(report.by, COLUMNS)
@@ -115,12 +115,12 @@ def with_columns_of_slices(
     _require_one_model(state)
     columns = [c for c in state.by if c not in own and c != MODEL]
     if not columns:
-        raise ReportError("The report has no group columns to slice by. Evaluate with by=.")
+        raise ReportError("The report has no group columns to slice by. Evaluate with ", Argument("by"), ".")
     rows = _rows(state)
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
     if folds is None and state.weighted and found.name != CALIBRATION:
-        raise MetricError("Slices of weighted rows require units. Evaluate with unit=.")
+        raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)
@@ -141,7 +141,9 @@ def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
 def _require_one_model(state: State) -> None:
     models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
     if len(models) > 1:
-        raise ReportError(f"The report has several models. Select one with model=: {text.few(models)}.")
+        raise ReportError(
+            "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
+        )
 
 
 def _rows(state: State) -> Numbers:

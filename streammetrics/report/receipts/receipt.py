@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import LIMITS, METRIC, VALUE, cell, keys_of, near_paths, pa, publish, write_file
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.statistics import (
@@ -141,7 +141,9 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
     """Return the receipt of a state, of which a report has the metrics of all rows."""
     if fingerprint_of(saved.state) is None:
         raise SpecificationError(
-            "A receipt requires a fingerprint of the rows. Evaluate with fingerprint=, a column that identifies a row."
+            "A receipt requires a fingerprint of the rows. Evaluate with ",
+            Argument("fingerprint"),
+            ", a column that identifies a row.",
         )
     rows, dropped, groups = saved.size
     made = Receipt(
@@ -159,7 +161,13 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
         text = json.dumps(made.specification, ensure_ascii=False, sort_keys=True)
         made = replace(made, specification={"sha256": sha256(text.encode()).hexdigest()})
     if len(str(made).encode()) > LARGEST:
-        raise SpecificationError(f"A receipt has at most {LARGEST:,} bytes. Pass fewer metrics= or require=.")
+        raise SpecificationError(
+            f"A receipt has at most {LARGEST:,} bytes. Pass fewer ",
+            Argument("metrics"),
+            " or ",
+            Argument("require"),
+            ".",
+        )
     return made
 
 

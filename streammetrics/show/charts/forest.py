@@ -21,7 +21,7 @@ from streammetrics.base import (
     said,
     told_apart,
 )
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
 from streammetrics.reading import Differences
 from streammetrics.show.charts.estimates import groups_of
@@ -51,7 +51,9 @@ def forest(found: Differences, /, metric: str | Metric | None = None) -> Picture
 
 def _of_metrics(total: Differences) -> Picture:
     if total.b.by:
-        raise ReportError("The comparison has several models. Pass metric= to show the differences of each.")
+        raise ReportError(
+            "The comparison has several models. Pass ", Argument("metric"), " to show the differences of each."
+        )
     judged = {m.name: m for m in total.b.metrics if m.better and m.name not in VOLUME}
     every = total.frame.filter(pl.col("metric").is_in(list(judged)))
     if every.is_empty():
@@ -82,7 +84,9 @@ def _of_metrics(total: Differences) -> Picture:
 
 def _of_groups(found: Differences, metric: Metric) -> Picture:
     if not (by := found.b.by):
-        raise ReportError("The comparison has no groups. Omit metric= to show the differences of all metrics.")
+        raise ReportError(
+            "The comparison has no groups. Omit ", Argument("metric"), " to show the differences of all metrics."
+        )
     frame = with_ends(found.frame.filter(metric=metric.name), "difference")
     if told_apart(frame) != [key for key in told_apart(frame) if key in by]:
         raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import hidden, require_group_columns
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.show.charts.picture import Axis, Layer, Picture, line
@@ -99,7 +99,7 @@ def _segments(
     require_group_columns([] if by is None else [by], report.by)
     own = [c for c in report.by if by is None or c in (by, *SIDES)]
     if not own:
-        raise ReportError("The report has no groups to compare: neither by= nor models are set.")
+        raise ReportError("The report has no groups to compare: neither ", Argument("by"), " nor models are set.")
     found = report.find(metric)
     report = report.rollup(*own).showing([found.name]) if own != report.by else report
     rows = report.rows(metric, **keys)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import LONGEST_CELL, cutoff, matching, percentage, require_free, shortened
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS
 from streammetrics.show.charts.cells import FEW
 from streammetrics.show.charts.picture import Axis, Layer, Picture
@@ -75,7 +75,7 @@ def _matrix(report: Drawn, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
         if cells.is_empty():
             raise ReportError(f"No confusion counts at threshold {at!r}.")
     elif "threshold" in cells.columns and cells["threshold"].n_unique() > 1:
-        raise ReportError(f"Pass threshold= to select one, such as {cells['threshold'][0]!r}.")
+        raise ReportError("Pass ", Argument("threshold"), f" to select one, such as {cells['threshold'][0]!r}.")
     series = series_of(report, cells, keys)
     series.require_one("confusion matrices")
     return cells, series

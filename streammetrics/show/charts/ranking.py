@@ -9,7 +9,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import alike, bound, interval
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS, fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.picture import Axis, Layer, Picture, between, line
@@ -182,9 +182,9 @@ def operating_points(report: Drawn, series: Series, points: pl.DataFrame | None)
         except MetricError:
             return None
     if missing := [c for c in CELLS if c not in points.columns]:
-        raise ReportError(f"points= has no column {missing[0]!r}. Pass the result of operating_point().")
+        raise ReportError(Argument("points"), f" has no column {missing[0]!r}. Pass the result of operating_point().")
     if missing := [c for c in series.keys if c not in points.columns]:
-        raise ReportError(f"points= has no column {missing[0]!r}, which identifies the curve.")
+        raise ReportError(Argument("points"), f" has no column {missing[0]!r}, which identifies the curve.")
     return series.of(points)
 
 

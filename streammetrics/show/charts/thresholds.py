@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import cutoff
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import CELLS, Metric, better, find_metric, words
 from streammetrics.show.charts.picture import (
     MOST,
@@ -51,7 +51,7 @@ def thresholds(
     asked = [metrics] if isinstance(metrics, str | Metric) else metrics
     found = list(dict.fromkeys(find_metric(metric, CELLS) for metric in asked))
     if not 0 < len(found) <= MOST:
-        raise ReportError(f"metrics= must be 1 to {MOST} metrics, got {len(found)}.")
+        raise ReportError(Argument("metrics"), f" must be 1 to {MOST} metrics, got {len(found)}.")
     curves = {metric: series_of(report, report.curve(metric), keys) for metric in found}
     series, named = curves[found[0]], len(found) > 1
     if named:

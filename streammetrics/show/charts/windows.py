@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.base import TEXT_DATES, beyond_python, dates, hidden, require_group_columns
 from streammetrics.data import several
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.show.charts.picture import Axis, Layer, Picture, between, extent, line
@@ -149,7 +149,9 @@ def _window(report: Drawn) -> str:
         raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")
     if len(found) > 1:
         raise ReportError(
-            f"Pass window= to select the time column. Date and Datetime group columns: {', '.join(found)}."
+            "Pass ",
+            Argument("window"),
+            f" to select the time column. Date and Datetime group columns: {', '.join(found)}.",
         )
     return found[0]
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.base import VOLUME, markup
 from streammetrics.data import MODEL
-from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import words
 from streammetrics.reading import Differences, Readings, findings_of_sides
 from streammetrics.show import charts
@@ -74,7 +74,7 @@ def _verdict_first(table: Table) -> Table:
 def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:
     """Return the comparison with the names of its sides."""
     if not isinstance(names, list | tuple) or [isinstance(name, str) for name in names] != [True, True]:
-        raise SpecificationError(f"names= must be two strings, got {names!r:.40}.")
+        raise SpecificationError(Argument("names"), f" must be two strings, got {names!r:.40}.")
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
     return comparison if comparison.names == tuple(names) else replace(comparison, names=(names[0], names[1]))

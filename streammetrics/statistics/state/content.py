@@ -31,7 +31,7 @@ from streammetrics.data import (
     typed,
     types_of,
 )
-from streammetrics.errors import DataError, MergeError, StreamMetricsError
+from streammetrics.errors import Argument, DataError, MergeError, StreamMetricsError
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.counter import Counter
@@ -201,8 +201,10 @@ class Content:
             [column] = self.roles.y_true or self.roles.y_pred[SINGLE]
             label, known = self.roles.positive, few(sorted(self.others, key=str))
             raise DataError(
-                f"Column {column!r} never has the label positive={label!r}. Labels: {known}. Pass one of them, or if "
-                f"{label!r} can be missing, an expression that compares the column with it."
+                f"Column {column!r} never has the label ",
+                Argument("positive", label),
+                f". Labels: {known}. Pass one of them, or if {label!r} can be missing, an expression that "
+                "compares the column with it.",
             )
 
     def _merge(self) -> None:
@@ -370,7 +372,7 @@ def data_types(roles: Roles, state: State) -> pl.Schema:
 
 def group_limit(max_groups: Any) -> int | None:
     """Return the maximum number of groups, not counting models and folds; None for no limit."""
-    return None if max_groups is None else whole("max_groups=", max_groups, least=1, most=MOST_GROUPS)
+    return None if max_groups is None else whole(Argument("max_groups"), max_groups, least=1, most=MOST_GROUPS)
 
 
 def require_few_groups(groups: pl.DataFrame, max_groups: int | None) -> None:
@@ -378,6 +380,8 @@ def require_few_groups(groups: pl.DataFrame, max_groups: int | None) -> None:
     if max_groups is not None and groups.height > max_groups:
         widest = max(groups, key=pl.Series.n_unique).name
         raise DataError(
-            f"Grouping by {', '.join(groups.columns)} gives more than {max_groups:,} groups; {widest!r} has the "
-            "most values. Group by fewer or coarser columns, or raise max_groups=."
+            f"Grouping by {', '.join(groups.columns)} gives more than {max_groups:,} groups; "
+            f"{widest!r} has the most values. Group by fewer or coarser columns, or raise ",
+            Argument("max_groups"),
+            ".",
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from streammetrics.base import translated
 from streammetrics.data import Roles
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
 from streammetrics.statistics.statistic import class_name
 from streammetrics.version import __version__
@@ -38,7 +38,11 @@ def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str
         return json.dumps(header, default=_plain).encode()
     except TypeError as error:
         raise SpecificationError(
-            "Cannot save the state: positive= and negative= must be strings, numbers, or Booleans."
+            "Cannot save the state: ",
+            Argument("positive"),
+            " and ",
+            Argument("negative"),
+            " must be strings, numbers, or Booleans.",
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from streammetrics.base import few
 from streammetrics.data import FEWEST_FOLDS, FOLDS, SINGLE, Kind, Roles
-from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.errors import Argument, MergeError, Parts, SpecificationError
 from streammetrics.statistics import RowCounts, Statistic
 
 MOST_NAMES = 5  # of columns for labels, in text
@@ -38,7 +38,9 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
         if misfit := statistic.misfit(roles):
             raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
     if clash := {*names}.intersection(roles.by):
-        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use. Give it an alias.")
+        raise SpecificationError(
+            Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use. Give it an alias."
+        )
     return kept
 
 
@@ -46,28 +48,27 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
     """Raise if two specifications differ."""
     for role in fields(Roles):
         if role.compare and getattr(roles, role.name) != getattr(other, role.name):
-            raise MergeError(difference(role.name, roles, other))
+            raise MergeError(*difference(role.name, roles, other))
     if statistics != others:
         ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
         raise MergeError(f"The accumulators have different statistics: {ours} and {theirs}.")
 
 
-def difference(name: str, roles: Roles, other: Roles) -> str:
-    """Return the message that two specifications differ in a role."""
+def difference(name: str, roles: Roles, other: Roles) -> Parts:
+    """Return the parts of the message that two specifications differ in a role."""
     if name == "by":
         a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
         shared = ", ".join(repr(column) for column in roles.by if column in other.by)
-        return f"The first {a}, and the second {b}. Evaluate both with the same by=, or roll up: acc.rollup({shared})."
+        fault = f"The first {a}, and the second {b}. Evaluate both with the same "
+        return (fault, Argument("by"), f", or roll up: acc.rollup({shared}).")
     if name == "folds":
         common = gcd(roles.folds, other.folds)
         columns = "".join(f"{column!r}, " for column in roles.by)
         way = f", or roll up: acc.rollup({columns}folds={common})" if common >= FEWEST_FOLDS else ""
-        return (
-            f"The first has {roles.folds} folds of units, and the second has {other.folds}. "
-            f"Evaluate both with the same folds={way}."
-        )
+        fault = f"The first has {roles.folds} folds of units, and the second has {other.folds}. "
+        return (fault, "Evaluate both with the same ", Argument("folds"), f"{way}.")
     a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
-    return f"The accumulators differ in {name}: {a!r} and {b!r}."
+    return (f"The accumulators differ in {name}: {a!r} and {b!r}.",)
 
 
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
