@@ -32,7 +32,6 @@ from streammetrics.reading import (
     paired,
     shifts,
     side_by_side,
-    with_parts,
 )
 from streammetrics.report import Comparison, Report
 from streammetrics.show import as_text, drift_table, terminal_width
@@ -216,7 +215,7 @@ def drift_over(
         raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {known}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
     state = in_order(_referred(for_reports(report.state), window, reference))
-    before = with_parts(report, state=state, folds=folds, always=None)
+    before = report._with(state=state, folds=folds, always=None)
     moved = drift(before, report, of=of, bins=bins, confidence=confidence)
     return replace(moved, rolling=isinstance(reference, str))
 

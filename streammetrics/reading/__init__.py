@@ -7,6 +7,7 @@ from streammetrics.base import late_names
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.available import columns_of as columns_of
     from streammetrics.reading.available import find as find
+    from streammetrics.reading.curves import curve as curve
     from streammetrics.reading.diagnosis.data import of_one_class as of_one_class
     from streammetrics.reading.diagnosis.drift import LEVEL as LEVEL
     from streammetrics.reading.diagnosis.drift import findings_of_drift as findings_of_drift
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.drift.sampling import CENTER as CENTER
     from streammetrics.reading.drift.sampling import WITH_INTERVALS as WITH_INTERVALS
     from streammetrics.reading.drift.sampling import drift_intervals as drift_intervals
-    from streammetrics.reading.estimates import THRESHOLD as THRESHOLD
     from streammetrics.reading.estimates import by_view as by_view
     from streammetrics.reading.estimates import estimate as estimate
     from streammetrics.reading.fairness_gaps import fairness as fairness
@@ -43,27 +43,26 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.looks import widened as widened
     from streammetrics.reading.looks import with_row_count as with_row_count
     from streammetrics.reading.looks import with_total as with_total
+    from streammetrics.reading.models import of_model as of_model
     from streammetrics.reading.models import pairs_of as pairs_of
     from streammetrics.reading.models import require_model as require_model
     from streammetrics.reading.models import require_models as require_models
-    from streammetrics.reading.parts import at_only as at_only
-    from streammetrics.reading.parts import of_model as of_model
-    from streammetrics.reading.parts import of_periods as of_periods
-    from streammetrics.reading.parts import sorted_by as sorted_by
-    from streammetrics.reading.readings import Readings as Readings
-    from streammetrics.reading.readings import with_parts as with_parts
     from streammetrics.reading.same_rows import flip_rates as flip_rates
     from streammetrics.reading.score_distributions import PAIRED as PAIRED
     from streammetrics.reading.score_distributions import Distribution as Distribution
     from streammetrics.reading.score_distributions import distributions as distributions
     from streammetrics.reading.score_distributions import paired as paired
     from streammetrics.reading.score_distributions import side_by_side as side_by_side
-    from streammetrics.reading.segments import best as best
-    from streammetrics.reading.segments import worst as worst
+    from streammetrics.reading.segments import ranked as ranked
+    from streammetrics.reading.segments import sorted_by as sorted_by
     from streammetrics.reading.slicing import explained as explained
     from streammetrics.reading.slicing.calibration import CALIBRATION as CALIBRATION
     from streammetrics.reading.slicing.slices import CONFIDENCE as CONFIDENCE
     from streammetrics.reading.slicing.slices import MIN_ROWS as MIN_ROWS
     from streammetrics.reading.slicing.slices import slices as slices
+    from streammetrics.reading.thresholds import THRESHOLD as THRESHOLD
+    from streammetrics.reading.thresholds import at_only as at_only
+    from streammetrics.reading.thresholds import operating_point as operating_point
+    from streammetrics.reading.thresholds import threshold_state as threshold_state
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -1,23 +1,21 @@
-"""A score histogram as confusion counts at every threshold: curves and operating points.
+"""Curves of a state: of confusion counts at every threshold, of calibration, and of errors.
 
-Every function takes the histogram with its bins ascending within each ``group``, and with the column ``low``, the
+Functions of a table take a histogram with its bins ascending within each ``group``, and with the column ``low``, the
 smallest score of the bin: a row is predicted positive when its score is at least the threshold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import at_least
-from streammetrics.errors import Argument, MetricError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
     CELLS,
     Metric,
-    Requirement,
     at_thresholds,
     confusion_counts,
     find_metric,
@@ -27,13 +25,65 @@ from streammetrics.metrics import (
     predicted_positive_rate,
     prevalence,
     recall,
-    requirements,
 )
-from streammetrics.reading.guarantees import constraint_of, guaranteed
-from streammetrics.statistics import GROUP, threshold_cases
+from streammetrics.statistics import (
+    GROUP,
+    Binned,
+    CalibrationBins,
+    ErrorHistogram,
+    Histogram,
+    ScoreHistogram,
+    State,
+    threshold_cases,
+)
 
-_COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
+COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
 LOW, HIGH, COUNT = pl.col("low"), pl.col("high"), pl.col("count")
+ORDERS = ("tied", "best", "worst")  # of the rows within a bin
+BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
+BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
+
+
+def point_value(ratio: Metric) -> Expr:
+    """Return a metric of the confusion counts at each threshold."""
+    return at_thresholds(ratio, COUNTS)
+
+
+CURVES: dict[str, dict[str, Expr]] = {
+    "roc": {"fpr": point_value(fpr), "recall": point_value(recall)},
+    "pr": {"recall": point_value(recall), "precision": point_value(precision)},
+    "det": {"fpr": point_value(fpr), "fnr": point_value(fnr)},
+    "lift": {
+        "targeted": point_value(predicted_positive_rate),
+        "gain": point_value(recall),
+        "lift": (point_value(precision) / point_value(prevalence)).fill_nan(None),
+    },
+}
+"""Columns of the curves. ``lift``: how many times more frequent positives are above a threshold than among all rows."""
+
+
+def curve(state: State, kind: str, order: str) -> pl.DataFrame:
+    """Return a curve of every group of a state. See `Report.curve`."""
+    if kind == "calibration":
+        bins = state.statistic(CalibrationBins)
+        return state.join_groups(bins, bins.reliability(state.table(bins)))
+    if kind == "quantile_calibration":
+        histogram, count = state.statistic(ScoreHistogram), state.statistic(CalibrationBins).bins
+        return state.join_groups(histogram, quantile_calibration(_edges(state, histogram), count))
+    if kind in ERROR_CURVES:
+        errors = state.statistic(ErrorHistogram)
+        return state.join_groups(errors, ERROR_CURVES[kind](_edges(state, errors)))
+    if kind in BINS:
+        return _bins(state, BINS[kind])
+    metric = None if kind in CURVES else _count_metric(kind)
+    histogram = state.statistic(ScoreHistogram)
+    cases = histogram.cases(_edges(state, histogram))
+    if metric is not None:
+        return state.join_groups(histogram, metric_curve(metric, cases["tied"]))
+    if order not in ORDERS:
+        raise ReportError(Argument("order"), f" must be one of {', '.join(ORDERS)}, got {order!r}.")
+    points = threshold_table(cases.get(order, cases["tied"])).with_columns(**CURVES[kind])
+    return state.join_groups(histogram, points)
 
 
 def threshold_table(table: pl.DataFrame, **others: Expr) -> pl.DataFrame:
@@ -50,35 +100,6 @@ def threshold_table(table: pl.DataFrame, **others: Expr) -> pl.DataFrame:
     return table.group_by(GROUP, maintain_order=True).agg(**descending).explode(*descending)
 
 
-def counts_at(table: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Confusion counts at any threshold, and the rows ``cut_neg`` and ``cut_pos`` of the bin that the threshold cuts.
-
-    The counts exclude these rows, since the histogram does not determine whether they reach the threshold. A threshold
-    that is the ``low`` of a bin, or between two bins, cuts no bin. The table also needs ``high``, the largest score of
-    the bin.
-
-    >>> bins = {"low": [0.2, 0.6, 0.9], "high": [0.2, 0.7, 0.9], "neg": [3, 1, 0], "pos": [1, 2, 4]}
-    >>> table = pl.DataFrame({"group": [0] * 3, **bins})
-    >>> counts_at(table, 0.6).row(0), counts_at(table, 0.61).row(0)
-    ((0, 6, 1, 1, 3, 0, 0), (0, 4, 0, 1, 3, 1, 2))
-    """
-    reaching, short = pl.col("low") >= threshold, pl.col("high") < threshold
-    neg, pos = pl.col("neg"), pl.col("pos")
-    return table.group_by(GROUP, maintain_order=True).agg(
-        tp=pos.filter(reaching).sum(),
-        fp=neg.filter(reaching).sum(),
-        fn=pos.filter(short).sum(),
-        tn=neg.filter(short).sum(),
-        cut_neg=neg.filter(~reaching & ~short).sum(),
-        cut_pos=pos.filter(~reaching & ~short).sum(),
-    )
-
-
-def curve(kind: str, table: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a curve at every threshold. Kinds are those of `CURVES`."""
-    return threshold_table(table).with_columns(**CURVES[kind])
-
-
 def metric_curve(metric: Metric, table: pl.DataFrame) -> pl.DataFrame:
     """A metric of the confusion counts at every threshold, which is exact at bin edges.
 
@@ -91,11 +112,11 @@ def metric_curve(metric: Metric, table: pl.DataFrame) -> pl.DataFrame:
     >>> found.select(pl.col("threshold", "value", "lower", "upper").round(2)).rows()
     [(inf, 0.0, 0.0, 0.0), (0.5, 0.67, 0.67, 0.67), (0.2, 1.0, 0.67, 1.0)]
     """
-    points = threshold_table(table, wide=pl.col("high") > pl.col("low")).with_columns(value=_value(metric))
+    points = threshold_table(table, wide=pl.col("high") > pl.col("low")).with_columns(value=point_value(metric))
     cut = {c: pl.when("wide").then(pl.col(c) - pl.col(c).shift().over(GROUP)).otherwise(0) for c in ("tp", "fp")}
     counts = points.with_columns(cut_pos=cut["tp"], cut_neg=cut["fp"])
     counts = counts.with_columns(tp=pl.col("tp") - pl.col("cut_pos"), fp=pl.col("fp") - pl.col("cut_neg"))
-    cases = [case.select(_value(metric).alias(name)) for name, case in threshold_cases(counts).items()]
+    cases = [case.select(point_value(metric).alias(name)) for name, case in threshold_cases(counts).items()]
     values = pl.concat([points.select("value"), *cases], how="horizontal")
     ends = values.select(lower=pl.min_horizontal(pl.all()), upper=pl.max_horizontal(pl.all()))
     return points.drop("wide").hstack(ends).drop_nulls("threshold")
@@ -129,112 +150,6 @@ def quantile_calibration(table: pl.DataFrame, bins: int) -> pl.DataFrame:
         )
         .select(GROUP, "lowest", "highest", "weight", "mean_score", "lower", "upper", "observed_rate")
     )
-
-
-def operating_point(
-    cases: Mapping[str, pl.DataFrame],
-    *,
-    maximize: str | Metric | None = None,
-    minimize: str | Metric | None = None,
-    subject_to: str | Sequence[str] | None = None,
-    confidence: float | None = None,
-) -> pl.DataFrame:
-    """The best threshold of each group for a metric of the confusion counts. See `Report.operating_point`.
-
-    ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact counts.
-    ``lower`` and ``upper`` bound the best value over all thresholds, including those inside coarse bins: one of them is
-    ``value``, the other the best value over the order cases. If no edge of a group meets the constraints, all are null.
-
-    Metrics with a preferred direction are assumed to improve with more true positives and with fewer false positives.
-    `cost` does so if a false negative costs more than a true positive, and a false positive more than a true negative.
-    Constraints in the preferred direction that hold inside a bin then also hold for the best order, so they narrow the
-    bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only narrow the choice.
-
-    With a confidence level, thresholds qualify whose constraints hold for new rows, and ``note`` says why none does.
-
-    ``cases`` are the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
-    """
-    objective, sign = _objective(maximize, minimize)
-    constraints = requirements(subject_to)
-    for constraint in constraints:
-        constraint.require_within(*find_metric(constraint.metric, _COUNTS).range)
-    if confidence is not None:
-        points = threshold_table(cases["tied"]).drop_nulls("threshold")
-        chosen, notes = guaranteed(points, list(map(constraint_of, constraints)), confidence)
-        found = _best(points.with_columns(chosen, value=_value(objective), possible=chosen), sign)
-        why = pl.when(pl.col("threshold").is_null()).then(pl.coalesce("note", pl.lit("undefined: 0/0")))
-        return found.join(notes, on=GROUP, maintain_order="left").with_columns(note=why)
-    tables = (threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items())
-    points = (
-        pl.concat(tables)
-        .drop_nulls("threshold")
-        .with_columns(
-            value=_value(objective),
-            chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
-            possible=pl.all_horizontal(pl.lit(True), *map(_holds, filter(_eases, constraints))),
-        )
-    )
-    return _best(points, sign)
-
-
-def _best(points: pl.DataFrame, sign: int) -> pl.DataFrame:
-    """The chosen point of each group with the best value, and the best value of the possible points as a bound."""
-    goal = sign * pl.col("value")
-    chosen = pl.col("chosen") & goal.is_not_null()
-    most = goal.filter(chosen).max()
-    attained = chosen & at_least(goal, most)
-    highest = pl.col("threshold").filter(attained)
-    best = pl.col("threshold", *_COUNTS).filter(attained).sort_by(highest, descending=True).first()
-    bound = pl.when(chosen.any()).then(sign * goal.filter("possible").max())
-    return (
-        points.group_by(GROUP, maintain_order=True)
-        .agg(best, value=sign * most, bound=bound)
-        .with_columns(lower=pl.min_horizontal("value", "bound"), upper=pl.max_horizontal("value", "bound"))
-        .drop("bound")
-    )
-
-
-def _holds(constraint: Requirement) -> Expr:
-    holds: Expr = constraint.holds(_value(find_metric(constraint.metric, _COUNTS)))
-    return holds
-
-
-def _eases(constraint: Requirement) -> bool:
-    """Whether a better order of the rows can only help to meet the constraint."""
-    return find_metric(constraint.metric, _COUNTS).better == ("high" if constraint.wants_high else "low")
-
-
-def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:
-    """The metric to optimize, and its sign: 1 to maximize, -1 to minimize."""
-    if maximize is not None and minimize is None:
-        metric, wanted, sign = find_metric(maximize, _COUNTS), "high", 1
-    elif minimize is not None and maximize is None:
-        metric, wanted, sign = find_metric(minimize, _COUNTS), "low", -1
-    else:
-        raise MetricError("Pass either ", Argument("maximize"), " or ", Argument("minimize"), ".")
-    if metric.better != wanted:
-        if metric.better is None:
-            raise MetricError(f"Metric {metric.name!r} has no preferred direction, so it cannot be optimized.")
-        verb = "minimize" if wanted == "high" else "maximize"
-        raise MetricError(f"Metric {metric.name!r} is better when {metric.better}. Pass {verb}=.")
-    return metric, sign
-
-
-def _value(ratio: Metric) -> Expr:
-    return at_thresholds(ratio, _COUNTS)
-
-
-CURVES: dict[str, dict[str, Expr]] = {
-    "roc": {"fpr": _value(fpr), "recall": _value(recall)},
-    "pr": {"recall": _value(recall), "precision": _value(precision)},
-    "det": {"fpr": _value(fpr), "fnr": _value(fnr)},
-    "lift": {
-        "targeted": _value(predicted_positive_rate),
-        "gain": _value(recall),
-        "lift": (_value(precision) / _value(prevalence)).fill_nan(None),
-    },
-}
-"""Columns of the curves. ``lift``: how many times more frequent positives are above a threshold than among all rows."""
 
 
 def cdf_curve(table: pl.DataFrame) -> pl.DataFrame:
@@ -275,3 +190,28 @@ def _curve(table: pl.DataFrame, **ends: tuple[Expr, Expr]) -> pl.DataFrame:
         .explode(edge, "lower", "upper")
         .select(GROUP, edge, (pl.col("lower") + pl.col("upper")).truediv(2).alias("share"), "lower", "upper")
     )
+
+
+def _edges(state: State, histogram: Binned) -> pl.DataFrame:
+    return histogram.edges(state.table(histogram))
+
+
+def _bins(state: State, kinds: Sequence[type[Binned]]) -> pl.DataFrame:
+    """The bins of the first histogram of these kinds, with the smallest and the largest value of each."""
+    histograms = [s for s in state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
+    histogram = next((s for kind in kinds for s in histograms if isinstance(s, kind)), None)
+    histogram = histogram or state.statistic(kinds[0])
+    names = {c: BIN_COLUMNS.get(c, c) for c in ("low", "high", *histogram.counts)}
+    return state.join_groups(histogram, _edges(state, histogram).select(GROUP, *names).rename(names))
+
+
+def _count_metric(kind: str) -> Metric:
+    """The confusion-count metric whose curve is asked for."""
+    try:
+        return find_metric(kind, CELLS)
+    except MetricError as error:
+        known = ", ".join([*CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
+        raise ReportError(*error.args, f" Curves: {known}, and confusion-count metrics such as f1.") from error
+
+
+ERROR_CURVES = {"error_cdf": cdf_curve, "rec": rec_curve}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import polars as pl
 
@@ -22,11 +22,12 @@ from streammetrics.base import (
 from streammetrics.data import FEWEST_FOLDS, MODEL, common_types, typed
 from streammetrics.metrics import EVERYWHERE, Metric, direction, smallest_difference
 from streammetrics.reading.changes import ENDS
-from streammetrics.reading.models import SameRows, pairs_of
-from streammetrics.reading.parts import of_model
-from streammetrics.reading.readings import Readings
+from streammetrics.reading.models import SameRows, of_model, pairs_of
 from streammetrics.reading.sides import Sides
 from streammetrics.statistics import PairedOutcomes, for_reports, roll_up, select
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 D = TypeVar("D", bound="Differences")
 
@@ -253,7 +254,7 @@ class Differences(Sides):
         return float(found.item()) if found.height == 1 else None
 
 
-def of_models(kind: type[D], report: Readings, a: str, b: str, confidence: float | None) -> D:
+def of_models(kind: type[D], report: Report, a: str, b: str, confidence: float | None) -> D:
     """Return the differences between two models of a report, on the same rows."""
     one, other, pairs = of_model(report, a), of_model(report, b), pairs_of(report.state, a, b)
     same_rows = SameRows(select(one.state, pairs.keys), select(other.state, pairs.keys), pairs, (a, b))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
@@ -17,9 +18,11 @@ from streammetrics.base import LIMITS, hidden, joined
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import normal_quantile, t_quantile, upper_level
 from streammetrics.reading.differences import Differences
-from streammetrics.reading.readings import Readings
 from streammetrics.reading.score_distributions import Distribution, distributions, paired, side_by_side
 from streammetrics.statistics import GROUP
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 QUANTILES = {"10% quantile": 0.1, "median": 0.5, "90% quantile": 0.9}
 MEAN, POSITIVES, RATE = "mean", "predicted_positive_rate", "prevalence"
@@ -151,7 +154,7 @@ def _number_of_thresholds(rates: Differences) -> int:
     return frame["threshold"].n_unique() if "threshold" in frame.columns else 1
 
 
-def _side(report: Readings, of: str, own: Distribution, quantiles: dict[str, float], level: float) -> pl.DataFrame:
+def _side(report: Report, of: str, own: Distribution, quantiles: dict[str, float], level: float) -> pl.DataFrame:
     """The quantities of each group of one side: group, `QUANTITY`, value, low, high, and the spread of the group."""
     bins = _bins(own)
     points = bins.group_by(GROUP, maintain_order=True).agg(

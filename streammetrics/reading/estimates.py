@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import polars as pl
 
-from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, few, noted, of_percent
+from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, noted
 from streammetrics.data import LABEL
-from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
-from streammetrics.reading.curves import counts_at
-from streammetrics.statistics import (
-    GROUP,
-    ConfusionCounts,
-    CutCounts,
-    RowCounts,
-    ScoreHistogram,
-    State,
-    Statistic,
-    View,
-    exact,
-    first_case,
-    split_label,
-)
+from streammetrics.statistics import GROUP, State, Statistic, View, exact, first_case, split_label
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
@@ -36,73 +21,38 @@ THRESHOLD = "threshold"
 TYPES: dict[str, pl.DataType] = {METRIC: pl.String(), **dict.fromkeys(VALUE, pl.Float64()), "note": pl.String()}
 
 
-def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Return the values of metrics in every group.
+def estimate(
+    state: State,
+    metrics: Sequence[Metric],
+    confidence: float | None = None,
+    folds: State | None = None,
+    always: int | None = None,
+) -> pl.DataFrame:
+    """Return the estimates of metrics in every group.
+
+    ``folds`` are the same rows by fold of their units, if they are correlated. With ``always``, intervals hold at every
+    look, and are tightest at so many rows.
 
     Returns:
         The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
-        group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note.
+        group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note. With
+        a confidence level, also ``ci_lower``, ``ci_upper``, and the effective rows behind them.
     """
-    views = list(by_view(state, metrics))
-    schema: dict[str, pl.DataType] = {GROUP: pl.UInt32()}
-    for statistic, view, _ in views:
-        schema |= _key_types(statistic, view, state)
-    parts = [
-        _without_overflow(_estimate(statistic, view, state, own), statistic, state.tables[statistic.name])
-        for statistic, view, own in views
-        if own
-    ]
-    order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
-    frame = pl.concat([pl.DataFrame(schema=schema | TYPES), *parts], how="diagonal_relaxed")
-    keys = [c for c in schema if c != GROUP]
-    place = {label: i for i, label in enumerate(state.labels)}
-    label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
-    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
-    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+    frame = _values(state, metrics)
+    if folds is not None:
+        from streammetrics.reading.calibration import of_correlated_rows  # when they are needed: they take a while
 
+        frame = of_correlated_rows(frame, state, folds, metrics)
+    if confidence is None:
+        return frame
+    from streammetrics.reading.confidence import with_intervals
 
-def at_threshold(state: State, threshold: float) -> State | None:
-    """Return the confusion counts at a threshold from the score histogram, beside the numbers of rows.
+    frame = with_intervals(frame, state, metrics, confidence, folds)
+    if always is None:
+        return frame
+    from streammetrics.reading.looks import at_every_look
 
-    None without a histogram, or if the counts are stored.
-    """
-    kept = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
-    histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
-    if histogram is None or threshold in kept or threshold != threshold:
-        return None
-    counts = CutCounts((threshold,))
-    bins = histogram.edges(state.table(histogram))
-    found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
-    table = found.join(counts_at(bins, threshold), on=GROUP, how="left", maintain_order="left").fill_null(0)
-    rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
-    table = split_label(table, len(state.labels_of(histogram)))
-    tables = {s.name: state.table(s) for s in rows} | {counts.name: table}
-    return replace(state, statistics=(*rows, counts), tables=tables)
-
-
-def at_only(state: State, threshold: float) -> State:
-    """Return the state with confusion counts at one threshold only: as stored, or from the score histogram."""
-    if state.labels:
-        raise MetricError(f"A threshold requires a binary task, got the labels {few(state.labels)}.")
-    stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]
-    found = at_threshold(state, threshold)
-    if found is not None:
-        if any(s.needs_probabilities() for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
-            got = f"got {threshold:g}.{of_percent(threshold)}"
-            raise MetricError(Argument("threshold"), f" must be between 0 and 1 for probabilities, {got}")
-        counts = found.statistics[-1]
-        table = found.tables[counts.name]
-    elif any(threshold in s.thresholds for s in stored):
-        (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
-        table = state.table(counts).filter(pl.col(THRESHOLD) == threshold)
-    else:
-        known = few(t for s in stored for t in s.thresholds) or "none"
-        raise MetricError(
-            f"Threshold {threshold:g} requires the statistic ScoreHistogram, or one of the stored thresholds: {known}."
-        )
-    rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
-    others = tuple(s for s in state.statistics if s not in (*rows, *stored))
-    return replace(state, statistics=(*rows, counts, *others), tables=state.tables | {counts.name: table})
+    return at_every_look(frame, state, metrics, confidence, always)
 
 
 def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:
@@ -124,6 +74,26 @@ def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic
             own = [m for m in left if m.readable(columns)]
             left = [m for m in left if m not in own]
             yield statistic, view, own
+
+
+def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Values and certified bounds."""
+    views = list(by_view(state, metrics))
+    schema: dict[str, pl.DataType] = {GROUP: pl.UInt32()}
+    for statistic, view, _ in views:
+        schema |= _key_types(statistic, view, state)
+    parts = [
+        _without_overflow(_estimate(statistic, view, state, own), statistic, state.tables[statistic.name])
+        for statistic, view, own in views
+        if own
+    ]
+    order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
+    frame = pl.concat([pl.DataFrame(schema=schema | TYPES), *parts], how="diagonal_relaxed")
+    keys = [c for c in schema if c != GROUP]
+    place = {label: i for i, label in enumerate(state.labels)}
+    label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
+    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
+    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 
 def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.DataType]:

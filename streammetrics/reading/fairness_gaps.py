@@ -1,12 +1,9 @@
-"""Gaps of a metric between the values of a group column, and fairness criteria.
-
-`gaps` and `fairness` are methods of `streammetrics.Report`.
-"""
+"""Gaps of a metric between the values of a group column, and fairness criteria."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 from polars import Expr
@@ -24,8 +21,10 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
-from streammetrics.reading.readings import Readings
 from streammetrics.reading.segments import with_rows
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
 
@@ -42,58 +41,9 @@ CRITERIA: dict[str, tuple[str, ...]] = {
 
 
 def gaps(
-    report: Readings,
-    metric: str | Metric,
-    *,
-    over: str,
-    reference: Any = None,
-    min_rows: int = 1,
-    **keys: Any,
+    report: Report, metric: str | Metric, over: str, reference: Any, min_rows: int, keys: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Compare a metric between the values of a group column, in each group of the other columns.
-
-    Without a reference, the groups with the highest and the lowest value are compared. For more than two groups, this
-    difference is biased upward, and its confidence interval does not account for that. With a reference, each other
-    group is compared with it.
-
-    If the report has a confidence level, differences and ratios have confidence intervals, from those of both groups
-    (MOVER: Zou & Donner 2008, Newcombe 2016). Groups are assumed to be independent.
-
-    Args:
-        report: The report.
-        metric: Metric to compare.
-        over: The group column whose values are compared, such as ``"gender"``.
-        reference: The value of this column that all others are compared with. Defaults to none.
-        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
-        keys: Values of group columns and key columns that select rows.
-
-    Returns:
-        Without a reference: the other group columns and key columns, ``metric``, ``highest`` and ``lowest`` (the values
-        of the column with the highest and the lowest metric), ``max`` and ``min`` (the metric there), ``difference``
-        (max - min) and ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds
-        ``_lower`` and ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a
-        confidence level, and a note if the metric is undefined for some values of the column, which are skipped.
-
-        With a reference: all group columns and key columns, ``metric``, ``reference`` (the value of the column),
-        ``rows``, ``value``, ``reference_value``, ``difference`` (value - reference_value), ``ratio``
-        (value / reference_value), their bounds and intervals, and the note of the value, or of
-        the reference if the metric is undefined there.
-
-    Raises:
-        MetricError: If the metric is unknown.
-        SpecificationError: If ``min_rows`` is not an integer of at least 0.
-        ReportError: If ``over`` is not a group column or does not have the reference, or a group column has the name of
-            one of these columns.
-
-    >>> import streammetrics as sm
-    >>> batch = {"z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
-    >>> report = sm.predictions(y_pred="z", by="gender").update(batch).finalize()
-    >>> report.gaps("predicted_positive_rate", over="gender").select("highest", "lowest", "difference", "ratio").row(0)
-    ('f', 'm', 0.75, 0.25)
-    >>> gap = report.gaps("predicted_positive_rate", over="gender", reference="m")
-    >>> gap.select("gender", "value", "reference_value", "difference", "ratio").row(0)
-    ('f', 1.0, 0.25, 0.75, 4.0)
-    """
+    """Return a metric compared between the values of a group column. See `Report.gaps`."""
     require_group_columns([over], report.by)
     require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
     enough = pl.col("rows") >= whole(Argument("min_rows"), min_rows, least=0)
@@ -115,53 +65,15 @@ def gaps(
     return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), "note")
 
 
-def fairness(report: Readings, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
-    """Return fairness criteria over the values of a group column, in each group of the other columns.
-
-    The criteria whose metrics are available, with a row for each metric:
-
-    - ``demographic_parity``: equal predicted-positive rates (Dwork et al. 2012), without labels;
-    - ``equal_opportunity``: equal recalls (Hardt, Price and Srebro 2016);
-    - ``equalized_odds``: equal recalls and equal false positive rates (the same paper). The criterion of fairlearn is
-      the larger of both differences, or the smaller of both ratios;
-    - ``predictive_parity``: equal precisions (Chouldechova 2017).
-
-    They cannot all hold if the values of the column differ in prevalence, except for a perfect classifier (Kleinberg,
-    Mullainathan and Raghavan 2016).
-
-    Args:
-        report: A report of a binary, multiclass, or multilabel task.
-        over: The group column whose values are compared, such as ``"gender"``.
-        reference: The value of this column that all others are compared with. Defaults to none: the highest value is
-            compared with the lowest.
-        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
-        keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
-
-    Returns:
-        The columns of `gaps`, with ``criterion`` before ``metric``. A difference of 0 and a ratio of 1 are fair. With a
-        reference, one row for each other group.
-
-    Raises:
-        MetricError: If none of the metrics can be computed from the state.
-        ReportError: If ``over`` is not a group column, or does not have the reference.
-
-    >>> import streammetrics as sm
-    >>> batch = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
-    >>> report = sm.binary(y_true="y", y_pred="z", by="gender").update(batch).finalize()
-    >>> report.fairness(over="gender").select("criterion", "metric", "difference", "ratio").rows()
-    [('demographic_parity', 'predicted_positive_rate', 0.75, 0.25),
-     ('equal_opportunity', 'recall', 0.5, 0.5),
-     ('equalized_odds', 'recall', 0.5, 0.5),
-     ('equalized_odds', 'fpr', 1.0, 0.0),
-     ('predictive_parity', 'precision', 0.5, 0.5)]
-    """
+def fairness(report: Report, over: str, reference: Any, min_rows: int, keys: Mapping[str, Any]) -> pl.DataFrame:
+    """Return fairness criteria over the values of a group column. See `Report.fairness`."""
     metrics = dict.fromkeys(m for needed in CRITERIA.values() for m in needed)
     readable = [m for m in metrics if report.readable(m)]
     if not readable:
         raise MetricError(
             "Fairness requires confusion counts or predicted counts, which this accumulator does not have."
         )
-    gap = {m: gaps(report, m, over=over, reference=reference, min_rows=min_rows, **keys) for m in readable}
+    gap = {m: gaps(report, m, over, reference, min_rows, keys) for m in readable}
     table = pl.concat(
         gap[m].with_columns(criterion=pl.lit(criterion))
         for criterion, needed in CRITERIA.items()

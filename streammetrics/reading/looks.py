@@ -23,7 +23,9 @@ from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate, expression_of
 from streammetrics.statistics import State
 
-ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
+ROWS: str = hidden("rows")
+TOTAL: str = hidden("rows of the share")
+PLACE = hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
 MOST_ROWS = 1e15  # more than any decision can have
 CONTRACT = "valid at every look at one growing set of rows"

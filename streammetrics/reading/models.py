@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,13 +14,20 @@ from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
 from streammetrics.statistics import GROUP, PAIR, Paired, RowCounts, State, Statistic, is_weighted, roll_up, select
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+
 SIDES = ("a", "b")
 
 
-def of_model(state: State, name: str) -> State:
-    """The groups of a model."""
-    require_models(state, name)
-    return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), _without_model(state))
+def of_model(report: Report, name: str) -> Report:
+    """Return the report of one model."""
+    require_models(report.state, name)
+
+    def groups(state: State) -> State:
+        return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), _without_model(state))
+
+    return report._with_states(groups)
 
 
 def pairs_of(state: State, a: str, b: str) -> State:

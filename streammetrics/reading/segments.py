@@ -1,11 +1,8 @@
-"""Ranking of groups: the worst and the best.
-
-`worst` and `best` are methods of `streammetrics.Report`.
-"""
+"""Ranking of the groups of a report by a metric."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -13,76 +10,14 @@ from streammetrics.base import METRIC, keys_of, require_free, whole
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.looks import with_row_count
-from streammetrics.reading.readings import Readings
+from streammetrics.statistics import select
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 
-def worst(
-    report: Readings,
-    metric: str | Metric,
-    n: int = 10,
-    *,
-    min_rows: int = 1,
-    by_bound: bool = False,
-    **keys: Any,
-) -> pl.DataFrame:
-    """Return the groups in which a metric is worst, the worst first; ties are broken by size.
-
-    Tiny groups can be worst by chance. ``min_rows`` excludes them; ``by_bound`` ranks by the more favorable endpoint of
-    the confidence interval, so that significantly bad groups come first.
-
-    Args:
-        report: The report.
-        metric: Metric to rank by, such as ``"roc_auc"``, with a preferred direction.
-        n: Maximum number of groups.
-        min_rows: Minimum number of rows of a group.
-        by_bound: Whether to rank by the endpoint of the confidence interval. Requires a confidence level.
-        keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
-
-    Returns:
-        The columns of `Report.frame`, with ``rows`` after the value, without groups in which it is undefined.
-
-    Raises:
-        MetricError: If the metric is unknown, or has no preferred direction.
-        SpecificationError: If ``n`` or ``min_rows`` is not an integer of at least 0.
-        ReportError: If a key is not a column, ``by_bound`` is set without confidence intervals, or a group column is
-            named ``rows``.
-
-    >>> import streammetrics as sm
-    >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
-    >>> report = sm.binary(y_true="y", y_score="p", by="g").update(batch).finalize()
-    >>> report.worst("roc_auc", n=2).select("g", "rows", "value").rows()
-    [('b', 2, 0.0), ('c', 2, 0.5)]
-    """
-    return _ranked(report, metric, n, min_rows, by_bound, keys, worst_first=True)
-
-
-def best(
-    report: Readings,
-    metric: str | Metric,
-    n: int = 10,
-    *,
-    min_rows: int = 1,
-    by_bound: bool = False,
-    **keys: Any,
-) -> pl.DataFrame:
-    """Return the groups in which a metric is best, the best first; ties are broken by size.
-
-    Arguments and errors are as in `worst`.
-
-    Returns:
-        The columns of `Report.frame`, with ``rows`` after the value, without groups in which it is undefined.
-
-    >>> import streammetrics as sm
-    >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
-    >>> report = sm.binary(y_true="y", y_score="p", by="g").update(batch).finalize()
-    >>> report.best("roc_auc", n=2)["g"].to_list()
-    ['a', 'c']
-    """
-    return _ranked(report, metric, n, min_rows, by_bound, keys, worst_first=False)
-
-
-def _ranked(
-    report: Readings,
+def ranked(
+    report: Report,
     metric: str | Metric,
     n: int,
     min_rows: int,
@@ -90,6 +25,7 @@ def _ranked(
     keys: dict[str, Any],
     worst_first: bool,
 ) -> pl.DataFrame:
+    """Return groups ranked by a metric. See `Report.worst` and `Report.best`."""
     n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
     found = report.find(metric)
     if found.better is None:
@@ -117,7 +53,24 @@ def _ranked(
     )
 
 
-def with_rows(report: Readings, frame: pl.DataFrame) -> pl.DataFrame:
+def sorted_by(report: Report, metric: str | Metric) -> Report:
+    """Return the report with its groups sorted by a metric, the worst first. The metric is shown first.
+
+    If it has no preferred direction, the highest value comes first. A group with several values, such as those of
+    several thresholds, is placed by the worst. Groups in which the metric is undefined come last.
+    """
+    found = report.find(metric)
+    shown = report.showing([found, *report.metrics])
+    if not report.by:
+        return shown
+    descending = found.better != "high"
+    worst = pl.col("value").max() if descending else pl.col("value").min()
+    groups = report.rows(found).group_by(report.by, maintain_order=True).agg(worst)
+    groups = groups.sort("value", descending=descending, nulls_last=True, maintain_order=True)
+    return shown._with(state=select(report.state, groups.drop("value")))
+
+
+def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
     return with_row_count(frame, report.state, "rows").with_columns(pl.col("rows").cast(pl.Int64))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
@@ -31,7 +31,6 @@ from streammetrics.errors import ReportError
 from streammetrics.metrics import BEST, Metric
 from streammetrics.reading.changes import ENDS, change_of_distance
 from streammetrics.reading.models import SameRows
-from streammetrics.reading.readings import Readings
 from streammetrics.statistics import (
     GROUP,
     TRUTH,
@@ -44,6 +43,11 @@ from streammetrics.statistics import (
     with_keys,
 )
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+else:
+    Report = object  # so that types of a `Comparison` can be read at run time
+
 PAIRED = hidden("paired")
 COLUMNS = ("a", "b", "difference", "better", "note")
 
@@ -52,8 +56,8 @@ COLUMNS = ("a", "b", "difference", "better", "note")
 class Sides:
     """Two evaluations, or two models, and how their rows are related."""
 
-    a: Readings
-    b: Readings
+    a: Report
+    b: Report
     confidence: float | None = None
     independent: bool = False
     same_rows: SameRows | None = None
@@ -256,7 +260,7 @@ def _undefined(name: str, side: str) -> pl.Expr:
     return pl.when(pl.col(f"{side}value").is_null()).then(pl.format("{} has no value: {}", pl.lit(name), why))
 
 
-def _with_confidence(report: Readings, confidence: float | None) -> Readings:
+def _with_confidence(report: Report, confidence: float | None) -> Report:
     if confidence is None or (report.confidence == confidence and report.always is None):
         return report
     return report.with_confidence(confidence)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from streammetrics.base import of_extra, text, without_awkward
 from streammetrics.errors import ReportError
-from streammetrics.reading import Readings
 from streammetrics.report.nested import flat, nested
 from streammetrics.show import of_all_rows, page
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 FOLDER = "streammetrics"
 NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 
 
-def log(report: Readings, run_id: str | None, step: int | None = None) -> dict[str, float]:
+def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str, float]:
     """Log a report, and return its metrics. For the arguments, see `Report.log_to_mlflow`."""
     mlflow = of_extra("mlflow", "mlflow", "Logging to MLflow requires")
     total = of_all_rows(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streammetrics.base import (
     as_float,
@@ -21,9 +21,12 @@ from streammetrics.base import (
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
-from streammetrics.reading import ROWS, Readings, with_row_count
+from streammetrics.reading import ROWS, with_row_count
 from streammetrics.report.gate import at_threshold
 from streammetrics.report.report import Comparison, Report
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 CLASSES = ("positives", "negatives")
 
@@ -130,7 +133,7 @@ def rows_needed(
     return RowsNeeded(found.name, float(difference), ceil(needed), **classes, power=power, confidence=confidence)
 
 
-def _classes(report: Readings, keys: Mapping[str, Any]) -> dict[str, float]:
+def _classes(report: Report, keys: Mapping[str, Any]) -> dict[str, float]:
     """Rows of each class, if there are two of them, and rows have no weights."""
     if report.state.weighted or not all(map(report.readable, CLASSES)):
         return {}

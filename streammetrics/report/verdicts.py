@@ -28,10 +28,11 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Metric, Requirement, rows_to_decide
-from streammetrics.reading import MOST_ROWS, ROWS, Readings, with_row_count
+from streammetrics.reading import MOST_ROWS, ROWS, with_row_count
 from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_notes
 
 if TYPE_CHECKING:
+    from streammetrics.report.report import Report
     from streammetrics.show import VerdictsPlot
 
 
@@ -249,7 +250,7 @@ def _reasons(found: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def check(
-    report: Readings, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
+    report: Report, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
 ) -> Verdicts:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
     confidence, min_rows = levels(confidence, open, min_rows)

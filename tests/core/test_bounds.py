@@ -18,7 +18,8 @@ from streammetrics.metrics import (
     precision_at_recall,
     recall_at_fpr,
 )
-from streammetrics.reading.curves import operating_point, threshold_table
+from streammetrics.reading.curves import threshold_table
+from streammetrics.reading.thresholds import best_threshold
 from streammetrics.statistics.cases import order_cases
 from streammetrics.testing.metrics import all_rankings, promised, random_bins, table_of
 
@@ -123,7 +124,7 @@ def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed,
     truth = values.group_by("group").agg(best[metric](metric.name) for metric in OBJECTIVES)
     for metric in OBJECTIVES:
         goal = "maximize" if metric.better == "high" else "minimize"
-        found = operating_point(cases, **{goal: metric}, subject_to=where).row(0, named=True)
+        found = best_threshold(cases, **{goal: metric}, subject_to=where).row(0, named=True)
         lowest, highest = truth[metric.name].min(), truth[metric.name].max()
         if found["value"] is None:
             continue

@@ -11,7 +11,7 @@ import streammetrics as sm
 from streammetrics.base.rounding import ROUNDING, above, at_least, at_most, below
 from streammetrics.metrics import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading.curves import operating_point
+from streammetrics.reading.thresholds import best_threshold
 
 PERCENTS = [7, 10, 14, 20, 28, 30, 55, 56, 58, 60, 70, 80, 90, 99, *range(1, 98, 8)]
 SIZES = range(2, 60, 3)
@@ -82,7 +82,7 @@ def test_constraints_of_operating_points(constraint, weight):
     goal = "precision" if "recall" in constraint else "recall"
     for percent in (10, 29, 30, 57, 70, 90):
         where = constraint.format(percent / 100)
-        found = operating_point({"tied": rows}, maximize=goal, subject_to=where)["value"]
+        found = best_threshold({"tied": rows}, maximize=goal, subject_to=where)["value"]
         for value, label in zip(found, RANKED.values(), strict=True):
             fp, tp = along(label ^ 1)
             rate, total = (tp, tp[-1]) if "recall" in constraint else (fp, fp[-1])

@@ -16,7 +16,7 @@ from streammetrics.monitor.before_labels.expect import expect
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.rules import Rule, before, is_growing, of_count, of_total
 from streammetrics.monitor.history.windows import Windows
-from streammetrics.reading import ROWS, TOTAL, of_periods, rows_to_decide_at_looks, widened, with_row_count, with_total
+from streammetrics.reading import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_row_count, with_total
 from streammetrics.report import (
     COVERAGE,
     NEEDED,
@@ -28,6 +28,7 @@ from streammetrics.report import (
     with_rows_needed,
 )
 from streammetrics.report import judged as with_verdicts
+from streammetrics.statistics import periods
 
 CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
 REFERENCE = hidden("value of the reference")
@@ -123,12 +124,17 @@ def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFra
     starts = beginning(windows, rule, ends)
     earlier = starts if rule.against is None else before(starts, rule.against).clip(windows.times[0])
     report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
-    reference = None if rule.against is None else of_periods(report, names, earlier, starts)
-    found = _with_verdicts(estimated(rule, of_periods(report, names, starts, ends), reference), rule, report)
+    reference = None if rule.against is None else _of_periods(report, names, earlier, starts)
+    found = _with_verdicts(estimated(rule, _of_periods(report, names, starts, ends), reference), rule, report)
     if is_growing(rule):
         found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
     found = with_coverage(found, rule, windows, (starts, ends), None if reference is None else (earlier, starts), names)
     return _open_before_labels_arrive(found, rule)
+
+
+def _of_periods(report: Report, names: pl.Series, since: pl.Series, until: pl.Series) -> Report:
+    """The report of some periods of a report by windows, the group column that ``names`` is named after."""
+    return report._with_states(lambda state: periods(state, names.name, names, since, until))
 
 
 def _with_verdicts(found: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFrame:

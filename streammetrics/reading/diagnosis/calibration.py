@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import inf, isinf
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
@@ -25,15 +26,17 @@ from streammetrics.reading.diagnosis.finding import (
     found,
     listed,
 )
-from streammetrics.reading.parts import least_confidence, of_wrong_labels
-from streammetrics.reading.readings import Readings
+from streammetrics.statistics import CalibrationBins, RowCounts, State
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 RATIO, ECCE, BIAS, RATE, MEAN = "calibration_ratio", "ecce", "bias", "observed_rate", "mean_score"
 MARGIN = 0.05  # of the ratio of expected and observed positives, or share of these, up to which it does not matter
 LARGE = 0.2  # margin from which decisions are likely wrong
 OF_ERRORS = 0.1  # margin of the mean error, as a share of the mean absolute error of the model
 
-Outside: TypeAlias = Callable[[Searched, Readings, float], Iterator[Row]]
+Outside: TypeAlias = Callable[[Searched, "Report", float], Iterator[Row]]
 
 
 def shares(searched: Searched, error: float) -> Iterator[Finding]:
@@ -50,7 +53,7 @@ def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
     for wrong, row in _wrong_labels(searched, error):
         stated, right = (percentage(1 - share) for share in _shares(wrong, row))
         kind = "Overconfident" if row["value"] < 1 else "Underconfident"
-        labels = f"labels with a probability above {least_confidence(wrong):.0%}"
+        labels = f"labels with a probability above {_least_confidence(wrong):.0%}"
         sentence = f"{kind}: {labels} have {stated} on average, but are right in {right} of the rows."
         yield found("SM100", _severity(row), sentence, row, RATIO)
 
@@ -111,7 +114,7 @@ def _groups(
             yield [{**row, PLACE: ""} for row in rows], sentence
 
 
-def _ratios(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
+def _ratios(searched: Searched, rows: Report, error: float) -> Iterator[Row]:
     """Ratios of expected and observed positives whose intervals are far enough from 1.
 
     If all rows are of one class, or all scores are 0, the ratio does not vary. The interval of the rate then decides.
@@ -131,21 +134,48 @@ def _ratios(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
             yield ratio
 
 
-def _shares(rows: Readings, row: Row) -> tuple[float, float]:
+def _shares(rows: Report, row: Row) -> tuple[float, float]:
     """The expected and the observed share of positives."""
     mean, rate = (rows.rows(name, **row[WHERE])["value"][0] for name in (MEAN, RATE))
     return mean, rate
 
 
-def _wrong_labels(searched: Searched, error: float) -> Iterator[tuple[Readings, Row]]:
+def _wrong_labels(searched: Searched, error: float) -> Iterator[tuple[Report, Row]]:
     """For each multiclass model, the ratio of expected and observed wrong labels, if it is far from 1."""
     if searched.has(RATIO) and any(s.kind == "multiclass" for s in searched.report.state.statistics):
-        wrong = of_wrong_labels(searched.total)
+        wrong = searched.total._with_states(_state_of_wrong_labels)
         for row in _ratios(Searched(wrong), wrong, error):
             yield wrong, row
 
 
-def _biases(searched: Searched, rows: Readings, error: float) -> Iterator[Row]:
+def _state_of_wrong_labels(state: State) -> State:
+    """Whether predicted labels are wrong, with 1 minus their probability as the score.
+
+    A row counts if a label has a probability above 0.5, which no other label of the row then has.
+    """
+    bins = state.statistic(CalibrationBins)
+    confident = bins.with_floats(state.tables[bins.name]).drop(LABEL).filter(2 * pl.col("bin") >= bins.bins)
+    columns: dict[str, pl.Expr] = {}
+    for end in ("", "_w2") if state.weighted else ("",):
+        weight, right, score, square, both = (pl.col(f"{c}{end}") for c in (*bins.counts, *bins.sums))
+        columns |= {
+            f"pos{end}": weight - right,
+            f"score_sum{end}": weight - score,
+            f"score_square_sum{end}": weight - 2 * score + square,
+            f"pos_score_sum{end}": weight - right - score + both,
+        }
+    tables = state.tables | {bins.name: bins.merge(confident.with_columns(**columns))}
+    statistics = tuple(s for s in state.statistics if isinstance(s, RowCounts) or s == bins)
+    return replace(state, statistics=statistics, tables={s.name: tables[s.name] for s in statistics}, labels=())
+
+
+def _least_confidence(report: Report) -> float:
+    """The probability above which the rows of `_state_of_wrong_labels` count: 0.5, or the next edge of a bin."""
+    bins = report.state.statistic(CalibrationBins).bins
+    return -(-bins // 2) / bins
+
+
+def _biases(searched: Searched, rows: Report, error: float) -> Iterator[Row]:
     """Mean errors whose intervals are far enough from 0, as a share of the mean absolute error of the model.
 
     Intervals are as wide as if errors varied as much as those of all rows, since few rows can miss the largest errors.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,8 +21,10 @@ from streammetrics.reading.diagnosis.finding import (
     listed,
     placed,
 )
-from streammetrics.reading.readings import Readings
 from streammetrics.statistics import ScoreHistogram
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 DROPPED = 0.1  # share of the rows above which the others can be a biased sample
 TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
@@ -88,7 +91,7 @@ def scores(searched: Searched) -> Iterator[Finding]:
             yield found("SM505", "warn", sentence, row, "roc_auc")
 
 
-def of_one_class(report: Readings) -> str | None:
+def of_one_class(report: Report) -> str | None:
     """Return that no row has the positive label, or that every row has it, as words; None for rows of both classes.
 
     >>> import streammetrics as sm

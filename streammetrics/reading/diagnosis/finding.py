@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import polars as pl
 
@@ -24,7 +24,9 @@ from streammetrics.base import (
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
 from streammetrics.metrics import Metric
-from streammetrics.reading.readings import Readings
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 Severity: TypeAlias = Literal["bad", "warn", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "info")
@@ -100,7 +102,7 @@ def listed(groups: Sequence[str]) -> str:
     return ", ".join(groups[:NAMED]) + f" and {more:,} more" * (more > 0)
 
 
-def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> Iterator[Row]:
+def decided(report: Report, metric: str, error: float, possible: pl.Expr) -> Iterator[Row]:
     """Yield the estimates of a metric that have an interval, with its ends, widened by the bounds, and their place.
 
     The level is such that any of the intervals misses with a probability of at most ``error`` (Bonferroni). Those that
@@ -116,7 +118,7 @@ def decided(report: Readings, metric: str, error: float, possible: pl.Expr) -> I
     yield from placed(rows.with_columns(**ends).drop_nulls([LOW, HIGH]), report)
 
 
-def placed(rows: pl.DataFrame, report: Readings) -> Iterator[Row]:
+def placed(rows: pl.DataFrame, report: Report) -> Iterator[Row]:
     """Yield rows with the keys of their place and the same in words: their group, model, and label."""
     names = [k for k in rows.columns if k in report.by or k == LABEL]
     times = [rows[k] for k in names if isinstance(rows.schema[k], pl.Date | pl.Datetime)]
@@ -141,20 +143,20 @@ def beside(frame: pl.DataFrame, row: Row, *keys: str) -> pl.DataFrame:
 class Searched:
     """A report that is searched, with its roll-ups, which all checks use."""
 
-    report: Readings
+    report: Report
 
     @cached_property
-    def total(self) -> Readings:
+    def total(self) -> Report:
         """All rows, per model, without intervals."""
         return self._by((), self.report.metrics)
 
     @cached_property
-    def columns(self) -> dict[str, Readings]:
+    def columns(self) -> dict[str, Report]:
         """The rows by each group column with few enough values, without intervals."""
         keys = self.report.state.keys
         return {c: self._by((c,), ()) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
 
-    def _by(self, columns: Sequence[str], metrics: Sequence[Metric]) -> Readings:
+    def _by(self, columns: Sequence[str], metrics: Sequence[Metric]) -> Report:
         """The rows by group columns: the report itself if it has no others, since it knows its numbers."""
         has_others = set(self.report.by) - {MODEL, *columns}
         made = self.report.rollup(columns).showing(metrics) if has_others else self.report

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.base import LIMITS, as_float, few_effective, keys_of, matching, text
+from streammetrics.base import LIMITS, METRIC, RIGHT, as_float, few_effective, keys_of, matching, text
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
@@ -27,11 +27,12 @@ from streammetrics.metrics import (
     upper_tail,
 )
 from streammetrics.reading.available import columns_of
-from streammetrics.reading.differences import Differences
-from streammetrics.reading.estimates import at_threshold, by_view
-from streammetrics.reading.readings import Readings
+from streammetrics.reading.estimates import by_view, estimate
+from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.slicing import SLICE
 from streammetrics.reading.slicing.cuts import Cut, Numbers, subtracts
+from streammetrics.reading.thresholds import threshold_state
+from streammetrics.reading.units import paired_intervals
 from streammetrics.statistics import GROUP, State, first_case
 
 RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
@@ -94,10 +95,10 @@ class Remainders:
         if not len(self.rows):
             return None
         everywhere = self.tables(np.zeros(len(self.rows), np.int64), 1)
-        report = self._report(everywhere.of, 1).with_confidence(self.confidence)
-        names = keys_of(report.frame)[1:]
-        found = matching(report.frame, names, self.keys)
-        if found.is_empty() and report.frame.height:
+        frame = self._estimates(self.metric, self._states(everywhere.of, 1), self.confidence)
+        names = keys_of(frame)[1:]
+        found = matching(frame, names, self.keys)
+        if found.is_empty() and frame.height:
             given = ", ".join(f"{k}={v!r}" for k, v in self.keys.items())
             raise ReportError(f"No value of {self.metric.name} for {given}.")
         if found.height > 1:
@@ -105,7 +106,7 @@ class Remainders:
             keys: list[str | Argument] = []
             for c in several:
                 values = text.few(found[c].unique(maintain_order=True))
-                keys += ["; " if keys else "", f"{c}=" if c in report.by else Argument(c), f" ({values})"]
+                keys += ["; " if keys else "", Argument(c), f" ({values})"]
             raise ReportError(f"{self.metric.name} has {found.height} values. Select one with ", *keys, ".")
         if found.is_empty():
             return None
@@ -131,8 +132,7 @@ class Remainders:
 
     def estimates(self, metric: Metric, slices: Tables, count: int) -> pl.DataFrame:
         """Estimates of another metric of the same table, one of each slice."""
-        state, *folds = (cut.state(table, count) for cut, table in zip(self._cuts, slices.of, strict=True))
-        frame = Readings(state, [metric], folds=folds[0] if folds else None).frame
+        frame = self._estimates(metric, self._states(slices.of, count))
         numbers = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
         return numbers.join(matching(frame, frame.columns, self.keys), on=SLICE, how="left", maintain_order="left")
 
@@ -157,29 +157,53 @@ class Remainders:
     def _cuts(self) -> list[Cut]:
         return [self.cut] if self.folds is None else [self.cut, self.folds]
 
-    def _report(self, tables: Sequence[pl.DataFrame], count: int) -> Readings:
-        state, *folds = (cut.state(table, count) for cut, table in zip(self._cuts, tables, strict=True))
-        if folds:  # whose differences have intervals of their own
-            return Readings(state, [self.metric], folds=folds[0])
-        return Readings(state, [self.metric], self.confidence)
+    def _states(self, tables: Sequence[pl.DataFrame], count: int) -> list[State]:
+        """The rows of slices, and the same rows by fold of units if there are folds."""
+        return [cut.state(table, count) for cut, table in zip(self._cuts, tables, strict=True)]
+
+    def _estimates(self, metric: Metric, states: Sequence[State], confidence: float | None = None) -> pl.DataFrame:
+        return estimate(states[0], [metric], confidence, None if self.folds is None else states[1])
 
     def _compared(self, rest: Sequence[pl.DataFrame], own: Sequence[pl.DataFrame], least: Numbers) -> pl.DataFrame:
         """Some slices compared with their rests. ``least`` is the number of rows of the smaller of the two."""
-        one, other = (self._report(tables, len(least)) for tables in (rest, own))
-        compared = Differences(one, other, self.confidence, independent=True)
-        differences = compared.frame.with_columns(compared._differences.select(few=few_effective(units=False)))
+        one, other = (self._states(tables, len(least)) for tables in (rest, own))
+        differences = self._differences(one, other)
         found = pl.DataFrame({SLICE: np.arange(len(least))}, {SLICE: pl.UInt32}).join(
             matching(differences, differences.columns, self.keys), on=SLICE, how="left", maintain_order="left"
         )
         z = self._by_interval(found, self._degrees(rest[0], own[0], least))
         if self.folds is None:
-            z = np.where(found["few"].fill_null(False).to_numpy() & (z > 0), 0.0, z)
+            few = found.select(few_effective(units=False)).to_series().fill_null(False).to_numpy()
+            z = np.where(few & (z > 0), 0.0, z)
         of_counts = set(self.metric.columns) <= set(CELLS) and not self.metric.average
         if self.folds is None and of_counts and (proportion := as_proportion(self.metric)):
-            z = self._by_counts([one.state, other.state], proportion, z)
+            z = self._by_counts([one[0], other[0]], proportion, z)
         p = np.where(z > 0, 2 * upper_tail(z), np.where(np.isnan(z), np.nan, 1.0))
-        values = {"value": "b", "rest": "a"} | {name: name for name in ("difference", *LIMITS)}
-        return found.select(**values, p_value=pl.Series(p, nan_to_null=True))
+        numbers = {"value": "b", "rest": "a", "difference": "value"} | {limit: limit for limit in LIMITS}
+        return found.select(**numbers, p_value=pl.Series(p, nan_to_null=True))
+
+    def _differences(self, rest: Sequence[State], own: Sequence[State]) -> pl.DataFrame:
+        """Keys, ``a`` of the rests, ``b`` of the slices, their difference, its bounds and limits, effective rows."""
+        confidence = self.confidence if self.folds is None else None  # differences by fold have limits of their own
+        one, other = (self._estimates(self.metric, states, confidence) for states in (rest, own))
+        keys = [*keys_of(one), METRIC]
+        both = one.join(
+            other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
+        )
+        differences = both.select(
+            *keys,
+            a="value",
+            b=f"value{RIGHT}",
+            value=_minus("value", "value"),
+            lower=_minus("lower", "upper"),
+            upper=_minus("upper", "lower"),
+        )
+        sides = differences.select(*keys, "a", "b")
+        if self.folds is None:
+            limits = independent_intervals(sides, one, other, 1.0)
+        else:
+            limits = paired_intervals(sides, rest[1], own[1], [self.metric], self.confidence, 1.0)
+        return differences.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def _worse(self) -> int:
@@ -189,7 +213,7 @@ class Remainders:
         """How much worse each slice is, as a standard normal value, NaN if unknown."""
         level = upper_level(self.confidence)
         quantile = normal_quantile(level) if self.folds is None else t_quantile(level, len(self.folds.folds) - 1)
-        number = found.select("difference", "lower", "upper", *LIMITS).fill_null(np.nan)
+        number = found.select("value", "lower", "upper", *LIMITS).fill_null(np.nan)
         difference, lower, upper, ci_lower, ci_upper = number.to_numpy().T
         certain, half = (lower, difference - ci_lower) if self._worse > 0 else (-upper, ci_upper - difference)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -226,10 +250,15 @@ class Remainders:
         )
 
 
+def _minus(of_slice: str, of_rest: str) -> Expr:
+    """The difference of a slice and its rest; null between two infinities."""
+    return (pl.col(f"{of_slice}{RIGHT}") - pl.col(of_rest)).fill_nan(None)
+
+
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
     threshold = keys.get("threshold")
     number = as_float(threshold)
-    elsewhere = None if isnan(number) else at_threshold(state, number)
+    elsewhere = None if isnan(number) else threshold_state(state, number)
     if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):
         state = elsewhere
     statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)

@@ -1,7 +1,4 @@
-"""Slices in which a model fails: conjunctions of group values in which a metric is worse than in the other rows.
-
-`slices` is a method of `streammetrics.Report`.
-"""
+"""Slices in which a model fails: conjunctions of group values in which a metric is worse than in the other rows."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
-from streammetrics.reading.readings import Readings
 from streammetrics.reading.slicing import SLICE
 from streammetrics.statistics import GROUP, RowCounts, State, select
 
@@ -26,6 +22,7 @@ if TYPE_CHECKING:
     from streammetrics.reading.slicing.lots import Lot
     from streammetrics.reading.slicing.remainders import Remainders
     from streammetrics.reading.slicing.search import Failing
+    from streammetrics.report import Report
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
 MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
@@ -37,63 +34,14 @@ COLUMNS = (
 
 
 def slices(
-    report: Readings,
-    metric: str | Metric,
-    *,
-    depth: int = 2,
-    min_rows: int = MIN_ROWS,
-    fdr: float = 0.05,
-    **keys: Any,
+    report: Report, metric: str | Metric, depth: int, min_rows: int, fdr: float, keys: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Find slices in which a metric is significantly worse than in all other rows.
-
-    A slice is all rows with some values in up to ``depth`` group columns, such as ``country = DE and device = phone``.
-    Each slice is compared with the rest of the rows, and with the rest of each slice of one column less that contains
-    it. It is a finding only if it is worse than all of these, so that no larger slice explains it. Its p-value is the
-    largest of these comparisons. The Benjamini–Hochberg procedure over all slices selects the findings, so that an
-    expected share of at most ``fdr`` of them is false. Finally, a finding is dropped if it is not worse without the
-    rows that it shares with worse findings.
-
-    With ``"ecce"``, each slice is instead tested against its own scores, by `ecce_p_value`: the findings are the slices
-    in which scores are not calibrated, also if they are not calibrated elsewhere. Those of several columns are then
-    listed beside the slices that contain them.
-
-    P-values are two-sided, although only worse slices are found. This leaves a factor of two for the dependence of
-    slices that overlap. If the certified bounds of a metric allow several differences, the smallest one counts.
-
-    Args:
-        report: The report. Intervals have its confidence level, or 0.95 without one.
-        metric: Name of a metric with a preferred direction and confidence intervals.
-        depth: Maximum number of group columns of a slice.
-        min_rows: Minimum number of rows of a slice.
-        fdr: False discovery rate, between 0 and 1.
-        keys: Values of group columns that select the rows to search, and of ``model``, ``threshold``, and ``label`` if
-            there are several.
-
-    Returns:
-        One row per finding, by descending excess loss: the group columns (null if the slice has any value),
-        ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
-        (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
-        ``excess_loss``: the share of the distance of the metric of all rows from its best value that would disappear if
-        the slice were as good as the rest (null if there is no best value).
-
-    Raises:
-        MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
-            computed from a state that cannot be subtracted.
-        SpecificationError: If ``depth``, ``min_rows``, or ``fdr`` is invalid.
-        ReportError: If there are no group columns, or keys do not leave one metric.
-
-    >>> import streammetrics as sm
-    >>> batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
-    >>> report = sm.binary(y_true="y", y_pred="z", by="g").update(batch).finalize()
-    >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "excess_loss").rows()
-    [('g = b', 0.0, 1.0, 200, 1.0)]
-    """
+    """Return the slices of a report in which a metric is worse than in the other rows. See `Report.slices`."""
     return with_columns_of_slices(report, metric, depth, min_rows, fdr, **keys).drop(OF_SLICE)
 
 
 def with_columns_of_slices(
-    report: Readings, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
+    report: Report, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
 ) -> pl.DataFrame:
     """Return the frame of `slices` with `OF_SLICE`, the group columns of each slice, whose value can be null."""
     from streammetrics.reading.slicing.calibration import CALIBRATION, miscalibrated

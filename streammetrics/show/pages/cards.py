@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from string import Formatter
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -25,7 +26,9 @@ from streammetrics.base import (
     typical_of,
 )
 from streammetrics.metrics import Metric, better, unsaid, words
-from streammetrics.reading import Readings
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 CARDS = 6
 LINES = 4  # values of a model on a card
@@ -50,7 +53,7 @@ BASELINES = ("majority_accuracy", "prevalence")
 LOWEST = "recall"  # the metric of which the lowest of all labels is shown
 
 
-def cards(total: Readings) -> str:
+def cards(total: Report) -> str:
     """Return cards of the most important metrics of all rows, and what they mean, folded."""
     frame, made = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_of(rows(frame))
@@ -93,7 +96,7 @@ def prose(metric: Metric) -> str:
     return told.replace("`", "") + (f" Default: {options}." if options else "")
 
 
-def in_order(total: Readings) -> Iterator[Metric]:
+def in_order(total: Report) -> Iterator[Metric]:
     """Yield the metrics of a report, the most important first, with the calibration of those that measure it."""
     shown = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
     if "ece" in shown:
@@ -124,7 +127,7 @@ def _value(row: Row, value: str, keys: list[str]) -> str:
     return f'<p class="value">{name}<b>{minus(value)}</b>{lines}</p>'
 
 
-def _beside(total: Readings, metric: Metric, row: Row) -> str:
+def _beside(total: Report, metric: Metric, row: Row) -> str:
     """What to compare a value with, if it is known."""
     model = {key: row[key] for key in total.by}
     told = BESIDE.get(metric.name, "")
@@ -140,7 +143,7 @@ def _beside(total: Readings, metric: Metric, row: Row) -> str:
     return f'<p class="sure">{markup(told)}</p>' if told else ""
 
 
-def _explained(total: Readings, shown: list[Metric], of_cards: str) -> str:
+def _explained(total: Report, shown: list[Metric], of_cards: str) -> str:
     """The definitions of metrics, folded, after what the small print below the values is."""
     sampled = f"Below each value: its {total.confidence * 100:g}% confidence interval. " if total.confidence else ""
     below = sampled + "Certified: bounds for exactly these rows, without sampling error." * ("certified" in of_cards)

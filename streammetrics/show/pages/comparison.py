@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from streammetrics.base import VOLUME, markup
 from streammetrics.data import MODEL
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import words
-from streammetrics.reading import Differences, Readings, findings_of_sides
+from streammetrics.reading import Differences, findings_of_sides
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.evaluated import rows_of, weight_of
@@ -22,6 +23,9 @@ from streammetrics.show.tables.estimates import only_threshold
 from streammetrics.show.tables.html import filtered
 from streammetrics.show.tables.page import Section, lead, page_of
 from streammetrics.show.tables.table import Table
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 GROUPS = 1000  # rows of the tables of groups
 LONG, LETTERS = 20, ("a", "b")  # characters of a name in tables and charts, and what stands for longer ones
@@ -87,7 +91,7 @@ def with_short_names(comparison: Differences, names: tuple[str, str]) -> tuple[D
     return replace(comparison, names=LETTERS), (f"a: {names[0]}", f"b: {names[1]}")
 
 
-def size(report: Readings) -> str:
+def size(report: Report) -> str:
     """Return the number of rows, which models share, and of groups."""
     size, by = f"<strong>{rows_of(report)}</strong> rows", [c for c in report.by if c != MODEL]
     size += f" in {report.state.keys.n_unique(by):,} groups" if by else ""

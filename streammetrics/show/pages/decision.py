@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.base import amount, at_most, cutoff, markup, percentage, readable, rows
 from streammetrics.errors import MetricError
 from streammetrics.metrics import precision, predicted_positive_rate, recall
-from streammetrics.reading import Readings
 from streammetrics.show.charts.together import sized
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.table import Cell, Table, columns, key_cell
 from streammetrics.statistics import ConfusionMatrix
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 COUNTS = ("tp", "fp", "fn", "tn")
 CALLED = ("true positives", "false positives", "false negatives", "true negatives")
@@ -30,7 +32,7 @@ CONFUSED = 8  # pairs of labels
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
 
-def at_thresholds(total: Readings) -> str:
+def at_thresholds(total: Report) -> str:
     """Return the confusion counts at each threshold, with shares of all rows."""
     try:
         counts = total.confusion_counts()
@@ -46,7 +48,7 @@ def at_thresholds(total: Readings) -> str:
     return _titled(title, header, listed, f"{note}{_cut(counts)}")
 
 
-def most_confused(total: Readings) -> str:
+def most_confused(total: Report) -> str:
     """Return the most frequent confusions of labels in words, of each model."""
     try:
         found = total.most_confused(CONFUSED)
@@ -63,7 +65,7 @@ def most_confused(total: Readings) -> str:
     return f"<h3>Most confused</h3><ul>{''.join(lines)}</ul>"
 
 
-def highest_scores(total: Readings) -> str:
+def highest_scores(total: Report) -> str:
     """Return what is found if only the highest scores count as positive: a gains table."""
     if is_argmax(total):
         return ""
@@ -90,7 +92,7 @@ def highest_scores(total: Readings) -> str:
     return _titled("Results among the highest scores", header, listed, f"{note}{_cut(every)}")
 
 
-def best_thresholds(total: Readings) -> str:
+def best_thresholds(total: Report) -> str:
     """Return the threshold with the lowest cost, for several costs of a false negative."""
     parts = []
     for fn in () if is_argmax(total) else COSTS:
@@ -113,7 +115,7 @@ def best_thresholds(total: Readings) -> str:
     return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + same + _cut(best))
 
 
-def is_argmax(total: Readings) -> bool:
+def is_argmax(total: Report) -> bool:
     """Whether the label with the highest score is predicted, so that there are no thresholds to choose."""
     return any(isinstance(statistic, ConfusionMatrix) for statistic in total.state.statistics)
 

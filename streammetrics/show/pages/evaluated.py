@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.base import markup, percentage, readable
-from streammetrics.reading import Readings, of_one_class
+from streammetrics.reading import of_one_class
 from streammetrics.show import charts
 from streammetrics.show.tables.page import lead
 from streammetrics.statistics import ROW, fingerprint_of, fingerprints_of_models
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+
 COUNT = "{:,.0f}".format
 
 
-def evaluated(report: Readings, total: Readings, source: str | None) -> str:
+def evaluated(report: Report, total: Report, source: str | None) -> str:
     """Return a warning if a class has no rows, facts on the evaluated data, and the collapsed specification."""
     return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
 
 
-def rows_of(report: Readings) -> str:
+def rows_of(report: Report) -> str:
     """Return the number of rows of all groups, as text: a range if models differ."""
     return _range(report.showing("rows").rollup().frame["value"], COUNT)
 
 
-def weight_of(report: Readings) -> str:
+def weight_of(report: Report) -> str:
     """Return the column of the weights, as markup."""
     return f"<code>{markup(report.sample_weight or 'weights')}</code>"
 
@@ -36,7 +39,7 @@ def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def _warning(total: Readings) -> str:
+def _warning(total: Report) -> str:
     said = "No rows were evaluated."
     if total.rows("rows")["value"].sum():
         if (one := of_one_class(total)) is None:
@@ -45,7 +48,7 @@ def _warning(total: Readings) -> str:
     return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
 
 
-def _facts(report: Readings, total: Readings, source: str | None) -> Iterator[tuple[str, str]]:
+def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:
     rows, dropped = (total.rows(count)["value"] for count in ("rows", "dropped"))
     by = [c for c in report.by if c not in total.by]
     yield "Rows evaluated", f"<strong>{_range(rows, COUNT)}</strong>"
@@ -72,7 +75,7 @@ def _facts(report: Readings, total: Readings, source: str | None) -> Iterator[tu
         yield "Fingerprint of the rows", "<br>".join(f"<code>{each}</code>" for each in sorted(prints))
 
 
-def _specification(report: Readings) -> str:
+def _specification(report: Report) -> str:
     """Statistics, groups, and confidence level."""
     kept = [*map(repr, report.state.statistics)]
     kept += [f"by {', '.join(report.by)}"] if report.by else []

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.base import markup
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.reading import CALIBRATION, MIN_ROWS, Readings, explained, slices
+from streammetrics.reading import CALIBRATION, MIN_ROWS, explained
 from streammetrics.show.pages.pictures import is_undropped
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.slices import slices_table
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 LOSSES = ("log_loss_skill", "log_loss", "mae", "accuracy")  # preferred metrics, in order
 OTHERWISE = {  # reason why a slice can be worse without a failure of the model
@@ -22,7 +25,7 @@ MANY = 10  # groups of a single column, below which only slices that are found a
 SHOWN = 20
 
 
-def failures(report: Readings, models: list[str]) -> str:
+def failures(report: Report, models: list[str]) -> str:
     """Return the worst slices of each model; empty if there are few groups and no slices, or no suitable metric."""
     columns = [c for c in report.by if c not in models]
     groups = report.rows("rows").select(report.by)
@@ -34,7 +37,7 @@ def failures(report: Readings, models: list[str]) -> str:
     shown = [metric.name for metric in ranked if not is_undropped(report, metric)]
     for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
         try:
-            found = [(key, slices(report, metric, **key)) for key in keys]
+            found = [(key, report.slices(metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
         if few and all(frame.is_empty() for _, frame in found):

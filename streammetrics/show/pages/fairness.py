@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.base import LIMITS, VALUE, alike, cell, markup, rows
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST, better, in_a_sentence, words
-from streammetrics.reading import Readings, fairness
 from streammetrics.reading import listed as listed_of
 from streammetrics.show import charts
 from streammetrics.show.charts import Picture
@@ -22,15 +21,18 @@ from streammetrics.show.tables.estimates import CERTIFIED, listed
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+
 ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
 ERROR = 0.05  # probability that equal values are said to differ
 METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
-def criteria(report: Readings, over: str) -> str:
+def criteria(report: Report, over: str) -> str:
     """Return a table of the fairness criteria: the highest and the lowest value, and their difference."""
     own = report.rollup(*(c for c in report.by if c in (over, "model")))
-    found = fairness(own, over=over)
+    found = own.fairness(over=over)
     keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
     listed = [
         [
@@ -55,13 +57,13 @@ def criteria(report: Readings, over: str) -> str:
     return told + lead + scrolled(Table(named, listed, f"Fairness criteria over {over}"), "fairness criteria")
 
 
-def metrics_of(report: Readings, over: str) -> Iterator[Maker]:
+def metrics_of(report: Report, over: str) -> Iterator[Maker]:
     """Return the metrics of the criteria, for each value, in the order of the first of them."""
     shown = [metric for metric in METRICS if report.readable(metric)]
     return (partial(_chart, report, over, shown[0], metric) for metric in shown)
 
 
-def _chart(report: Readings, over: str, first: str, metric: str) -> Picture:
+def _chart(report: Report, over: str, first: str, metric: str) -> Picture:
     picture = charts.segments(report, metric, over)
     if metric == first:
         return picture
@@ -71,7 +73,7 @@ def _chart(report: Readings, over: str, first: str, metric: str) -> Picture:
     return replace(picture, y=replace(picture.y, names=names), caption=caption)
 
 
-def _verdicts(own: Readings, over: str) -> Iterator[str]:
+def _verdicts(own: Report, over: str) -> Iterator[str]:
     """Sentences on metrics that differ between values, at a level that allows for all pairs, and on those that do not.
 
     Of several models, labels, or thresholds, each metric that differs in one of them is told.
@@ -79,7 +81,7 @@ def _verdicts(own: Readings, over: str) -> Iterator[str]:
     pairs = math.comb(own.state.keys[over].n_unique(), 2)
     if not pairs:
         return
-    found = fairness(own.with_confidence(1 - ERROR / pairs / len(METRICS)), over=over)
+    found = own.with_confidence(1 - ERROR / pairs / len(METRICS)).fairness(over=over)
     if "difference_ci_lower" not in found.columns:
         return
     low = pl.col("difference_ci_lower") - (pl.col("difference") - pl.col("difference_lower"))
@@ -96,7 +98,7 @@ def _verdicts(own: Readings, over: str) -> Iterator[str]:
         yield f"No significant difference, all pairs of {escaped(over)} considered: {names}."
 
 
-def _few(own: Readings, over: str) -> Iterator[str]:
+def _few(own: Report, over: str) -> Iterator[str]:
     """A sentence on values with few predicted positives."""
     if own.state.weighted or not own.readable("precision"):
         return

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from streammetrics.base import markup, of_all_labels
-from streammetrics.reading import Finding, Readings, findings
+from streammetrics.reading import Finding
 from streammetrics.show.pages.findings import findings_list
 from streammetrics.show.tables.document import resource
 from streammetrics.show.tables.estimates import groups_table, metrics_table, with_notes
 from streammetrics.show.tables.html import as_html
 from streammetrics.show.tables.table import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 LONGEST = 40  # groups, or rows
 
@@ -25,9 +29,9 @@ def in_notebook(found: Sequence[Finding], tables: Iterable[Table], lead: str = "
     return f'<div class="streammetrics"><style>{style}</style>{first}{findings_list(found)}{"".join(drawn)}</div>'
 
 
-def report_html(report: Readings) -> str:
+def report_html(report: Report) -> str:
     """Return what stands out in the report, and a table: one row per metric, or one row per group."""
-    return in_notebook(findings(report), [_numbers(report)])
+    return in_notebook(report.findings(), [_numbers(report)])
 
 
 def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str:
@@ -43,7 +47,7 @@ def latest(table: Table) -> Table:
     return replace(table, rows=shown, notes=_more(len(table.rows) - len(shown), "rows"))
 
 
-def _numbers(report: Readings) -> Table:
+def _numbers(report: Report) -> Table:
     frame = report.frame
     if not report.by:
         notes = _more(frame.height - LONGEST, "rows")

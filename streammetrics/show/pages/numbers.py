@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from streammetrics.base import of_all_labels
 from streammetrics.data import MODEL
-from streammetrics.reading import Readings
 from streammetrics.show.charts.groups import in_their_order, worst_first
 from streammetrics.show.pages.cards import CARDS, in_order, prose
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
 from streammetrics.show.tables.html import filtered
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+
 GROUPS = 1000  # rows of the table of groups
 MANY = 50  # groups, above which a table of all metrics would be most of the page
 
 
-def numbers(total: Readings) -> str:
+def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
     made = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
@@ -25,7 +29,7 @@ def numbers(total: Readings) -> str:
     return read + filtered(made, "metrics")
 
 
-def labels(total: Readings) -> str:
+def labels(total: Report) -> str:
     """Return the table of the labels, with their metrics in columns; empty without labels."""
     frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
     if frame.is_empty():
@@ -35,7 +39,7 @@ def labels(total: Readings) -> str:
     return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
 
 
-def groups(report: Readings) -> str:
+def groups(report: Report) -> str:
     """Return the table of the groups with their most important metrics, and one with all others, folded."""
     sizes, note = report.rows("rows"), ""
     if sizes.height > GROUPS:
@@ -63,7 +67,7 @@ def groups(report: Readings) -> str:
     return f"<p>{_below(report)}{note} Click a column header to sort.</p>{made}"
 
 
-def _below(report: Readings) -> str:
+def _below(report: Report) -> str:
     """The explanation of the text below each value of a table."""
     if report.confidence:
         below = f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none."
@@ -71,13 +75,13 @@ def _below(report: Readings) -> str:
     return f"Small print: certified bounds ({CERTIFIED}). Values without it are exact."
 
 
-def _one_sided(report: Readings) -> str:
+def _one_sided(report: Report) -> str:
     """The explanation of a question mark in intervals, if there is one."""
     ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
     return " ?: too few rows to compute this limit." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
 
 
-def _bounded(report: Readings) -> str:
+def _bounded(report: Report) -> str:
     """Explanations of bounds and intervals."""
     points = [
         "<b>Exact</b>: computed from all evaluated rows, without binning.",

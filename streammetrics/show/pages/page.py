@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from streammetrics.base import VOLUME, interval, markup, minus, rows, said
 from streammetrics.data import MODEL
-from streammetrics.reading import Differences, Readings, findings, findings_of_sides, of_models
+from streammetrics.reading import Differences, findings_of_sides, of_models
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
@@ -27,6 +28,9 @@ from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.page import Section, beside, page_of
 from streammetrics.statistics import pairs_kept
 
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+
 SMALLEST = 0.001  # p-value that is told
 NAMES = ("ecce", "expected_ecce", "ecce_p_value")
 MOST = 6  # pairs of models
@@ -34,7 +38,7 @@ CONFIDENCE = 0.95  # default
 
 
 def page(
-    report: Readings,
+    report: Report,
     title: str = "Evaluation",
     interactive: bool = False,
     source: str | None = None,
@@ -50,16 +54,16 @@ def page(
     return page_of(title, evaluated(report, total, source), sections, charts.scripts() if interactive else ())
 
 
-def of_all_rows(report: Readings) -> Readings:
+def of_all_rows(report: Report) -> Report:
     """The report of all rows together, of each model."""
     models = [column for column in report.by if column == MODEL]
     return report if report.by == models else report.rollup(*models)
 
 
-def _sections(report: Readings, total: Readings, over: str | None, interactive: bool) -> Iterator[Section]:
+def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
-    yield Section("findings", "What stands out", findings_list(findings(report)))
+    yield Section("findings", "What stands out", findings_list(report.findings()))
     drawn = draw("segment", pictures.segments(report, total), narrow=True)
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
     yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
@@ -84,7 +88,7 @@ def _sections(report: Readings, total: Readings, over: str | None, interactive: 
     yield Section("all", "All numbers", numbers(total))
 
 
-def cumulative_error(total: Readings) -> str:
+def cumulative_error(total: Report) -> str:
     """Return a sentence on the cumulative calibration error of each model; empty without scores of two classes."""
     if total.state.labels or not all(map(total.readable, NAMES)):
         return ""
@@ -103,7 +107,7 @@ def cumulative_error(total: Readings) -> str:
     return "".join(f"<p>{markup(minus(sentence))}</p>" for sentence in told)
 
 
-def compared_models(total: Readings, interactive: bool) -> str:
+def compared_models(total: Report, interactive: bool) -> str:
     """Return what stands out and the differences of each stored pair of models; empty without pairs."""
     names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
     kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,13 +12,15 @@ from streammetrics.base import markup
 from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric, words
-from streammetrics.reading import Readings
 from streammetrics.show import charts
 from streammetrics.show.charts import Picture, as_svg, described, for_page
 from streammetrics.show.charts.series import WHICH, Drawn
 from streammetrics.show.charts.svg import WIDTH
 from streammetrics.show.pages.cards import VOLUME
 from streammetrics.show.tables.document import embedded
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 Maker = Callable[[], Picture]
 
@@ -114,7 +116,7 @@ def _dots(picture: Picture) -> int:
     return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
 
 
-def choices(total: Readings) -> Picture:
+def choices(total: Report) -> Picture:
     """Return metrics over the threshold; of several models, whose thresholds differ, what they find in as many rows."""
     try:
         return charts.thresholds(total)
@@ -122,7 +124,7 @@ def choices(total: Readings) -> Picture:
         return charts.gain(total)
 
 
-def matrices(total: Readings) -> Iterator[Maker]:
+def matrices(total: Report) -> Iterator[Maker]:
     """Return the confusion matrices per model, label, and threshold."""
     for read in (total.confusion_matrix, total.confusion_counts):
         try:
@@ -134,7 +136,7 @@ def matrices(total: Readings) -> Iterator[Maker]:
         return
 
 
-def segments(report: Readings, total: Readings) -> Iterator[Maker]:
+def segments(report: Report, total: Report) -> Iterator[Maker]:
     """Return charts of the first metric by segment; for many segments, first a chart of all."""
     if (metric := headline(total)) is None:
         return
@@ -143,7 +145,7 @@ def segments(report: Readings, total: Readings) -> Iterator[Maker]:
         yield partial(charts.segments, report, metric, column)
 
 
-def over_time(report: Readings, total: Readings) -> Iterator[Maker]:
+def over_time(report: Report, total: Report) -> Iterator[Maker]:
     """Return charts of the first metric over time: of all rows, and by segment if they have few lines."""
     if (metric := headline(total)) is None:
         return
@@ -153,7 +155,7 @@ def over_time(report: Readings, total: Readings) -> Iterator[Maker]:
         yield partial(charts.over_time, report, metric, window, by=column)
 
 
-def each_over_time(report: Readings, total: Readings, interactive: bool) -> str:
+def each_over_time(report: Report, total: Report, interactive: bool) -> str:
     """Return charts of the first metric over time for each segment, if one chart would have many lines."""
     if (metric := headline(total)) is None:
         return ""
@@ -184,7 +186,7 @@ def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, int
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'
 
 
-def _timed(report: Readings, crowded: bool) -> Iterator[tuple[str, str]]:
+def _timed(report: Report, crowded: bool) -> Iterator[tuple[str, str]]:
     """Windows with group columns that have more lines than bands are visible in a chart, or as few."""
     models = [MODEL] if MODEL in report.by else []
     for window in charts.window_of(report):
@@ -193,7 +195,7 @@ def _timed(report: Readings, crowded: bool) -> Iterator[tuple[str, str]]:
                 yield window, column
 
 
-def headline(total: Readings) -> Metric | None:
+def headline(total: Report) -> Metric | None:
     """Return the first metric with a preferred direction, of all labels, at one threshold.
 
     Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.
@@ -207,7 +209,7 @@ def headline(total: Readings) -> Metric | None:
     return next((metric for metric in found if metric.better is not None), found[0] if found else None)
 
 
-def is_undropped(report: Readings, metric: Metric) -> bool:
+def is_undropped(report: Report, metric: Metric) -> bool:
     """Whether a metric is the share of dropped rows of a report without any."""
     return metric.name == DROPPED and not report.rows(metric)["value"].sum()
 
@@ -233,6 +235,6 @@ def _labels(total: Drawn) -> list[dict[str, Any]]:
     return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()
 
 
-def _segments(report: Readings) -> list[str]:
+def _segments(report: Report) -> list[str]:
     windows = charts.window_of(report)
     return sorted((c for c in report.by if c not in windows), key=lambda c: c != MODEL)  # whose chart is low

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from streammetrics.base import reason
+from streammetrics.base import reason, require_free
 from streammetrics.data import LABEL, MODEL, ascending, concat_groups, find, group_column, typed
-from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.errors import ColumnError, MetricError, SpecificationError
 from streammetrics.statistics import GROUP, Statistic
 from streammetrics.statistics.statistic import is_weighted
 
 Statistics = tuple[Statistic, ...]
+S = TypeVar("S")
 
 PENDING = 131_072  # cells of states that wait to be merged
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
@@ -38,6 +39,13 @@ class State:
     tables: dict[str, pl.DataFrame]
     labels: tuple[Any, ...] = ()
 
+    def statistic(self, kind: type[S]) -> S:
+        """Return the first statistic of a kind, which metrics and curves require."""
+        for statistic in self.statistics:
+            if isinstance(statistic, kind):
+                return statistic
+        raise MetricError(f"The statistic {kind.__name__} is required, but not in this accumulator.")
+
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """Return the labels of the table of a statistic; none if it has no labels."""
         return self.labels if statistic.of_label else ()
@@ -55,6 +63,12 @@ class State:
         return self.groups.join(label, how="cross", maintain_order="left_right").with_columns(
             pl.int_range(pl.len(), dtype=pl.UInt32).alias(GROUP)
         )
+
+    def join_groups(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a frame with the columns of `groups_of` in place of the number of the group."""
+        groups = self.groups_of(statistic)
+        require_free(groups.columns, {*frame.columns} - {GROUP})
+        return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
     @property
     def parts(self) -> tuple[Any, ...]:
