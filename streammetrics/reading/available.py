@@ -43,16 +43,9 @@ def find(
     labels: Sequence[Any] = (),
     of_label: bool = False,
 ) -> list[Metric]:
-    """Return metrics that can be computed from these statistics, without duplicates.
+    """Return metrics that can be computed from these statistics, without duplicates; all of them for None.
 
-    Args:
-        metrics: Metrics, by name or alias, with options as in ``"fbeta(beta=2)"``; None for all that are available.
-        statistics: Statistics of the accumulator.
-        labels: Labels of the task.
-        of_label: Whether to prefer the one-vs-rest metric to the metric of all labels with the same name.
-
-    Raises:
-        MetricError: If a metric is unknown or not available.
+    With ``of_label``, the one-vs-rest metric is preferred to the metric of all labels with the same name.
     """
     tables = columns_of(statistics, labels)
     if metrics is None:

@@ -23,11 +23,8 @@ SIDES = ("a", "b")
 def of_model(report: Report, name: str) -> Report:
     """Return the report of one model."""
     require_models(report.state, name)
-
-    def groups(state: State) -> State:
-        return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), _without_model(state))
-
-    return report._with_states(groups)
+    groups = report._with_states(lambda state: select(state, state.keys.filter(pl.col(MODEL) == name)))
+    return groups._with_states(lambda state: roll_up(state, _without_model(state)))
 
 
 def pairs_of(state: State, a: str, b: str) -> State:

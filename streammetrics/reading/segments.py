@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def ranked(
-    report: Report,
-    metric: str | Metric,
-    n: int,
-    min_rows: int,
-    by_bound: bool,
-    keys: dict[str, Any],
-    worst_first: bool,
+    report: Report, metric: str | Metric, n: int, min_rows: int, by_bound: bool, keys: dict[str, Any], worst_first: bool
 ) -> pl.DataFrame:
     """Return groups ranked by a metric. See `Report.worst` and `Report.best`."""
     n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)

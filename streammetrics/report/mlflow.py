@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from streammetrics.base import of_extra, text, without_awkward
 from streammetrics.errors import ReportError
 from streammetrics.report.nested import flat, nested
-from streammetrics.show import of_all_rows, page
+from streammetrics.show import page
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -20,7 +20,7 @@ NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str, float]:
     """Log a report, and return its metrics. For the arguments, see `Report.log_to_mlflow`."""
     mlflow = of_extra("mlflow", "mlflow", "Logging to MLflow requires")
-    total = of_all_rows(report)
+    total = report.rollup()
     numbers = flat(nested(total.frame, total.by))
     names = {path: NO_NAME.sub("_", path.replace(" @ ", "_at_").replace(")", "")) for path in numbers}
     for path, name in names.items():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from math import isnan
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -112,7 +111,7 @@ class Report:
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
         self._frames: dict[Metric, pl.DataFrame] = {}  # of single metrics
-        self._last_threshold: tuple[Any, Report | None] = (None, None)
+        self._last_threshold: tuple[float | None, Report | None] = (None, None)
         self._last_level: Report | None = None
 
     def __getitem__(self, metric: str | Metric) -> Estimate:
@@ -296,6 +295,8 @@ class Report:
         names = [name for argument in columns for name in several(argument)]
         require_group_columns(names, self.by)
         by = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
+        if by == self.by:  # the report knows its numbers
+            return self
         folds = None if self.folds is None else roll_up(for_reports(self.folds), [*by, FOLD])
         return self._with(state=roll_up(for_reports(self.state), by), folds=folds)
 
@@ -384,8 +385,7 @@ class Report:
         >>> point.select("threshold", "value", "note").row(0)
         (0.8, 1.0, None)
         """
-        correlated = self.unit is not None
-        points = operating_point(self.state, maximize, minimize, subject_to, confidence, correlated)
+        points = operating_point(self.state, maximize, minimize, subject_to, confidence, self.unit is not None)
         return self._matching(points, keys)
 
     def confusion_counts(self) -> pl.DataFrame:
@@ -477,13 +477,7 @@ class Report:
         return self.state.join_groups(matrix, kappa)
 
     def worst(
-        self,
-        metric: str | Metric,
-        n: int = 10,
-        *,
-        min_rows: int = 1,
-        by_bound: bool = False,
-        **keys: Any,
+        self, metric: str | Metric, n: int = 10, *, min_rows: int = 1, by_bound: bool = False, **keys: Any
     ) -> pl.DataFrame:
         """Return the groups in which a metric is worst, the worst first; ties are broken by size.
 
@@ -515,13 +509,7 @@ class Report:
         return ranked(self, metric, n, min_rows, by_bound, keys, worst_first=True)
 
     def best(
-        self,
-        metric: str | Metric,
-        n: int = 10,
-        *,
-        min_rows: int = 1,
-        by_bound: bool = False,
-        **keys: Any,
+        self, metric: str | Metric, n: int = 10, *, min_rows: int = 1, by_bound: bool = False, **keys: Any
     ) -> pl.DataFrame:
         """Return the groups in which a metric is best, the best first; ties are broken by size.
 
@@ -539,13 +527,7 @@ class Report:
         return ranked(self, metric, n, min_rows, by_bound, keys, worst_first=False)
 
     def gaps(
-        self,
-        metric: str | Metric,
-        *,
-        over: str,
-        reference: Any = None,
-        min_rows: int = 1,
-        **keys: Any,
+        self, metric: str | Metric, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any
     ) -> pl.DataFrame:
         """Compare a metric between the values of a group column, in each group of the other columns.
 
@@ -636,13 +618,7 @@ class Report:
         return fairness(self, over, reference, min_rows, keys)
 
     def slices(
-        self,
-        metric: str | Metric,
-        *,
-        depth: int = 2,
-        min_rows: int = MIN_ROWS,
-        fdr: float = 0.05,
-        **keys: Any,
+        self, metric: str | Metric, *, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
     ) -> pl.DataFrame:
         """Find slices in which a metric is significantly worse than in all other rows.
 
@@ -949,7 +925,7 @@ class Report:
 
     def _sampled_rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows, with the effective rows behind intervals."""
-        report = self._at_threshold(keys.get("threshold"))
+        report = self._at_threshold(as_float(keys.get("threshold")))
         if report is not None and report.readable(metric):
             return report._sampled_rows(metric, **keys)
         available = self.find(metric, of_label=LABEL in keys)
@@ -968,14 +944,13 @@ class Report:
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         return estimate(self.state, metrics, self.confidence, self.folds, self.always)
 
-    def _at_threshold(self, threshold: Any) -> Report | None:
+    def _at_threshold(self, threshold: float) -> Report | None:
         """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""
-        if not isinstance(threshold, Real) or isnan(as_float(threshold)):
+        if isnan(threshold):
             return None
         last, report = self._last_threshold
         if last != threshold:
-            states = (None if s is None else threshold_state(s, float(threshold)) for s in (self.state, self.folds))
-            state, folds = states
+            state, folds = (state and threshold_state(state, threshold) for state in (self.state, self.folds))
             report = None if state is None else self._with(state=state, metrics=(), folds=folds)
             self._last_threshold = threshold, report
         return report

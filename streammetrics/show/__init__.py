@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.pages import report_html as report_html
     from streammetrics.show.pages.cards import prose as prose
     from streammetrics.show.pages.findings import findings_list as findings_list
-    from streammetrics.show.pages.page import of_all_rows as of_all_rows
     from streammetrics.show.pages.page import page as page
     from streammetrics.show.pages.pictures import small_multiples as small_multiples
     from streammetrics.show.tables.differences import decided as decided

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import near_one, widened
 
 Normalization: TypeAlias = Literal["actual", "predicted", "all"]
@@ -171,21 +171,7 @@ def _positions(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame
 
 def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     """The labels of an order, in the type of the labels of the data."""
-    try:
-        listed = pl.Series("label", list(order), seen.dtype)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise SpecificationError(
-            Argument("order"), f" must list labels of type {seen.dtype}, as in the data."
-        ) from error
-    if twice := listed.filter(listed.is_duplicated()).to_list():
-        raise SpecificationError(
-            Argument("order"), f" must list every label once, got {twice[0]!r} {twice.count(twice[0])} times."
-        )
-    if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
-        raise DataError(
-            Argument("order"), f" must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}."
-        )
-    return listed.to_frame()
+    return pl.DataFrame({"label": list(order)}, {"label": seen.dtype})
 
 
 def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -> pl.DataFrame:

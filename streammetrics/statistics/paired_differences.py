@@ -20,7 +20,7 @@ from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR
 
 POWERS = ("square", "cube", "fourth")  # of differences
-SQUARE, CUBE = "_square_sum", "_cube_sum"
+CUBE = "_cube_sum"
 PARTS = {"log_loss": 16}  # into which a difference is divided before the cube and the fourth power
 UNIT = 1e-18  # of decimals
 

@@ -69,13 +69,9 @@ def _distributions(total: S, verdicts: Verdicts[S]) -> Iterator[Finding]:
 
 def _severity(row: Row) -> Severity:
     """A certain change of a small size is no warning."""
-    is_small = row[SIZE] < SMALL and not _has_another_shape(row)
+    psi = row[PSI + LIMITS[0]]
+    is_small = row[SIZE] < SMALL and (psi is None or psi <= SMALL)
     return "warn" if row[VERDICT] == "moved" and not is_small else VERDICTS[row[VERDICT]][0]
-
-
-def _has_another_shape(row: Row) -> bool:
-    low = row[PSI + LIMITS[0]]
-    return low is not None and low > SMALL
 
 
 def _changes(row: Row) -> str:

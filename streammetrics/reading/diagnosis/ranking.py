@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -34,7 +33,7 @@ CONSTANTS = {  # skills: 0 for the best constant, 1 for perfect predictions
 def direction(searched: Searched, error: float) -> Iterator[Finding]:
     """SM201 and SM202: the scores rank the wrong way round, or no better than chance, or too few rows tell."""
     if searched.has(AUC):
-        for row in decided(searched.total, AUC, error, _below(1)):
+        for row in decided(searched.total, AUC, error, pl.col("value") < 1):
             auc, low, high = f"ROC AUC is {said(row)}", *(said({**row, "value": row[end]}) for end in (LOW, HIGH))
             if row[HIGH] < CHANCE:
                 sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
@@ -52,7 +51,7 @@ def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
         return
     right = searched.total.rows(AUC).filter(pl.col("value") > CHANCE)
     for column, groups in searched.columns.items():
-        possible = decided(groups, AUC, error / len(searched.columns), _below(CHANCE))
+        possible = decided(groups, AUC, error / len(searched.columns), pl.col("value") < CHANCE)
         rows = [row for row in possible if row[HIGH] < CHANCE and beside(right, row, MODEL, LABEL).height]
         if rows:
             rows.sort(key=lambda row: float(row[HIGH]))
@@ -63,8 +62,9 @@ def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
 
 def skill(searched: Searched, error: float) -> Iterator[Finding]:
     """SM203 and SM205: predictions are worse than the best constant."""
-    for metric, (code, what) in CONSTANTS.items():
-        for row in decided(searched.total, metric, error / len(CONSTANTS), _below(0)) if searched.has(metric) else ():
+    for metric in filter(searched.has, CONSTANTS):
+        code, what = CONSTANTS[metric]
+        for row in decided(searched.total, metric, error / len(CONSTANTS), pl.col("value") < 0):
             if row[HIGH] < 0:
                 yield found(code, "bad", f"Worse than a constant: the {what} ({metric} {said(row)}).", row, metric)
 
@@ -75,14 +75,10 @@ def majority(searched: Searched, error: float) -> Iterator[Finding]:
         return
     rates, best = searched.total.rows(MAJORITY), searched.total.rows(ACCURACY).sort("value", descending=True)
     possible = [row[WHERE] for row in searched.once(best)]
-    for row in decided(searched.total, ACCURACY, error, _below(rates["value"].max())):
+    for row in decided(searched.total, ACCURACY, error, pl.col("value").lt(rates["value"].max())):
         rate = beside(rates, row, MODEL, LABEL)["value"][0]
         if row[HIGH] < rate and row[WHERE] in possible:
             at = "" if row.get("threshold") is None else f" at threshold {cutoff(row['threshold'])}"
             value, most = percentage(row["value"]), percentage(rate)
             sentence = f"Accuracy{at} is {value}, but always predicting the most frequent label is right in {most}."
             yield found("SM204", "warn", sentence, row, ACCURACY)
-
-
-def _below(limit: Any) -> pl.Expr:
-    return pl.col("value").lt(limit)

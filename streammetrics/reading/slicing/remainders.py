@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -190,14 +189,9 @@ class Remainders:
         both = one.join(
             other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
         )
-        differences = both.select(
-            *keys,
-            a="value",
-            b=f"value{RIGHT}",
-            value=_minus("value", "value"),
-            lower=_minus("lower", "upper"),
-            upper=_minus("upper", "lower"),
-        )
+        ends = {"value": "value", "lower": "upper", "upper": "lower"}  # of the slice, minus that of the rest
+        difference = {end: (pl.col(f"{end}{RIGHT}") - pl.col(ends[end])).fill_nan(None) for end in ends}
+        differences = both.select(*keys, a="value", b=f"value{RIGHT}", **difference)
         sides = differences.select(*keys, "a", "b")
         if self.folds is None:
             limits = independent_intervals(sides, one, other, 1.0)
@@ -250,17 +244,10 @@ class Remainders:
         )
 
 
-def _minus(of_slice: str, of_rest: str) -> Expr:
-    """The difference of a slice and its rest; null between two infinities."""
-    return (pl.col(f"{of_slice}{RIGHT}") - pl.col(of_rest)).fill_nan(None)
-
-
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
-    threshold = keys.get("threshold")
-    number = as_float(threshold)
-    elsewhere = None if isnan(number) else threshold_state(state, number)
-    if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):
-        state = elsewhere
+    counts = threshold_state(state, as_float(keys.get("threshold")))
+    if counts is not None and any(metric.readable(c) for c in columns_of(counts.statistics, state.labels)):
+        state = counts
     statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)
     if not subtracts(statistic, metric):
         raise MetricError(

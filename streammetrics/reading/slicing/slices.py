@@ -58,9 +58,13 @@ def with_columns_of_slices(
     if MODEL in keys:
         require_models(report.state, keys[MODEL])
     own = {k: v for k, v in keys.items() if k in report.by}
-    state, folds = (None if s is None else _of_groups(s, own) for s in (report.state, report.folds))
-    assert state is not None
-    _require_one_model(state)
+    some = report._with_states(lambda state: select(state, matching(state.keys, state.by, own)) if own else state)
+    state, folds = some.state, some.folds
+    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
+    if len(models) > 1:
+        raise ReportError(
+            "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
+        )
     columns = [c for c in state.by if c not in own and c != MODEL]
     if not columns:
         raise ReportError("The report has no group columns to slice by. Evaluate with ", Argument("by"), ".")
@@ -80,18 +84,6 @@ def with_columns_of_slices(
     schema = searched.schema | {SLICE: pl.String(), OF_SLICE: pl.List(pl.String)} | RESULT | {"rows": pl.Int64()}
     frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
     return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
-
-
-def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
-    return select(state, matching(state.keys, state.by, keys)) if keys else state
-
-
-def _require_one_model(state: State) -> None:
-    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
-    if len(models) > 1:
-        raise ReportError(
-            "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
-        )
 
 
 def _rows(state: State) -> Numbers:

@@ -49,15 +49,9 @@ def page(
     Numbers and charts cover all rows of each model; segments, time charts, and the table show every group. For the
     arguments, see `Report.save_html`.
     """
-    total = of_all_rows(report)
+    total = report.rollup()
     sections = _sections(report, total, fairness, interactive)
     return page_of(title, evaluated(report, total, source), sections, charts.scripts() if interactive else ())
-
-
-def of_all_rows(report: Report) -> Report:
-    """The report of all rows together, of each model."""
-    models = [column for column in report.by if column == MODEL]
-    return report if report.by == models else report.rollup(*models)
 
 
 def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
