@@ -637,7 +637,6 @@ class Report:
         slices that overlap. If the certified bounds of a metric allow several differences, the smallest one counts.
 
         Args:
-            report: The report. Intervals have its confidence level, or 0.95 without one.
             metric: Name of a metric with a preferred direction and confidence intervals.
             depth: Maximum number of group columns of a slice.
             min_rows: Minimum number of rows of a slice.
@@ -648,9 +647,10 @@ class Report:
         Returns:
             One row per finding, by descending excess loss: the group columns (null if the slice has any value),
             ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
-            (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
-            ``excess_loss``: the share of the distance of the metric of all rows from its best value that would
-            disappear if the slice were as good as the rest (null if there is no best value).
+            (value - rest) with ``ci_lower`` and ``ci_upper`` at the confidence level of the report, or 0.95 without
+            one, ``p_value``, ``rows``, ``share_of_rows``, and ``excess_loss``: the share of the distance of the metric
+            of all rows from its best value that would disappear if the slice were as good as the rest (null if there is
+            no best value).
 
         Raises:
             MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
@@ -891,7 +891,6 @@ class Report:
     def __repr__(self) -> str:
         return str(self)
 
-    # ----- private
     def __getstate__(self) -> dict[str, Any]:
         states = {name: state and state.parts for name, state in (("state", self.state), ("folds", self.folds))}
         return self._arguments | states
@@ -902,6 +901,7 @@ class Report:
 
     @property
     def _arguments(self) -> dict[str, Any]:
+        """What the report is made from, and all that a pickle has."""
         return {name: getattr(self, name) for name in signature(Report).parameters}
 
     def _with(self, **changes: Any) -> Report:
