@@ -29,10 +29,10 @@ from streammetrics.pipeline import accumulate as accumulate
 from streammetrics.pipeline import evaluate as evaluate
 from streammetrics.pipeline import verify as verify
 from streammetrics.reading.diagnosis.finding import Finding as Finding
+from streammetrics.report.comparison import Comparison as Comparison
 from streammetrics.report.estimate import Estimate as Estimate
 from streammetrics.report.receipts.receipt import Receipt as Receipt
 from streammetrics.report.receipts.verification import Verification as Verification
-from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
 from streammetrics.report.rows_needed import RowsNeeded as RowsNeeded
 from streammetrics.report.rows_needed import rows_needed as rows_needed

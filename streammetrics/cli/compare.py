@@ -15,8 +15,7 @@ from streammetrics.cli.parameters import Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import names, report_of, require_no_page
 from streammetrics.cli.verdicts import JUNIT, write_verdicts
-from streammetrics.report import comparison_tables
-from streammetrics.show import OPEN, differences_table, only_threshold, with_notes
+from streammetrics.show import OPEN, comparison_tables, differences_table, only_threshold, with_notes
 
 UNDECIDED = 3  # exit code
 

@@ -85,7 +85,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.intervals.limits import moved as moved
     from streammetrics.metrics.intervals.limits import tidy as tidy
     from streammetrics.metrics.intervals.method import FEWEST as FEWEST
-    from streammetrics.metrics.intervals.method import Quantity as Quantity
     from streammetrics.metrics.intervals.method import Read as Read
     from streammetrics.metrics.intervals.method import Sample as Sample
     from streammetrics.metrics.intervals.methods import SEPARATE as SEPARATE

@@ -7,7 +7,14 @@ from streammetrics.base import late_names
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.available import columns_of as columns_of
     from streammetrics.reading.available import find as find
+    from streammetrics.reading.better import AHEAD_NOTES as AHEAD_NOTES
+    from streammetrics.reading.better import few_rows_reason as few_rows_reason
+    from streammetrics.reading.better import with_better_side as with_better_side
+    from streammetrics.reading.changes import changes_of as changes_of
+    from streammetrics.reading.changes import differences_of as differences_of
+    from streammetrics.reading.compared_rows import has_common_folds as has_common_folds
     from streammetrics.reading.curves import curve as curve
+    from streammetrics.reading.diagnosis.comparison import findings_of_comparison as findings_of_comparison
     from streammetrics.reading.diagnosis.data import of_one_class as of_one_class
     from streammetrics.reading.diagnosis.drift import LEVEL as LEVEL
     from streammetrics.reading.diagnosis.drift import findings_of_drift as findings_of_drift
@@ -17,13 +24,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.diagnosis.rules import Now as Now
     from streammetrics.reading.diagnosis.rules import arrived as arrived
     from streammetrics.reading.diagnosis.rules import findings_of_rules as findings_of_rules
-    from streammetrics.reading.diagnosis.sides import findings_of_sides as findings_of_sides
-    from streammetrics.reading.differences import AHEAD as AHEAD
-    from streammetrics.reading.differences import AHEAD_WITHIN_BOUNDS as AHEAD_WITHIN_BOUNDS
-    from streammetrics.reading.differences import UNTESTED as UNTESTED
-    from streammetrics.reading.differences import Differences as Differences
-    from streammetrics.reading.differences import of_models as of_models
-    from streammetrics.reading.differences import with_names as with_names
     from streammetrics.reading.distribution_shifts import VERDICT as VERDICT
     from streammetrics.reading.distribution_shifts import judged as judged
     from streammetrics.reading.distribution_shifts import shifts as shifts
@@ -43,6 +43,8 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.looks import widened as widened
     from streammetrics.reading.looks import with_row_count as with_row_count
     from streammetrics.reading.looks import with_total as with_total
+    from streammetrics.reading.missing_intervals import warning as warning
+    from streammetrics.reading.models import SameRows as SameRows
     from streammetrics.reading.models import of_model as of_model
     from streammetrics.reading.models import pairs_of as pairs_of
     from streammetrics.reading.models import require_model as require_model

@@ -17,12 +17,12 @@ from polars import Expr
 from streammetrics.base import LIMITS, hidden, joined
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import normal_quantile, t_quantile, upper_level
-from streammetrics.reading.differences import Differences
+from streammetrics.reading.differences import showing
 from streammetrics.reading.score_distributions import Distribution, distributions, paired, side_by_side
 from streammetrics.statistics import GROUP
 
 if TYPE_CHECKING:
-    from streammetrics.report import Report
+    from streammetrics.report import Comparison, Report
 
 QUANTILES = {"10% quantile": 0.1, "median": 0.5, "90% quantile": 0.9}
 MEAN, POSITIVES, RATE = "mean", "predicted_positive_rate", "prevalence"
@@ -39,7 +39,7 @@ COUNT, LOW, HIGH, VALUE = pl.col("count"), pl.col("low"), pl.col("high"), pl.col
 MIDDLE = LOW / 2 + HIGH / 2
 
 
-def shifts(sides: Differences, of: str, confidence: float) -> pl.DataFrame:
+def shifts(sides: Comparison, of: str, confidence: float) -> pl.DataFrame:
     """Return the changes of the quantities of a distribution in every group.
 
     All intervals of a group together have the confidence level (Bonferroni).
@@ -53,7 +53,7 @@ def shifts(sides: Differences, of: str, confidence: float) -> pl.DataFrame:
     is_rate = of == "y_true" and sides.b.readable(RATE)
     quantiles = {} if is_rate else QUANTILES
     has_rates = of == "y_score" and sides.a.readable(POSITIVES) and sides.b.readable(POSITIVES)
-    rates = sides._showing([POSITIVES]) if has_rates else None
+    rates = showing(sides, [POSITIVES], None) if has_rates else None
     number = 1 + len(quantiles) + (0 if rates is None else _number_of_thresholds(rates))
     level = 1 - (1 - confidence) / number
     one, other = (distributions(report.state)[of] for report in (sides.a, sides.b))
@@ -140,7 +140,7 @@ def _relative(amount: Expr) -> Expr:
     return pl.when(scale > 0).then(amount / scale).when(amount > 0).then(float("inf")).otherwise(0.0)
 
 
-def _rates(rates: Differences, keys: Sequence[str], level: float) -> pl.DataFrame:
+def _rates(rates: Comparison, keys: Sequence[str], level: float) -> pl.DataFrame:
     """The changes of the rate of predicted positives at each threshold."""
     frame = replace(rates, confidence=level).frame.filter((pl.col("a") > 0) | (pl.col("b") > 0))
     at = pl.format("{} at {}", pl.lit(POSITIVE_RATE), "threshold") if "threshold" in frame.columns else pl.lit(None)
@@ -149,9 +149,8 @@ def _rates(rates: Differences, keys: Sequence[str], level: float) -> pl.DataFram
     return frame.select(*keys, quantity, pl.lit(True).alias(IS_SHARE), scale, "a", "b", "difference", *LIMITS)
 
 
-def _number_of_thresholds(rates: Differences) -> int:
-    frame = replace(rates, confidence=None).frame
-    return frame["threshold"].n_unique() if "threshold" in frame.columns else 1
+def _number_of_thresholds(rates: Comparison) -> int:
+    return rates.frame["threshold"].n_unique() if "threshold" in rates.frame.columns else 1
 
 
 def _side(report: Report, of: str, own: Distribution, quantiles: dict[str, float], level: float) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import polars as pl
 
 from streammetrics.base import EFFECTIVE_ROWS, LIMITS, A, B, no_limits
-from streammetrics.metrics import Metric, Quantity, Read, Sample, difference_interval, limits_of
+from streammetrics.metrics import Metric, Read, Sample, difference_interval, limits_of
 from streammetrics.reading.estimates import by_view, estimate, with_label
 from streammetrics.statistics import (
     GROUP,
@@ -94,7 +94,7 @@ def _with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.D
     return first_case(view, table).with_columns(squares)
 
 
-def reader(metrics: Sequence[Quantity], by_group: bool = True) -> Read:
+def reader(metrics: Sequence[Metric], by_group: bool = True) -> Read:
     """Return a function that computes metrics of each group of some tables, or of each row."""
     expressions = {m.name: m.expression() for m in metrics}
     if not by_group:

@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING
 
 from streammetrics.base import late_names, publish
 from streammetrics.report.estimate import Estimate as Estimate
-from streammetrics.report.report import Comparison as Comparison
 from streammetrics.report.report import Report as Report
 
-publish("streammetrics", Comparison, Estimate, Report)
+publish("streammetrics", Estimate, Report)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.report.comparisons import comparison_tables as comparison_tables
+    from streammetrics.report.comparison import Comparison as Comparison
     from streammetrics.report.estimate import estimate_of as estimate_of
     from streammetrics.report.mlflow import log as log
     from streammetrics.report.nested import as_json as as_json

@@ -1,9 +1,8 @@
-"""Reports and comparisons, with all that users do with them: estimates, checks, charts, pages, and files."""
+"""A report, with all that users do with it: estimates, checks, charts, pages, and files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from math import isnan
@@ -28,19 +27,18 @@ from streammetrics.base import (
 )
 from streammetrics.data import FOLD, FOLDS, LABEL, MODEL, several
 from streammetrics.errors import Argument, MetricError
-from streammetrics.metrics import Margins, Metric, with_defaults
+from streammetrics.metrics import Metric, with_defaults
 from streammetrics.reading import (
     MIN_ROWS,
-    Differences,
     Finding,
+    SameRows,
     curve,
     estimate,
     fairness,
     find,
     findings,
-    findings_of_sides,
     gaps,
-    of_models,
+    of_model,
     operating_point,
     pairs_of,
     ranked,
@@ -48,9 +46,7 @@ from streammetrics.reading import (
     slices,
     threshold_state,
 )
-from streammetrics.report.comparisons import comparison_tables
 from streammetrics.report.estimate import Estimate, estimate_of
-from streammetrics.report.gate import check_sides
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts, check
 from streammetrics.show import as_text, report_tables, terminal_width
@@ -66,7 +62,8 @@ from streammetrics.statistics import (
 )
 
 if TYPE_CHECKING:
-    from streammetrics.show import ComparisonPlot, Plot
+    from streammetrics.report.comparison import Comparison
+    from streammetrics.show import Plot
 
 FEW = 3  # metrics that are computed alone
 
@@ -759,8 +756,13 @@ class Report:
         >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "note").row(0)
         (0.5, 1.0, 'new on these rows; no confidence interval')
         """
+        from streammetrics.report.comparison import Comparison  # which imports this file
+
         report = self if metrics is None else self.showing(metrics)
-        return of_models(Comparison, report, a, b, confidence)
+        one, other = of_model(report, a), of_model(report, b)
+        same_rows = SameRows.of(one.state, other.state, pairs_of(report.state, a, b), (a, b))
+        names = (a, b) if a != b else ("a", "b")
+        return Comparison(one, other, confidence, same_rows=same_rows, names=names)
 
     def flip_rate(self, a: str, b: str, *, confidence: float = 0.95) -> pl.DataFrame:
         """Return how often the decisions of two models differ, in each group of the other columns.
@@ -962,150 +964,3 @@ class Report:
     def _matching(self, frame: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
         """The rows of some groups, models, and labels."""
         return matching(frame, [c for c in frame.columns if c in (*self.by, LABEL)], keys)
-
-
-@dataclass(frozen=True)
-class Comparison(Differences):
-    """Differences between two reports, a and b, whose ``names`` are in its text and on its page.
-
-    >>> import streammetrics as sm
-    >>> y = [1, 0, 1, 0]
-    >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
-    >>> sm.compare(a, b, metrics="accuracy", confidence=None).frame.select("a", "b", "better").row(0)
-    (0.5, 1.0, 'b')
-    """
-
-    a: Report
-    b: Report
-
-    def findings(self) -> list[Finding]:
-        """Return what stands out: first which side is better by `primary`, then the others by severity and by code.
-
-        Groups and other metrics by which the other side is better are decided by intervals that allow for their number.
-        If both sides are equally good, at most 5% of comparisons at a confidence level of 95% have such a finding.
-
-        Returns:
-            A list of `Finding`, whose values are differences.
-
-        >>> import streammetrics as sm
-        >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
-        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
-        >>> print(sm.compare(acc, models=("old", "new"), metrics="accuracy").findings()[0])
-        new is better: accuracy is 0.50 higher (0.43 to 0.57), 1.00 against 0.50.
-        """
-        return findings_of_sides(self)
-
-    def check(
-        self,
-        *,
-        not_worse: Margins = (),
-        better: Margins = (),
-        confidence: float | None = 0.95,
-        open: Literal["fail", "pass"] = "fail",
-        min_rows: int = 1,
-        segments: str | float | None = None,
-        **keys: Any,
-    ) -> Verdicts:
-        """Check in every group whether b, a candidate, is not worse than a by more than a margin, or better.
-
-        A requirement holds if the certified bounds and the confidence interval of the difference, widened by them, lie
-        on the required side of the margin. It is breached if they lie on the other side, and otherwise open
-        (inconclusive). A difference without an interval is open. The side whose value is nearer to the best one is
-        better, for metrics such as ``bias``.
-
-        If one of the requirements is not met in one of the groups, all hold with a probability of at most
-        ``1 - confidence`` (intersection-union test, Berger 1982).
-
-        Args:
-            not_worse: Metrics that may worsen by a margin, such as ``{"roc_auc": 0.002, "log_loss": "0.5%"}``.
-                Percentages are relative to the value of a. Names alone have a margin of 0.
-            better: Metrics that must improve, such as ``["brier_score"]``, or by more than a margin,
-                ``{"brier_score": 0.001}``.
-            confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Report.check`.
-                They are wider by the factor 1 + 1/√n, with n rows of the smaller class, since estimates of few rows
-                are skewed. With ``None``, bounds decide: the verdicts apply to the evaluated rows.
-            open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
-            min_rows: Minimum number of rows of a group, on each side.
-            segments: Acceptable false discovery rate among breached groups of a requirement, such as ``"fdr 5 %"`` or
-                0.05. Defaults to a separate verdict for each group.
-            keys: Values of group columns and key columns that select rows, such as ``threshold=0.5``.
-
-        Returns:
-            `Verdicts` with the verdict on every requirement in every group. ``value`` is the difference b - a, relative
-            to a if the margin is, or |b| - |a| for metrics such as ``bias``.
-
-        Raises:
-            MetricError: If a margin is invalid, or a metric is unknown or has no preferred direction.
-            ReportError: If a key is not a column of the frame.
-            SpecificationError: If there are no requirements, or another argument is invalid.
-
-        >>> import streammetrics as sm
-        >>> rows = {"y": [1, 0, 1, 0] * 50, "p": [0.9, 0.6, 0.4, 0.1] * 50, "q": [0.9, 0.3, 0.8, 0.1] * 50}
-        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update(rows)
-        >>> gate = sm.compare(acc, models=("old", "new")).check(not_worse={"roc_auc": 0.01}, better=["accuracy"])
-        >>> gate.hold, gate.frame.select("rule", "verdict").rows()
-        (True, [('roc_auc not worse by 0.01', 'holds'), ('accuracy better', 'holds')])
-        """
-        return check_sides(self, not_worse, better, confidence, open, min_rows, segments, **keys)
-
-    @property
-    def plot(self) -> ComparisonPlot:
-        """Differences as a forest plot, and charts of both reports in one picture. Requires the ``plot`` extra.
-
-        Raises:
-            ReportError: If the group columns differ.
-        """
-        from streammetrics.show import ComparisonPlot  # when it is needed
-
-        return ComparisonPlot(self)
-
-    def save_html(
-        self,
-        path: str | Path,
-        title: str = "Comparison",
-        names: tuple[str, str] | None = None,
-        interactive: bool = False,
-        check: Verdicts | None = None,
-    ) -> None:
-        """Write the comparison as one self-contained HTML page.
-
-        It shows the differences of all metrics with bounds and confidence intervals, the groups that differ, and the
-        curves of both sides in the same charts. With ``check``, it begins with the verdicts of a gate.
-
-        Args:
-            path: File to write.
-            title: Title of the page.
-            names: Names of both sides, such as ``("January", "May")``. Defaults to the names of the models, or a and b.
-            interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
-            check: Verdicts of `check`, with which the page then begins.
-
-        Raises:
-            SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
-            ReportError: If both sides have the same name.
-            SourceError: If the file cannot be written. An existing file then stays unchanged.
-
-        >>> from tempfile import TemporaryDirectory
-        >>> import streammetrics as sm
-        >>> scores = [0.9, 0.2, 0.4], [0.9, 0.6, 0.4]
-        >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": p}) for p in scores)
-        >>> with TemporaryDirectory() as directory:
-        ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
-        """
-        from streammetrics.show import comparison_page  # when it is needed
-
-        names = self.names if names is None else names
-        verdicts = None if check is None else (check.frame, check._tables)
-        write_file(path, comparison_page(self, names, title, interactive, verdicts).encode())
-
-    def _repr_html_(self) -> str:
-        from streammetrics.show import in_notebook  # when it is needed
-
-        more = "Read all of them in the frame."
-        return in_notebook(self.findings(), comparison_tables(self, None, more, noted=False))
-
-    def __str__(self) -> str:
-        more, width = "Choose them with metrics=, or read all of them in the frame.", terminal_width()
-        return as_text(*comparison_tables(self, width, more), width=width)
-
-    def __repr__(self) -> str:
-        return str(self)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streammetrics.base import (
     as_float,
@@ -21,12 +21,10 @@ from streammetrics.base import (
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
-from streammetrics.reading import ROWS, with_row_count
-from streammetrics.report.gate import at_threshold
-from streammetrics.report.report import Comparison, Report
-
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
+from streammetrics.reading import ROWS, changes_of, with_row_count
+from streammetrics.report.comparison import Comparison
+from streammetrics.report.gate import at, reason_without_interval
+from streammetrics.report.report import Report
 
 CLASSES = ("positives", "negatives")
 
@@ -111,15 +109,16 @@ def rows_needed(
             f"The difference in {found.name} must be below {high - low:g}, got {difference:g}.{of_percent(difference)}"
         )
     if isinstance(pilot, Comparison):
-        sides = at_threshold(replace(pilot, confidence=confidence)._showing([found]), keys.get("threshold"))
-        every = of_labels_once(sides._changes)
+        pilot = at(pilot, [found], confidence, keys.get("threshold"))
+        every = of_labels_once(changes_of(pilot))
         row, range = only(metric, matching(every, keys_of(every), keys), keys, lambda: every), EVERYWHERE
     else:
         row, range = report.with_confidence(confidence)._row(found, keys), found.range
     row = with_row_count(row, report.state, ROWS)
     needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
     if needed is None:
-        why = sides._without_interval(found) if isinstance(pilot, Comparison) else row["note"].item() or "too few rows"
+        note = row["note"].item() or "too few rows"
+        why = reason_without_interval(pilot, found) if isinstance(pilot, Comparison) else note
         raise ReportError(f"{metric} has no confidence interval in the pilot: {why.removeprefix('no interval: ')}")
     if needed == inf:
         raise ReportError(

@@ -21,9 +21,8 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.pages.findings import findings_list as findings_list
     from streammetrics.show.pages.page import page as page
     from streammetrics.show.pages.pictures import small_multiples as small_multiples
-    from streammetrics.show.tables.differences import decided as decided
+    from streammetrics.show.tables.differences import comparison_tables as comparison_tables
     from streammetrics.show.tables.differences import differences_table as differences_table
-    from streammetrics.show.tables.differences import sizes as sizes
     from streammetrics.show.tables.drift import drift_table as drift_table
     from streammetrics.show.tables.drift import measures_table as measures_table
     from streammetrics.show.tables.estimates import ESTIMATE as ESTIMATE

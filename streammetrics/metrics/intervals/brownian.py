@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,10 @@ from polars import Expr
 
 from streammetrics.metrics.intervals.distributions import bisected
 from streammetrics.metrics.intervals.limits import Interval, Number, exponential, named
-from streammetrics.metrics.intervals.method import FEWEST, Closed, Quantity
+from streammetrics.metrics.intervals.method import FEWEST, Closed
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 MEAN_RANGE = math.sqrt(8 / math.pi)
 FAR = 3.0  # from where the tail converges faster than the distribution function
@@ -69,7 +73,7 @@ class RangeOfSums(Closed):
     of_folds = True
     without_folds = "the jackknife is not valid for a maximum near 0"
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """The limits, within the range of the metric. Null if the squared errors sum to few rows."""
         middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
         neg, pos = (pl.col(f"{c}_w2" if weighted else c) for c in ("neg", "pos"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,8 +16,11 @@ from streammetrics.base import SUM_ROUNDING
 from streammetrics.core import ranges
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared, tidy
-from streammetrics.metrics.intervals.method import GROUP, Quantity, Read
+from streammetrics.metrics.intervals.method import GROUP, Read
 from streammetrics.metrics.intervals.tails import Tail, of_bins, powers_of_losses
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -42,7 +46,7 @@ def counted(*counts: str) -> dict[tuple[str, str], str]:
 
 def influence_intervals(
     table: pl.DataFrame,
-    metrics: Sequence[Quantity],
+    metrics: Sequence[Metric],
     products: Products,
     read: Read,
     confidence: float = 0.95,

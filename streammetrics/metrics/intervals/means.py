@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import EVERYWHERE, Interval, Range, limits
-from streammetrics.metrics.intervals.method import Closed, Quantity
+from streammetrics.metrics.intervals.method import Closed
 from streammetrics.metrics.intervals.proportions import wilson_interval
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 LEAST_VARIANCE = 1e-12  # as a share of the mean square; less comes from rounding
 
@@ -50,9 +54,9 @@ def _error(total: Expr, square_total: Expr, weight: Expr) -> Expr:
 class MeanOfBins(Closed):
     """The mean of a value that is the same for all rows of a bin."""
 
-    value: Callable[[Quantity], Expr]
+    value: Callable[[Metric], Expr]
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Normal limits within the range of the metric."""
         each, count = self.value(metric), pl.col("count")
         return mean_interval((each * count).sum(), (each**2 * count).sum(), count.sum(), confidence, metric.range)
@@ -65,7 +69,7 @@ class MeanOfMoments(Closed):
     side: str
     of_weights = True
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Normal limits."""
         weight, middle, spread = pl.col("weight"), pl.col(f"{self.side}_mean"), pl.col(f"{self.side}_m2")
         if weighted:  # moments with squared weights are about another mean
@@ -85,7 +89,7 @@ class MeanOfShares(Closed):
     rows: str
     of_weights = True
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Normal limits on the logit scale."""
         end = "_w2" if weighted else ""
         weight, each = pl.col(self.rows), pl.col(self.parts) / pl.col(self.rows)
@@ -99,11 +103,11 @@ class MeanOfShares(Closed):
 class ShareOfSets(MeanOfShares):
     """A proportion of rows, from a table of sums over rows."""
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """All rows."""
         return pl.col(self.rows)
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits, of weighted rows those of a mean."""
         if weighted:
             return super().ends(metric, confidence, weighted=True)

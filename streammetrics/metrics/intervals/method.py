@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.base import LIMITS, by_group
-from streammetrics.metrics.intervals.limits import Interval, Range
+from streammetrics.metrics.intervals.limits import Interval
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 GROUP, COUNT = "group", pl.col("count")
 FEWEST = 20  # minimum number of rows of each class
 
 Read: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
-
-
-class Quantity(Hashable, Protocol):
-    """What methods need of a metric, so that it need not be imported."""
-
-    range: Range
-    average: str | None
-    interval: Method
-
-    @property
-    def name(self) -> str:
-        """Name of its column."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that it is computed from."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """Its options."""
-
-    def expression(self) -> Expr:
-        """The number, from the columns of a table."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +73,19 @@ class Method:
         """Whether the jackknife over folds of units is valid."""
         return not (self.reason or self.without_folds)
 
-    def serving(self, metric: Quantity, *, weighted: bool) -> Method | None:
+    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
         """The method for rows with or without weights; None to compute the influence of a row on the columns."""
         return None
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
         return None
 
-    def fewest_of(self, metric: Quantity) -> int:
+    def fewest_of(self, metric: Metric) -> int:
         """Minimum number of rows of each class for an interval."""
         return FEWEST
 
-    def limits(self, sample: Sample, metrics: Sequence[Quantity], confidence: float) -> pl.DataFrame:
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
         """Return the index of the sample, metric, and limits. Not all estimates need to occur."""
         raise NotImplementedError
 
@@ -129,20 +109,20 @@ class Closed(Method):
 
     of_weights = False  # whether it is also valid for weighted rows
 
-    def serving(self, metric: Quantity, *, weighted: bool) -> Method | None:
+    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
         """This method, also for weighted rows if it is valid for them."""
         return self if self.of_weights or not weighted else None
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """The limits, as expressions over the rows of an estimate."""
         raise NotImplementedError
 
-    def limits(self, sample: Sample, metrics: Sequence[Quantity], confidence: float) -> pl.DataFrame:
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
         """Return limits of metrics with closed methods, each by its own, in one query."""
         return closed_limits(sample, dict.fromkeys(metrics, self), confidence)
 
 
-def closed_limits(sample: Sample, ways: Mapping[Quantity, Closed], confidence: float) -> pl.DataFrame:
+def closed_limits(sample: Sample, ways: Mapping[Metric, Closed], confidence: float) -> pl.DataFrame:
     """Limits of metrics, each by its method, in one query for all of them."""
     ends = {
         f"{side} of {m.name}": end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,7 +14,7 @@ from streammetrics.metrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.metrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
-from streammetrics.metrics.intervals.method import Closed, Method, OfUnits, Quantity, Sample, Without, closed_limits
+from streammetrics.metrics.intervals.method import Closed, Method, OfUnits, Sample, Without, closed_limits
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
@@ -24,6 +25,9 @@ from streammetrics.metrics.intervals.quantiles import Quantile as Quantile
 from streammetrics.metrics.intervals.smooth import Influence, OfAUC, OfPairs
 from streammetrics.metrics.intervals.smooth import Smooth as Smooth
 from streammetrics.metrics.intervals.tails import of_bins, of_moments
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 FEWEST_OF_AUC = 20
 FEWEST_OF_STEPS = 100
@@ -99,7 +103,7 @@ BY_COLUMNS = (
 )
 
 
-def method_of(metric: Quantity, sample: Sample | None = None) -> Method | None:
+def method_of(metric: Metric, sample: Sample | None = None) -> Method | None:
     """Return the method for a metric of these rows: its own, or the influence on its columns. None if there is none.
 
     Metrics of all labels, and averages over labels, have the influence of a pair of labels. Without a sample, rows have
@@ -127,12 +131,12 @@ def _of_pairs(pairs: Sample) -> Influence | None:
     return OF_PAIRS.of_weights(pairs.squares) if pairs.weighted else OF_PAIRS
 
 
-def _fits(metric: Quantity, way: Influence) -> bool:
+def _fits(metric: Metric, way: Influence) -> bool:
     """Whether a metric uses columns that are varied, and otherwise only columns that are equal for all rows."""
     return bool(way.columns & {*metric.columns}) and {*metric.columns} <= way.columns | PLACES
 
 
-def limits_of(sample: Sample, metrics: Sequence[Quantity], confidence: float) -> list[pl.DataFrame]:
+def limits_of(sample: Sample, metrics: Sequence[Metric], confidence: float) -> list[pl.DataFrame]:
     """Return the index of a sample, metric, and limits: of closed methods together, and method by method of others."""
     ways = {m: way for m in metrics if (way := method_of(m, sample)) is not None}
     closed = {m: way for m, way in ways.items() if isinstance(way, Closed)}

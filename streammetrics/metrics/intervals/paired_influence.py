@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,10 @@ from streammetrics.metrics.intervals.influence import (
     spread_of,
 )
 from streammetrics.metrics.intervals.limits import Range, Spread
-from streammetrics.metrics.intervals.method import GROUP, Quantity, Read
+from streammetrics.metrics.intervals.method import GROUP, Read
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -44,7 +48,7 @@ class Difference:
     spread: Spread
     factor: float = 1.0
 
-    def limits(self, metrics: Sequence[Quantity], confidence: float) -> tuple[Values, Values]:
+    def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
         """Return lower and upper limits of the difference, within its range, or NaN for metrics without an interval."""
         ranges = [range_of_difference(m.range, self.factor) for m in metrics]
         return limits_within(self.values, self.spread, upper_level(confidence), ranges)

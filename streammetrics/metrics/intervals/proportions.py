@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
@@ -12,7 +13,10 @@ from polars import Expr
 from streammetrics.base import each
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Interval, named
-from streammetrics.metrics.intervals.method import COUNT, Closed, Quantity
+from streammetrics.metrics.intervals.method import COUNT, Closed
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not equal a proportion by chance
@@ -115,7 +119,7 @@ def _inverse(count: Expr, total: Expr) -> Expr:
     return 1 / total
 
 
-def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
+def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
     """Return the count and total of a confusion-count metric that is a proportion, or None for other metrics.
 
     >>> from streammetrics.metrics import f1, recall
@@ -129,7 +133,7 @@ def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
 
 
 @cache
-def cells_of(metric: Quantity) -> tuple[list[str], list[str]] | None:
+def cells_of(metric: Metric) -> tuple[list[str], list[str]] | None:
     """Return the cells that a proportion counts, and those of all its rows; None for other metrics.
 
     On a table with a single row, a proportion is 1 if the row is counted, 0 if it is only in the total, and undefined
@@ -169,11 +173,11 @@ class Proportion(Closed):
         """Whether squares are known."""
         return self.squares is not None
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows."""
         return self.rows
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits, of effective rows if rows have weights."""
         share = self.count, self.rows
         if weighted and self.squares is not None:
@@ -187,11 +191,11 @@ class ShareOfRows(Closed):
 
     count: Expr = COUNT
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """All rows."""
         return self.count.sum()
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Wilson limits."""
         rows = self.count.sum()
         return wilson_interval(metric.expression() * rows, rows, confidence)
@@ -200,7 +204,7 @@ class ShareOfRows(Closed):
 class ShareOfBins(ShareOfRows):
     """A proportion of all rows, which bins can hide."""
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """None, since it is the proportion of other rows."""
         return None
 
@@ -213,7 +217,7 @@ class SumOfProportions(Closed):
     shift: float
     shares: tuple[tuple[str, str], ...]
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Limits by the method MOVER."""
         parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in self.shares]
         return sum_interval(parts, self.factor, self.shift, confidence)
@@ -227,7 +231,7 @@ class MeanOfProportions(Closed):
     total: str = ""
     of_weights = True
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Limits by the method MOVER, of effective rows if rows have weights."""
         share = pl.col(self.count), pl.col(self.total)
         if weighted:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Interval
-from streammetrics.metrics.intervals.method import COUNT, Closed, Quantity
+from streammetrics.metrics.intervals.method import COUNT, Closed
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 
 def quantile_interval(
@@ -86,7 +90,7 @@ class Quantile(OfQuantiles):
     q: float | None = None
     count: Expr = COUNT
 
-    def ends(self, metric: Quantity, confidence: float, *, weighted: bool) -> Interval:
+    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Order statistics."""
         level = float(metric.options["q"] or 0) if self.q is None else self.q
         squares = pl.col("count_w2") if weighted else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,12 @@ from polars import Expr
 from streammetrics.base import EFFECTIVE_ROWS, LIMITS, SUM_ROUNDING, VARIANCE
 from streammetrics.metrics.intervals.auc import auc_intervals
 from streammetrics.metrics.intervals.influence import influence_intervals, sliced
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Quantity, Sample
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample
 from streammetrics.metrics.intervals.proportions import CELLS, Proportion, as_proportion
 from streammetrics.metrics.intervals.tails import Tail
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 FEWEST_OF_HEAVIEST = 100  # minimum number of rows of each class, if each weighed as much as those of the heavier class
 PAIRS_OF_LABELS = 600  # maximum number of pairs of labels of a group whose influence is computed one by one
@@ -63,7 +66,7 @@ class Influence(Method):
         products = tuple((pair, squares[column]) for pair, column in self.products)
         return replace(self, products=products, fewest=2 * self.fewest)
 
-    def least_of(self, metric: Quantity) -> int:
+    def least_of(self, metric: Metric) -> int:
         """Minimum number of rows of each class for a metric.
 
         Losses of one class have heavy tails if the other class is rare, so they need as many rows as balanced losses.
@@ -71,12 +74,12 @@ class Influence(Method):
         of_one_class = self.classes and metric.options.get("label") is not None
         return self.fewest if of_one_class or metric.interval.fewest is None else metric.interval.fewest
 
-    def fewest_of(self, metric: Quantity) -> int:
+    def fewest_of(self, metric: Metric) -> int:
         """The minimum number for the notes of reports."""
         return max(FEWEST, self.least_of(metric), FEWEST_OF_HEAVIEST if self._is_carried(metric) else 0)
 
     @np.errstate(all="ignore")  # an infinite variance has no interval
-    def limits(self, sample: Sample, metrics: Sequence[Quantity], confidence: float) -> pl.DataFrame:
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
         """Return the index of the sample, metric, and limits."""
         keys = sample.table.select(sample.index).unique(maintain_order=True)
         numbered = sample.floats.select(pl.struct(sample.index).rle_id().alias(GROUP), pl.exclude(sample.index))
@@ -102,14 +105,14 @@ class Influence(Method):
             found = found.with_columns(pl.when(~by_few).then(pl.col(LIMITS)))
         return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
 
-    def _is_carried(self, metric: Quantity) -> bool:
+    def _is_carried(self, metric: Metric) -> bool:
         return "neg_w2" in self.squares and mixes_classes(metric)
 
 
 class OfPairs(Influence):
     """The influence of a pair of labels, for metrics of all labels and for averages over labels."""
 
-    def limits(self, sample: Sample, metrics: Sequence[Quantity], confidence: float) -> pl.DataFrame:
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
         """Return group, metric, and limits, for groups with few pairs of labels."""
         assert sample.pairs is not None
         small = sample.pairs.table.filter(~is_crowded())
@@ -142,18 +145,18 @@ class Smooth(Method):
     share: str = ""
     total: str = ""
 
-    def serving(self, metric: Quantity, *, weighted: bool) -> Method | None:
+    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
         """That of a proportion if rows have no weights."""
         share = None if weighted else _as_proportion(metric)
         return None if share is None else Proportion(*share)
 
-    def rows_of(self, metric: Quantity) -> Expr | None:
+    def rows_of(self, metric: Metric) -> Expr | None:
         """The rows of which the metric is a proportion, such as those of one label or prediction."""
         share = _as_proportion(metric)
         return None if share is None else share[1]
 
 
-def _as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
+def _as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
     return as_proportion(metric) if {*metric.columns} <= {*CELLS} else None
 
 
@@ -162,15 +165,15 @@ class OfAUC(Smooth):
 
     of_auc = True
 
-    def serving(self, metric: Quantity, *, weighted: bool) -> Method | None:
+    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
         """This method if rows have no weights."""
         return None if weighted else self
 
-    def fewest_of(self, metric: Quantity) -> int:
+    def fewest_of(self, metric: Metric) -> int:
         """Those of each class."""
         return FEWEST
 
-    def limits(self, sample: Sample, metrics: Sequence[Quantity], confidence: float) -> pl.DataFrame:
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
         """Return the index of the sample, metric, and limits."""
         found = auc_intervals(sample.table, sample.index, confidence)
         parts = []
@@ -182,13 +185,13 @@ class OfAUC(Smooth):
         return pl.concat(parts)
 
 
-def share_of_negatives(metric: Quantity) -> float:
+def share_of_negatives(metric: Metric) -> float:
     """Share of the negatives on which a metric depends."""
     option = metric.interval.share
     return float(metric.options[option] or 0) if option else 1.0
 
 
-def mixes_classes(metric: Quantity) -> bool:
+def mixes_classes(metric: Metric) -> bool:
     """Whether a metric of scores depends on rows of both classes together, so that heavy rows of a class can carry it.
 
     Areas under the ROC curve and recall at a false positive rate count each class by itself.

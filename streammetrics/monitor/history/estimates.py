@@ -8,7 +8,7 @@ from typing import TypeAlias
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import EFFECTIVE_ROWS, FEW_OF_A_CLASS, LIMITS, REASONS, because, hidden
+from streammetrics.base import EFFECTIVE_ROWS, FEW_OF_A_CLASS, LIMITS, METRIC, REASONS, because, hidden, keys_of
 from streammetrics.comparison import Drift, compare, drift
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import EVERYWHERE, rows_to_decide
@@ -16,7 +16,15 @@ from streammetrics.monitor.before_labels.expect import expect
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.rules import Rule, before, is_growing, of_count, of_total
 from streammetrics.monitor.history.windows import Windows
-from streammetrics.reading import ROWS, TOTAL, rows_to_decide_at_looks, widened, with_row_count, with_total
+from streammetrics.reading import (
+    ROWS,
+    TOTAL,
+    differences_of,
+    rows_to_decide_at_looks,
+    widened,
+    with_row_count,
+    with_total,
+)
 from streammetrics.report import (
     COVERAGE,
     NEEDED,
@@ -209,9 +217,9 @@ def of_change(sides: Comparison) -> pl.DataFrame:
         .when(pl.col("b").is_null())
         .then(pl.lit("undefined: value only in the reference"))
     )
-    found = sides.frame.with_columns(sides._differences[EFFECTIVE_ROWS], note=note).drop("b", "better")
-    found = found.rename({"difference": "value", "a": REFERENCE})
-    return _whole(_with_rows(found, sides))
+    change = differences_of(sides)
+    keys, reference = [*keys_of(change), METRIC], pl.col("a").alias(REFERENCE)
+    return _whole(_with_rows(change.select(*keys, *BOUNDS, EFFECTIVE_ROWS, reference, note=note), sides))
 
 
 def of_measure(moved: Drift, measure: str) -> pl.DataFrame:

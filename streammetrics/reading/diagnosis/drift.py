@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import polars as pl
 
 from streammetrics.base import LIMITS, compared, interval, percentage
 from streammetrics.data import MODEL
 from streammetrics.errors import escaped
+from streammetrics.reading.diagnosis.comparison import findings_of_comparison
 from streammetrics.reading.diagnosis.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
-from streammetrics.reading.diagnosis.sides import findings_of_sides
-from streammetrics.reading.differences import Differences
+from streammetrics.reading.differences import showing
 from streammetrics.reading.distribution_shifts import (
     IS_SHARE,
     LARGE,
@@ -33,8 +33,10 @@ from streammetrics.reading.distribution_shifts import (
 )
 from streammetrics.reading.score_distributions import distributions
 
-S = TypeVar("S", bound=Differences)
-Verdicts: TypeAlias = Callable[[S, float], pl.DataFrame]  # on distributions and groups, at a confidence level
+if TYPE_CHECKING:
+    from streammetrics.report import Comparison
+
+    Verdicts: TypeAlias = Callable[[Comparison, float], pl.DataFrame]  # on distributions and groups, at a level
 
 LEVEL = 0.95
 VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
@@ -45,7 +47,7 @@ VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
 }
 
 
-def findings_of_drift(sides: S, verdicts: Verdicts[S], rolling: bool) -> list[Finding]:
+def findings_of_drift(sides: Comparison, verdicts: Verdicts, rolling: bool) -> list[Finding]:
     """Return all findings: the distributions of all rows, then the others by severity and by code.
 
     With a ``rolling`` reference, all rows cannot be compared, but only groups, or windows.
@@ -54,11 +56,11 @@ def findings_of_drift(sides: S, verdicts: Verdicts[S], rolling: bool) -> list[Fi
     if rolling:
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
-    others += [*_rates(sides.total), *findings_of_sides(sides)]
+    others += [*_rates(sides.total), *findings_of_comparison(sides)]
     return [*_distributions(sides.total, verdicts), *in_order(others)]
 
 
-def _distributions(total: S, verdicts: Verdicts[S]) -> Iterator[Finding]:
+def _distributions(total: Comparison, verdicts: Verdicts) -> Iterator[Finding]:
     """SM711: whether a distribution drifted."""
     for row in placed(verdicts(total, LEVEL).drop_nulls("difference"), total.b):
         if row["of"] == "y_true" and total.b.readable(RATE):
@@ -104,7 +106,7 @@ def _psi(row: Row) -> str:
     return f"; PSI is {row[PSI]:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
 
 
-def _groups(sides: S, verdicts: Verdicts[S], rolling: bool) -> Iterator[Finding]:
+def _groups(sides: Comparison, verdicts: Verdicts, rolling: bool) -> Iterator[Finding]:
     """SM712: groups, or windows, whose distributions drifted."""
     keys = sides.b.state.keys
     named = [c for c in keys.columns if c != MODEL]
@@ -125,14 +127,14 @@ def _groups(sides: S, verdicts: Verdicts[S], rolling: bool) -> Iterator[Finding]
                 yield found("SM712", _severity(rows[0]), sentence, row, row[QUANTITY])
 
 
-def _rates(total: Differences) -> Iterator[Finding]:
+def _rates(total: Comparison) -> Iterator[Finding]:
     """SM713: the rate of positives changed, or that of predicted positives, which have no distribution of scores."""
     has_scores = "y_score" in distributions(total.b.state)
     names = {RATE: "positives"} | ({} if has_scores else {POSITIVES: "predicted positives"})
     for metric, what in names.items():
         if not (total.a.readable(metric) and total.b.readable(metric)):
             continue
-        frame = replace(total._showing([metric]), confidence=LEVEL).frame
+        frame = showing(total, [metric], LEVEL).frame
         for row in placed(frame.drop_nulls(LIMITS).unique("a", maintain_order=True), total.b):
             if row["ci_lower"] > 0 or row["ci_upper"] < 0:
                 severity: Severity = "warn" if abs(row["difference"]) > LARGE * row["a"] else "info"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,12 +12,15 @@ from streammetrics.data import MODEL
 from streammetrics.errors import escaped
 from streammetrics.metrics import Metric, in_a_sentence
 from streammetrics.reading.diagnosis.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
-from streammetrics.reading.differences import Differences
+from streammetrics.reading.differences import showing
+
+if TYPE_CHECKING:
+    from streammetrics.report import Comparison
 
 SHARES = 2  # checks that share the probability of a false finding: of groups, and of other metrics
 
 
-def findings_of_sides(sides: Differences) -> list[Finding]:
+def findings_of_sides(sides: Comparison) -> list[Finding]:
     """Return all findings of a comparison: the verdict, then the others by severity and by code."""
     primary, others = sides.primary, [*_alone(sides), *_incomparable(sides), *_twins(sides)]
     if primary is not None and sides.confidence is not None:
@@ -25,7 +28,7 @@ def findings_of_sides(sides: Differences) -> list[Finding]:
     return [*([] if primary is None else _verdict(sides.total, primary)), *in_order(others)]
 
 
-def _verdict(total: Differences, metric: Metric) -> Iterator[Finding]:
+def _verdict(total: Comparison, metric: Metric) -> Iterator[Finding]:
     """SM701: which side is better."""
     for row in _of(total, metric):
         severity: Severity = "warn" if row["better"] == total.names[0] else "info"
@@ -48,7 +51,7 @@ def _sentence(row: Row, names: tuple[str, str], metric: Metric) -> str:
     return f"{b if better == names[1] else a} is better{'' if sampled else ' on these rows'}: {told}."
 
 
-def _groups(sides: Differences, metric: Metric, confidence: float) -> Iterator[Finding]:
+def _groups(sides: Comparison, metric: Metric, confidence: float) -> Iterator[Finding]:
     """SM702: groups in which the side that is better in all rows is worse, or if there is none, a side is better."""
     best = {row["better"] for row in _of(sides.total, metric)}
     keys = sides.b.state.keys
@@ -65,7 +68,7 @@ def _groups(sides: Differences, metric: Metric, confidence: float) -> Iterator[F
                 yield found("SM702", "warn", sentence, {**rows[0], PLACE: ""}, metric.name)
 
 
-def _metrics(total: Differences, primary: Metric, confidence: float) -> Iterator[Finding]:
+def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[Finding]:
     """SM703: other metrics of all rows, at no threshold, by which the other side is better."""
     [*better] = {row["better"] for row in _of(total, primary)} & {*total.names}
     judged = [m for m in total.b.metrics if m.better and m.name not in (*VOLUME, primary.name)]
@@ -81,17 +84,17 @@ def _metrics(total: Differences, primary: Metric, confidence: float) -> Iterator
         yield found("SM703", "warn", sentence, rows[0], rows[0]["metric"])
 
 
-def _incomparable(sides: Differences) -> Iterator[Finding]:
+def _incomparable(sides: Comparison) -> Iterator[Finding]:
     """SM704: the sides have other rows, or no intervals."""
     if sides.note is not None:
         yield found("SM704", "warn", sides.note)
 
 
-def _alone(sides: Differences) -> Iterator[Finding]:
+def _alone(sides: Comparison) -> Iterator[Finding]:
     """SM705: groups of which only one side has rows."""
     if not sides.b.by or sides.a.by != sides.b.by:
         return
-    rows = replace(sides._showing(["rows"]), confidence=None).frame
+    rows = showing(sides, ["rows"], None).frame
     for side, other in (sides.names, sides.names[::-1]):
         alone = [row[PLACE] for row in placed(rows.filter(pl.col("ab"[sides.names.index(other)]).is_null()), sides.b)]
         if len(alone) < rows.height and alone:
@@ -99,7 +102,7 @@ def _alone(sides: Differences) -> Iterator[Finding]:
             yield found("SM705", "info", sentence)
 
 
-def _twins(sides: Differences) -> Iterator[Finding]:
+def _twins(sides: Comparison) -> Iterator[Finding]:
     """SM706: both sides have the same value of every metric."""
     measured = sides.frame.filter(~pl.col("metric").is_in((*VOLUME, *OF_LABELS))).drop_nulls("difference")
     if measured.height and (measured["difference"] == 0).all():
@@ -107,19 +110,18 @@ def _twins(sides: Differences) -> Iterator[Finding]:
         yield found("SM706", "warn", sentence)
 
 
-def _of(sides: Differences, metric: Metric) -> Iterator[Row]:
+def _of(sides: Comparison, metric: Metric) -> Iterator[Row]:
     """The differences of a metric, as values."""
     frame = sides.frame.filter(metric=metric.name).drop_nulls("difference")
     yield from placed(frame.with_columns(value="difference"), sides.b)
 
 
-def _at(sides: Differences, metrics: Sequence[Metric], confidence: float, number: int) -> Differences:
+def _at(sides: Comparison, metrics: Sequence[Metric], confidence: float, number: int) -> Comparison:
     """The differences of metrics at a level such that few of a number of intervals miss (Bonferroni)."""
-    level = 1 - (1 - confidence) / SHARES / number
-    return replace(sides._showing(metrics), confidence=level)
+    return showing(sides, metrics, 1 - (1 - confidence) / SHARES / number)
 
 
-def _keys(sides: Differences, metric: Metric) -> bool:
+def _keys(sides: Comparison, metric: Metric) -> bool:
     """Whether a metric has thresholds or labels."""
     own = sides.frame.filter(metric=metric.name)
     return any(own[key].count() for key in KEPT if key in own.columns)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.base import LIMITS, METRIC, RIGHT, as_float, few_effective, keys_of, matching, text
+from streammetrics.base import LIMITS, METRIC, as_float, few_effective, keys_of, matching, text
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
@@ -26,6 +26,7 @@ from streammetrics.metrics import (
     upper_tail,
 )
 from streammetrics.reading.available import columns_of
+from streammetrics.reading.differences import values
 from streammetrics.reading.estimates import by_view, estimate
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.slicing import SLICE
@@ -185,13 +186,8 @@ class Remainders:
         """Keys, ``a`` of the rests, ``b`` of the slices, their difference, its bounds and limits, effective rows."""
         confidence = self.confidence if self.folds is None else None  # differences by fold have limits of their own
         one, other = (self._estimates(self.metric, states, confidence) for states in (rest, own))
-        keys = [*keys_of(one), METRIC]
-        both = one.join(
-            other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
-        )
-        ends = {"value": "value", "lower": "upper", "upper": "lower"}  # of the slice, minus that of the rest
-        difference = {end: (pl.col(f"{end}{RIGHT}") - pl.col(ends[end])).fill_nan(None) for end in ends}
-        differences = both.select(*keys, a="value", b=f"value{RIGHT}", **difference)
+        differences = values(one, other)
+        keys = [*keys_of(differences), METRIC]
         sides = differences.select(*keys, "a", "b")
         if self.folds is None:
             limits = independent_intervals(sides, one, other, 1.0)

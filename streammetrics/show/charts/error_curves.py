@@ -12,7 +12,7 @@ from streammetrics.base import alike
 from streammetrics.errors import MetricError
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
-from streammetrics.show.charts.series import Drawn, Series, series_of
+from streammetrics.show.charts.series import Reports, Series, series_of
 from streammetrics.show.charts.thinning import seen_apart, thinned
 from streammetrics.show.charts.together import rows_or_weight
 
@@ -20,26 +20,28 @@ UNIT = "units of the target"
 INSIDE = 0.99  # share of the rows within the ends of the axis
 
 
-def error_cdf(report: Drawn, /, **keys: Any) -> Picture:
+def error_cdf(report: Reports, /, **keys: Any) -> Picture:
     """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
     caption = f"Share of the {rows_or_weight(report)} with an error of at most x. Steeper at 0 is better."
     return _steps(report, "error_cdf", "value", title, what, caption, keys)
 
 
-def rec(report: Drawn, /, **keys: Any) -> Picture:
+def rec(report: Reports, /, **keys: Any) -> Picture:
     """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
     caption = f"Share of the {rows_or_weight(report)} with an absolute error within the tolerance. Higher is better."
     return _steps(report, "rec", "tolerance", title, what, caption, keys)
 
 
-def errors(report: Drawn, /, **keys: Any) -> Picture:
+def errors(report: Reports, /, **keys: Any) -> Picture:
     """Return the histogram of errors per model and group."""
     return outlines(report, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
 
 
-def _steps(report: Drawn, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
+def _steps(
+    report: Reports, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]
+) -> Picture:
     series = series_of(report, report.curve(kind), keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
@@ -76,7 +78,7 @@ def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places
     return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
 
 
-def _best(report: Drawn, series: Series) -> str:
+def _best(report: Reports, series: Series) -> str:
     """The two series with the lowest median absolute errors, and whether the certified bounds prove which is lower."""
     if len(series.names) < 2:
         return ""

@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics.base import ESTIMATE, bounds, interval, said
 from streammetrics.show.charts.picture import MOST, extent
-from streammetrics.show.charts.series import Drawn, Series, series_of
+from streammetrics.show.charts.series import Reports, Series, series_of
 
 
 def key_columns(rows: pl.DataFrame) -> list[str]:
@@ -16,7 +16,7 @@ def key_columns(rows: pl.DataFrame) -> list[str]:
     return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
 
 
-def groups_of(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
+def groups_of(report: Reports, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
     """The series of some keys."""
     every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
     return series_of(report, every, {}, most, columns=keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -23,10 +23,12 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
-from streammetrics.reading import Differences
 from streammetrics.show.charts.estimates import groups_of
 from streammetrics.show.charts.picture import Axis, Layer, Picture, extent, line
 from streammetrics.show.charts.series import PLACE
+
+if TYPE_CHECKING:
+    from streammetrics.report import Comparison
 
 OPEN = "not significant"  # series
 MOST = 30  # metrics or groups
@@ -36,7 +38,7 @@ SERIES = ("holds", "breached", "open")
 DISTANCE = "← breached · in half widths of each interval · holds →"
 
 
-def forest(found: Differences, /, metric: str | Metric | None = None) -> Picture:
+def forest(comparison: Comparison, /, metric: str | Metric | None = None) -> Picture:
     """Return the differences of all metrics of all rows, or those of one metric in each group.
 
     Intervals are widened by the certified bounds. Metrics share an axis in units of their intervals, so that each
@@ -46,10 +48,10 @@ def forest(found: Differences, /, metric: str | Metric | None = None) -> Picture
         ReportError: If there are several models, or no groups.
         MetricError: If the metric is unknown or not available.
     """
-    return _of_metrics(found.total) if metric is None else _of_groups(found, found.b.find(metric))
+    return _of_metrics(comparison.total) if metric is None else _of_groups(comparison, comparison.b.find(metric))
 
 
-def _of_metrics(total: Differences) -> Picture:
+def _of_metrics(total: Comparison) -> Picture:
     if total.b.by:
         raise ReportError(
             "The comparison has several models. Pass ", Argument("metric"), " to show the differences of each."
@@ -82,21 +84,21 @@ def _of_metrics(total: Differences) -> Picture:
     )
 
 
-def _of_groups(found: Differences, metric: Metric) -> Picture:
-    if not (by := found.b.by):
+def _of_groups(comparison: Comparison, metric: Metric) -> Picture:
+    if not (by := comparison.b.by):
         raise ReportError(
             "The comparison has no groups. Omit ", Argument("metric"), " to show the differences of all metrics."
         )
-    frame = with_ends(found.frame.filter(metric=metric.name), "difference")
+    frame = with_ends(comparison.frame.filter(metric=metric.name), "difference")
     if told_apart(frame) != [key for key in told_apart(frame) if key in by]:
         raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")
-    frame = frame.with_columns(_told(found, frame))
-    significant = pl.col("better").is_in(found.names)
+    frame = frame.with_columns(_told(comparison, frame))
+    significant = pl.col("better").is_in(comparison.names)
     shown = frame.sort(significant, pl.col("difference").abs(), descending=True).head(MOST).sort("difference")
-    places = groups_of(found.b, shown, by, most=frame.height)
-    (a, b), total = found.names, found.total.frame.filter(metric=metric.name)["difference"].drop_nulls()
+    places = groups_of(comparison.b, shown, by, most=frame.height)
+    (a, b), total = comparison.names, comparison.total.frame.filter(metric=metric.name)["difference"].drop_nulls()
     return _drawn(
-        found,
+        comparison,
         places.of(shown).rename({"series": PLACE}),
         f"Difference in {in_a_sentence(metric)} by {places.legend or 'group'}",
         Axis(f"{metric.name}: {b} minus {a}", *reach(shown)),
@@ -107,9 +109,9 @@ def _of_groups(found: Differences, metric: Metric) -> Picture:
     )
 
 
-def _told(found: Differences, frame: pl.DataFrame) -> pl.Series:
+def _told(comparison: Comparison, frame: pl.DataFrame) -> pl.Series:
     """Both values and their difference as text."""
-    a, b = found.names
+    a, b = comparison.names
     texts = []
     for row in rows(frame):
         one, other, difference = compared(row)
@@ -125,7 +127,7 @@ def reach(frame: pl.DataFrame, most: float = math.inf) -> tuple[float, float]:
 
 
 def _drawn(
-    found: Differences,
+    comparison: Comparison,
     frame: pl.DataFrame,
     title: str,
     x: Axis,
@@ -134,10 +136,10 @@ def _drawn(
     caption: str,
     lines: Sequence[float] = (),
 ) -> Picture:
-    sides = [f"{name} better" for name in found.names]
-    better = pl.col("better").replace_strict(dict(zip(found.names, sides, strict=True)), default=OPEN)
+    sides = [f"{name} better" for name in comparison.names]
+    better = pl.col("better").replace_strict(dict(zip(comparison.names, sides, strict=True)), default=OPEN)
     frame = frame.with_columns(better.alias("series"), x="difference")
-    level = f"{(found.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
+    level = f"{(comparison.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
     said = Picture(title, x, Axis(what), [], (*sides, OPEN), "", "; ".join(filter(None, (cut, level))), caption, OPEN)
     return of_intervals(said, frame, lines)
 

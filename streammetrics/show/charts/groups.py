@@ -12,14 +12,14 @@ from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.show.charts.picture import Axis, Layer, Picture, line
-from streammetrics.show.charts.series import PLACE, SIDES, Drawn, Series, shared
+from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, shared
 
 MOST_GROUPS = 20
 END = hidden("end")
 EVERY = 1 << 62
 
 
-def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
     """Return a metric of each group as a dot with its interval, the worst first; numbers and times in their order.
 
     For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
@@ -56,7 +56,7 @@ def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **ke
     )
 
 
-def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
     """Return a metric of all groups in sorted order, with intervals, and a line at the value of all rows.
 
     Names are shown as tooltips. Arguments are as for `segments`.
@@ -90,7 +90,7 @@ def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, *
 
 
 def _segments(
-    report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]
+    report: Reports, metric: str | Metric, by: str | None, keys: dict[str, Any]
 ) -> tuple[Metric, pl.DataFrame, Series, Series, int]:
     """The metric, its defined values, their places and colors, and the number of segments in which it is undefined.
 
@@ -126,7 +126,7 @@ def in_their_order(values: pl.Series) -> bool:
     return ordered and values.n_unique() <= MOST_GROUPS
 
 
-def _of_all(report: Drawn, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:
+def _of_all(report: Reports, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:
     """The metric of all rows, of each color."""
     total = report.rollup(*colours.keys).showing([metric.name])
     return total.rows(metric, **keys).filter(pl.col("value").is_finite())["value"].to_list()

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.base import percentage, require_free, text
 from streammetrics.show.charts.picture import MOST, Axis, Layer, Picture, Places, Scale, lines_of
-from streammetrics.show.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
+from streammetrics.show.charts.series import BY_CHARTS, CLASS, SIDES, Reports, filled, series_of
 from streammetrics.show.charts.together import is_weighted, rows_or_weight
 
 BARS = range(10, 41)  # of a chart: the square root of the number of rows in this range
@@ -24,7 +24,7 @@ TALLER = 3  # maximum height relative to the tallest bar of a chart: taller bars
 ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
 
-def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
+def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
     """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
     Of many groups, the largest are shown, each with all of its classes. ``kind`` is the curve with the bins, and

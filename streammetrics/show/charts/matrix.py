@@ -12,14 +12,14 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS
 from streammetrics.show.charts.cells import FEW
 from streammetrics.show.charts.picture import Axis, Layer, Picture
-from streammetrics.show.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
+from streammetrics.show.charts.series import BY_CHARTS, Reports, Series, count, series_of, shared
 from streammetrics.show.charts.together import is_weighted, sized
 
 LABELS = 30  # of a legible confusion matrix
 MANY = 0.1  # share of a label from which errors can be as dark as any: few are pale
 
 
-def confusion(report: Drawn, /, **keys: Any) -> Picture:
+def confusion(report: Reports, /, **keys: Any) -> Picture:
     """Return the confusion matrix: for each true label, the share and number of its rows by predicted label.
 
     Binary at one threshold, or multiclass. For many labels, those with the most errors are shown.
@@ -65,7 +65,7 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     )
 
 
-def _matrix(report: Drawn, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
+def _matrix(report: Reports, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
     """The cells of the confusion matrix with these keys."""
     cells = _cells(report)
     keys = dict(keys)
@@ -99,7 +99,7 @@ def _labels(cells: pl.DataFrame, declared: Sequence[Any]) -> list[str]:
     return ordered["label"].cast(pl.String).fill_null("null").to_list()
 
 
-def _cells(report: Drawn) -> pl.DataFrame:
+def _cells(report: Reports) -> pl.DataFrame:
     """The cells of the matrix of a report: multiclass, or binary at each threshold."""
     require_free(report.by, ["actual", "predicted", "count"], BY_CHARTS)
     try:

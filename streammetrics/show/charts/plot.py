@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from streammetrics.metrics import Metric
-from streammetrics.reading import Differences
 from streammetrics.show.charts import error_curves, groups, matrix, ranking, reliability, windows
 from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.picture import Picture
-from streammetrics.show.charts.series import Drawn
+from streammetrics.show.charts.series import Reports
 from streammetrics.show.charts.thresholds import USUAL, thresholds
 from streammetrics.show.charts.together import Together
 from streammetrics.show.charts.vega import as_altair
 
 if TYPE_CHECKING:
     import altair as alt
+
+    from streammetrics.report import Comparison
 
     Chart: TypeAlias = alt.LayerChart | alt.VConcatChart
 
@@ -37,7 +38,7 @@ class Plot:
     'ROC curve'
     """
 
-    def __init__(self, report: Drawn) -> None:
+    def __init__(self, report: Reports) -> None:
         self._report = report
 
     def roc(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
@@ -150,9 +151,9 @@ class ComparisonPlot(Plot):
     'new compared with old'
     """
 
-    def __init__(self, found: Differences) -> None:
-        super().__init__(Together(dict(zip(found.names, (found.a, found.b), strict=True))))
-        self._differences = found
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(Together(dict(zip(comparison.names, (comparison.a, comparison.b), strict=True))))
+        self._comparison = comparison
 
     def forest(self, metric: str | Metric | None = None) -> Chart:
         """Differences with their intervals, grey if they are not significant.
@@ -160,7 +161,7 @@ class ComparisonPlot(Plot):
         Args:
             metric: Metric to show in each group. Defaults to all metrics of all rows, in units of their intervals.
         """
-        return as_altair(forest(self._differences, metric))
+        return as_altair(forest(self._comparison, metric))
 
 
 class VerdictsPlot:

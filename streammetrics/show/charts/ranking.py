@@ -13,7 +13,7 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS, fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.picture import Axis, Layer, Picture, between, line
-from streammetrics.show.charts.series import Drawn, Series, series_of
+from streammetrics.show.charts.series import Reports, Series, series_of
 from streammetrics.show.charts.thinning import seen_apart, thinned
 from streammetrics.show.charts.together import rows_or_weight
 
@@ -28,7 +28,7 @@ WIDE = 80  # number of characters that fit above a chart
 BAND = "shaded band: certified bounds of the curve"
 
 
-def roc(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+def roc(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the receiver operating characteristic, with its certified band and operating points."""
     series = _series(report, "roc", keys)
     x, y = Axis("False positive rate (share of negatives)"), Axis("Recall (share of positives)")
@@ -37,7 +37,7 @@ def roc(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) ->
     return _picture("ROC curve", series, x, y, layers, "dotted: random ranking", area)
 
 
-def pr(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return precision over recall, with its certified band and operating points. Dotted line: prevalence.
 
     If precision is low, its axis ends before 1.
@@ -53,7 +53,7 @@ def pr(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> 
     return _picture("Precision-recall curve", series, x, y, layers, "dotted: random ranking (prevalence)", area)
 
 
-def det(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+def det(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the detection error tradeoff on normal deviate axes (Martin et al. 1997), linear for normal scores.
 
     It is empty if no threshold has both false positives and false negatives.
@@ -69,7 +69,7 @@ def det(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) ->
     return _picture("Detection error tradeoff", series, x, y, layers, "lower and further left is better", area)
 
 
-def gain(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+def gain(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the cumulative gain: the share of positives found in the rows with the highest scores."""
     series = _series(report, "lift", keys)
     x, y = _targeted(report), Axis("Gain (share of positives)")
@@ -77,7 +77,7 @@ def gain(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     return _picture("Cumulative gain", series, x, y, layers, "dotted: random choice")
 
 
-def lift(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+def lift(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the lift: prevalence in the rows with the highest scores, divided by that in all rows."""
     series = _series(report, "lift", keys)
     x = _targeted(report)
@@ -86,7 +86,7 @@ def lift(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     return _picture("Lift", series, x, y, layers, "dotted: random choice")
 
 
-def scores(report: Drawn, /, **keys: Any) -> Picture:
+def scores(report: Reports, /, **keys: Any) -> Picture:
     """Return the distribution of scores: per class if labels are known, else of all rows.
 
     Bars have equal width on the axis, which is logarithmic if scores span several powers of ten. The area of each class
@@ -95,17 +95,17 @@ def scores(report: Drawn, /, **keys: Any) -> Picture:
     return outlines(report, "scores", keys, "Distribution of scores", "Score")
 
 
-def _targeted(report: Drawn) -> Axis:
+def _targeted(report: Reports) -> Axis:
     counted = rows_or_weight(report)
     return Axis(f"{counted.capitalize()} targeted, highest scores first (share of {counted})")
 
 
-def _series(report: Drawn, kind: str, keys: dict[str, Any]) -> Series:
+def _series(report: Reports, kind: str, keys: dict[str, Any]) -> Series:
     return series_of(report, report.curve(kind), keys)
 
 
 def _layers(
-    report: Drawn, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr, points: pl.DataFrame | None
+    report: Reports, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr, points: pl.DataFrame | None
 ) -> list[Layer]:
     """The band, the curve, and the operating points, from back to front."""
     layers = [_band(report, kind, series, x, y, across, up)]
@@ -166,7 +166,7 @@ def _probit_ends(rates: pl.Series) -> tuple[float, float]:
     return min(0.01, max(1e-5, low)), max(0.99, min(1 - 1e-5, high))
 
 
-def _band(report: Drawn, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:
+def _band(report: Reports, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:
     """The area between the curves of the best and of the worst order of rows within bins."""
     best, worst = (
         thinned(_path(series.of(report.curve(kind, order)), across, up), x, y) for order in ("best", "worst")
@@ -174,7 +174,7 @@ def _band(report: Drawn, kind: str, series: Series, x: Axis, y: Axis, across: Ex
     return between(best, worst) if seen_apart(best, worst, x, y) else Layer("band", best.clear())
 
 
-def operating_points(report: Drawn, series: Series, points: pl.DataFrame | None) -> pl.DataFrame | None:
+def operating_points(report: Reports, series: Series, points: pl.DataFrame | None) -> pl.DataFrame | None:
     """Return the confusion counts of the operating points: those given, or at the thresholds of a report, if any."""
     if points is None:
         try:
@@ -197,7 +197,7 @@ def _said(points: pl.DataFrame) -> Expr:
     return pl.when(threshold.is_null()).then(pl.lit("predicted labels")).otherwise(known)
 
 
-def _area(report: Drawn, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
+def _area(report: Reports, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
     """The metric that summarizes the curve, for each series of a report if there is room."""
     if series.left_out:
         return ""

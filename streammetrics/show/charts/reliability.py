@@ -10,7 +10,7 @@ import polars.selectors as cs
 
 from streammetrics.metrics import wilson_interval
 from streammetrics.show.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
-from streammetrics.show.charts.series import Drawn, Series, filled, series_of
+from streammetrics.show.charts.series import Reports, Series, filled, series_of
 from streammetrics.show.charts.together import is_weighted, rows_or_weight, sized
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart
@@ -20,7 +20,7 @@ SCORE, RATE = "Mean score of the bin (probability)", "Observed rate (share of po
 DIAGONAL = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
 
 
-def calibration(report: Drawn, /, **keys: Any) -> Picture:
+def calibration(report: Reports, /, **keys: Any) -> Picture:
     """Return the reliability curve: the observed rate over the mean score of each bin, with the rows below.
 
     A report with a confidence level shows the Wilson interval of each rate, for unweighted rows.
@@ -35,7 +35,7 @@ def calibration(report: Drawn, /, **keys: Any) -> Picture:
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
 
 
-def quantile_calibration(report: Drawn, /, **keys: Any) -> Picture:
+def quantile_calibration(report: Reports, /, **keys: Any) -> Picture:
     """Return the reliability curve in bins of about equal size, with intervals as in `calibration`.
 
     If positives are rare, the axes are square root axes.
@@ -53,7 +53,7 @@ def quantile_calibration(report: Drawn, /, **keys: Any) -> Picture:
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption)
 
 
-def _bins(report: Drawn, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
+def _bins(report: Reports, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
     """The series, and their bins with rows as points, with ``lower`` and ``upper`` if their intervals are known."""
     series = series_of(report, report.curve(kind), keys)
     bins = series.frame.filter(pl.col("weight") > 0)
@@ -82,7 +82,7 @@ def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     return layers
 
 
-def _told(report: Drawn, bins: pl.DataFrame, y: Axis) -> str:
+def _told(report: Reports, bins: pl.DataFrame, y: Axis) -> str:
     """The explanation of the vertical lines: whether some are cut off, or all are hidden by their dots."""
     if report.confidence is None or "upper" not in bins.columns:
         return ""

@@ -5,61 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.base import amount, hidden, matching, readable, require_free, text
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.metrics import Metric
 from streammetrics.show.charts.picture import MOST, Layer
-from streammetrics.statistics import State
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
+    from streammetrics.show.charts.together import Together
+
+Reports: TypeAlias = "Report | Together"  # one, or several in the same chart
 
 WHICH = "report"  # group column of several reports, whose names need no title
 SIDES = ("model", WHICH)  # group columns whose values share an axis
 CLASS = "actual class"  # column of the histograms of scores
 SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, AUC, POSITIVES, PLACE, SHARED = map(hidden, ("rows", "auc", "positives", "place", "sides"))
-
-
-class Drawn(Protocol):
-    """The protocol of a report for charts."""
-
-    confidence: float | None
-
-    @property
-    def by(self) -> list[str]:
-        """The group columns."""
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """All estimates."""
-
-    def find(self, metric: str | Metric) -> Metric:
-        """The metric of that name."""
-
-    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
-        """The rows of one metric."""
-
-    def curve(self, kind: str | Metric, order: Any = "tied") -> pl.DataFrame:
-        """A curve of every group."""
-
-    def confusion_counts(self) -> pl.DataFrame:
-        """The confusion counts."""
-
-    def confusion_matrix(self) -> pl.DataFrame:
-        """The cells of the confusion matrix."""
-
-    @property
-    def state(self) -> State:
-        """Groups and tables."""
-
-    def rollup(self, *columns: str) -> Drawn:
-        """The report over fewer groups."""
-
-    def showing(self, metrics: Sequence[str]) -> Drawn:
-        """The report of other metrics."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +80,17 @@ def filled(path: pl.DataFrame, series: Series) -> list[Layer]:
     return [Layer("band", path)] if len(series.names) <= 2 else []
 
 
-def keys_of(report: Drawn, frame: pl.DataFrame) -> list[str]:
+def keys_of(report: Reports, frame: pl.DataFrame) -> list[str]:
     """Return the columns of a curve that identify its groups."""
     return [c for c in frame.columns if c in (*report.by, LABEL, CLASS)]
 
 
 def series_of(
-    report: Drawn, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
+    report: Reports,
+    frame: pl.DataFrame,
+    keys: Mapping[str, Any],
+    most: int = MOST,
+    columns: Sequence[str] | None = None,
 ) -> Series:
     """Return the rows of a curve that match some keys, with a name for each group.
 
@@ -148,7 +117,7 @@ def series_of(
     return Series(joined, tuple(groups["series"]), legend, columns, total - groups.height, note)
 
 
-def _largest(report: Drawn, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
+def _largest(report: Reports, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
     """The groups with the most rows, or the labels with the lowest ROC AUC, in order, and a note on which they are.
 
     Each model and each report has as many, and the same ones if all have them, so that they can be compared.
@@ -175,7 +144,7 @@ def _largest(report: Drawn, frame: pl.DataFrame, groups: pl.DataFrame, most: int
     return shown, f"only {', '.join(map(text.cell, kinds.row(0)))}, the one of {every.height:,} {what} {which}"
 
 
-def _rows_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
+def _rows_of(report: Reports, groups: pl.DataFrame) -> pl.DataFrame:
     """The number of rows of the groups of a report."""
     try:
         sizes = report.rows("rows")
@@ -185,7 +154,7 @@ def _rows_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
     return sizes.group_by(shared).agg(pl.sum("value").alias(SIZE)) if shared else pl.DataFrame()
 
 
-def _auc_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
+def _auc_of(report: Reports, groups: pl.DataFrame) -> pl.DataFrame:
     """The negative ROC AUC of each label, of all models, if labels have one."""
     if groups.columns != [LABEL]:
         return pl.DataFrame()

@@ -27,7 +27,7 @@ from streammetrics.show.charts.picture import (
     numbers,
 )
 from streammetrics.show.charts.ranking import operating_points, scores
-from streammetrics.show.charts.series import Drawn, series_of
+from streammetrics.show.charts.series import Reports, series_of
 from streammetrics.show.charts.thinning import seen_apart, thinned
 
 USUAL = ("precision", "recall", "f1")
@@ -36,7 +36,7 @@ SHARES = (0.0, 1.0)  # range of metrics on a common scale
 
 
 def thresholds(
-    report: Drawn,
+    report: Reports,
     /,
     metrics: str | Metric | Sequence[str | Metric] = USUAL,
     *,

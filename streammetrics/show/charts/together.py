@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
-from streammetrics.show.charts.series import WHICH, Drawn, count
+from streammetrics.show.charts.series import WHICH, Reports, count
 from streammetrics.statistics import State
+
+if TYPE_CHECKING:
+    from streammetrics.report import Report
 
 
 class Together:
     """Reports by name, with an additional group column ``report``."""
 
-    def __init__(self, reports: Mapping[str, Drawn]) -> None:
-        self.reports: dict[str, Drawn] = dict(reports)
+    def __init__(self, reports: Mapping[str, Report]) -> None:
+        self.reports = dict(reports)
         self._first, *others = self.reports.values()
         for other in others:
             if set(other.by) != set(self._first.by):
@@ -78,17 +81,18 @@ class Together:
         """The reports of other metrics."""
         return Together({name: report.showing(metrics) for name, report in self.reports.items()})
 
-    def _all(self, read: Callable[[Drawn], pl.DataFrame]) -> pl.DataFrame:
+    def _all(self, read: Callable[[Report], pl.DataFrame]) -> pl.DataFrame:
         parts = [read(r).select(pl.lit(name).alias(WHICH), pl.all()) for name, r in self.reports.items()]
         return pl.concat(parts, how="diagonal_relaxed")
 
 
-def is_weighted(report: Drawn) -> bool:
+def is_weighted(report: Reports) -> bool:
     """Return whether counts are sums of weights, in any of several reports."""
-    return any(map(is_weighted, report.reports.values())) if isinstance(report, Together) else report.state.weighted
+    reports = report.reports.values() if isinstance(report, Together) else [report]
+    return any(each.state.weighted for each in reports)
 
 
-def rows_or_weight(report: Drawn) -> str:
+def rows_or_weight(report: Reports) -> str:
     """Return the noun for what is counted, which captions and axes use after "share of the"."""
     return "weight" if is_weighted(report) else "rows"
 

@@ -13,7 +13,7 @@ from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
 from streammetrics.show.charts.picture import Axis, Layer, Picture, between, extent, line
-from streammetrics.show.charts.series import PLACE, SIDES, Drawn, Series
+from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series
 
 TIME = hidden("time")
 BREACH = "breach of a rule"  # series
@@ -21,7 +21,7 @@ MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in co
 
 
 def over_time(
-    report: Drawn, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
+    report: Reports, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
 ) -> Picture:
     """Return a metric over time windows, with a line per segment and a band for its interval.
 
@@ -35,7 +35,7 @@ def over_time(
     return picture
 
 
-def each_over_time(report: Drawn, /, metric: str | Metric, window: str, by: str) -> dict[str, Picture]:
+def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: str) -> dict[str, Picture]:
     """Return a metric over time windows as a picture per segment, all with the same axes, with a line per model."""
     report, found, rows = _rows(report, metric, window, by, {})
     keys = [c for c in key_columns(rows) if c != window]
@@ -49,8 +49,8 @@ def each_over_time(report: Drawn, /, metric: str | Metric, window: str, by: str)
 
 
 def _rows(
-    report: Drawn, metric: str | Metric, window: str, by: str | list[str] | None, keys: dict[str, Any]
-) -> tuple[Drawn, Metric, pl.DataFrame]:
+    report: Reports, metric: str | Metric, window: str, by: str | list[str] | None, keys: dict[str, Any]
+) -> tuple[Reports, Metric, pl.DataFrame]:
     """The report by window, segment, and model, and its rows of a metric."""
     require_group_columns([window], report.by)
     if by is not None:
@@ -66,7 +66,7 @@ def _rows(
 
 
 def _of_metric(
-    report: Drawn, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
+    report: Reports, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
 ) -> list[Picture]:
     y = Axis(words(metric), *metric.range)
     told = better(metric)
@@ -137,13 +137,13 @@ def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> li
     return [*layers, Layer("dot", marked.select("series", "x", y="value", text=told))] if marked.height else layers
 
 
-def window_of(report: Drawn) -> list[str]:
+def window_of(report: Reports) -> list[str]:
     """Return the group columns of dates or times."""
     types = report.state.groups.schema
     return [c for c in report.by if c in types and isinstance(types[c], (pl.Date, pl.Datetime))]
 
 
-def _window(report: Drawn) -> str:
+def _window(report: Reports) -> str:
     found = window_of(report)
     if not found:
         raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")

@@ -13,27 +13,25 @@ from streammetrics.base import VOLUME, markup
 from streammetrics.data import MODEL
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import words
-from streammetrics.reading import Differences, findings_of_sides
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.evaluated import rows_of, weight_of
 from streammetrics.show.pages.findings import findings_list
-from streammetrics.show.tables.differences import differences_table
+from streammetrics.show.tables.differences import LETTERS, LONG_NAME, differences_table
 from streammetrics.show.tables.estimates import only_threshold
 from streammetrics.show.tables.html import filtered
 from streammetrics.show.tables.page import Section, lead, page_of
 from streammetrics.show.tables.table import Table
 
 if TYPE_CHECKING:
-    from streammetrics.report import Report
+    from streammetrics.report import Comparison, Report
 
 GROUPS = 1000  # rows of the tables of groups
-LONG, LETTERS = 20, ("a", "b")  # characters of a name in tables and charts, and what stands for longer ones
 UNJUDGED = "Not judged, because neither higher nor lower values are better"
 
 
 def comparison_page(
-    comparison: Differences,
+    comparison: Comparison,
     names: tuple[str, str],
     title: str = "Comparison",
     interactive: bool = False,
@@ -45,7 +43,7 @@ def comparison_page(
     `Comparison.save_html`.
     """
     comparison = with_names(comparison, names)
-    found = findings_list(findings_of_sides(comparison))
+    found = findings_list(comparison.findings())
     comparison, names = with_short_names(comparison, names)
     sizes = (size(own) for own in (comparison.a, comparison.b))
     sections = [
@@ -75,7 +73,7 @@ def _verdict_first(table: Table) -> Table:
     return replace(table.of([*others[:number], verdict, *others[number:]]), notes=[])
 
 
-def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:
+def with_names(comparison: Comparison, names: tuple[str, str]) -> Comparison:
     """Return the comparison with the names of its sides."""
     if not isinstance(names, list | tuple) or [isinstance(name, str) for name in names] != [True, True]:
         raise SpecificationError(Argument("names"), f" must be two strings, got {names!r:.40}.")
@@ -84,9 +82,9 @@ def with_names(comparison: Differences, names: tuple[str, str]) -> Differences:
     return comparison if comparison.names == tuple(names) else replace(comparison, names=(names[0], names[1]))
 
 
-def with_short_names(comparison: Differences, names: tuple[str, str]) -> tuple[Differences, tuple[str, str]]:
+def with_short_names(comparison: Comparison, names: tuple[str, str]) -> tuple[Comparison, tuple[str, str]]:
     """Return the comparison with names that fit tables and charts, and names that explain them."""
-    if max(map(len, names)) <= LONG:
+    if max(map(len, names)) <= LONG_NAME:
         return with_names(comparison, names), names
     return replace(comparison, names=LETTERS), (f"a: {names[0]}", f"b: {names[1]}")
 
@@ -98,7 +96,7 @@ def size(report: Report) -> str:
     return f"{size}, weighted by {weight_of(report)}" if report.state.weighted else size
 
 
-def both_sides(comparison: Differences) -> charts.Together | None:
+def both_sides(comparison: Comparison) -> charts.Together | None:
     """Return all rows of both sides, to draw them in the same charts, if their groups are alike."""
     total = comparison.total
     if comparison.a.by != comparison.b.by:
@@ -107,14 +105,14 @@ def both_sides(comparison: Differences) -> charts.Together | None:
     return charts.Together(dict(zip(total.names, sides, strict=True)))
 
 
-def _curves(comparison: Differences, interactive: bool) -> Iterator[Section]:
+def _curves(comparison: Comparison, interactive: bool) -> Iterator[Section]:
     if (both := both_sides(comparison)) is not None:
         yield Section("curves", "Curves", pictures.figures("curves", pictures.curves(both), interactive))
         calibrated = pictures.figures("calibration", pictures.calibration(both), interactive)
         yield Section("calibration", "Calibration", calibrated)
 
 
-def differences(comparison: Differences, title: str, interactive: bool) -> Section:
+def differences(comparison: Comparison, title: str, interactive: bool) -> Section:
     """Return the differences of all rows together, as a chart, in which those of groups follow, and as a table."""
     total = comparison.total
     frame, (a, b) = total.frame, total.names
@@ -128,14 +126,14 @@ def differences(comparison: Differences, title: str, interactive: bool) -> Secti
     return Section("differences", title, pictures.figures("forest", _forests(comparison), interactive) + said + table)
 
 
-def _forests(comparison: Differences) -> Iterator[pictures.Maker]:
+def _forests(comparison: Comparison) -> Iterator[pictures.Maker]:
     """Differences of all metrics, and of the primary one in each group."""
     yield partial(charts.forest, comparison)
     if comparison.primary is not None and comparison.b.by:
         yield partial(charts.forest, comparison, comparison.primary)
 
 
-def groups(comparison: Differences) -> Section:
+def groups(comparison: Comparison) -> Section:
     """Return the differences of the primary metric in each group, those with a better side first."""
     by, metric = tuple(comparison.b.by), comparison.primary
     if comparison.total.b.by == comparison.b.by or metric is None:

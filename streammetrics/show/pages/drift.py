@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.reading import Differences, Finding
+from streammetrics.reading import Finding
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.comparison import (
@@ -23,6 +24,9 @@ from streammetrics.show.tables.drift import measures_table
 from streammetrics.show.tables.html import filtered, scrolled
 from streammetrics.show.tables.page import Section, lead, page_of
 
+if TYPE_CHECKING:
+    from streammetrics.report import Comparison
+
 ROLLING = "the period before each window"
 MEASURES = {
     "psi": "population stability index. By convention, 0.1 and 0.25 are limits of small and large drift.",
@@ -33,7 +37,7 @@ MEASURES = {
 
 
 def drift_page(
-    metrics: Differences,
+    metrics: Comparison,
     names: tuple[str, str],
     title: str,
     interactive: bool,
@@ -58,7 +62,7 @@ def drift_page(
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
 
 
-def _of_all_rows(metrics: Differences, interactive: bool) -> Iterator[Section]:
+def _of_all_rows(metrics: Comparison, interactive: bool) -> Iterator[Section]:
     if (both := both_sides(metrics)) is not None:
         drawn = pictures.figures("distributions", pictures.distributions(both), interactive)
         yield Section("distributions", "Distributions", drawn)

@@ -11,7 +11,6 @@ import polars as pl
 
 from streammetrics.base import VOLUME, interval, markup, minus, rows, said
 from streammetrics.data import MODEL
-from streammetrics.reading import Differences, findings_of_sides, of_models
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
@@ -29,7 +28,7 @@ from streammetrics.show.tables.page import Section, beside, page_of
 from streammetrics.statistics import pairs_kept
 
 if TYPE_CHECKING:
-    from streammetrics.report import Report
+    from streammetrics.report import Comparison, Report
 
 SMALLEST = 0.001  # p-value that is told
 NAMES = ("ecce", "expected_ecce", "ecce_p_value")
@@ -106,21 +105,21 @@ def compared_models(total: Report, interactive: bool) -> str:
     names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
     kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
     pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in kept]
-    compared = [of_models(Differences, total, *pair, total.confidence or CONFIDENCE) for pair in pairs[:MOST]]
-    shown = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(compared))
+    comparisons = [total.compare(*pair, confidence=total.confidence or CONFIDENCE) for pair in pairs[:MOST]]
+    shown = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(comparisons))
     omitted = f"<p>The first {MOST} of {len(pairs)} pairs of models, all groups together.</p>"
     return omitted * (len(pairs) > MOST) + shown
 
 
-def _pair(compared: Differences, identity: str, interactive: bool) -> str:
+def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     """The findings of two models, the chart of their differences, and the table of those with an interval."""
-    (a, b), every = compared.names, compared.frame
+    (a, b), every = comparison.names, comparison.frame
     heading = f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
     frame = every.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():
-        return f"{heading}<p>{markup(compared.note)}</p>" if compared.note else ""
-    found = findings_list(findings_of_sides(compared))
-    short, names = with_short_names(compared, (a, b))
+        return f"{heading}<p>{markup(comparison.note)}</p>" if comparison.note else ""
+    found = findings_list(comparison.findings())
+    short, names = with_short_names(comparison, (a, b))
     legend = "" if short.names == (a, b) else f"<p>{markup(', '.join(names))}</p>"
     drawn = figures(identity, [partial(charts.forest, short)], interactive)
     omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]

@@ -14,7 +14,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric, words
 from streammetrics.show import charts
 from streammetrics.show.charts import Picture, as_svg, described, for_page
-from streammetrics.show.charts.series import WHICH, Drawn
+from streammetrics.show.charts.series import WHICH, Reports
 from streammetrics.show.charts.svg import WIDTH
 from streammetrics.show.pages.cards import VOLUME
 from streammetrics.show.tables.document import embedded
@@ -81,13 +81,13 @@ def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
             yield picture
 
 
-def curves(total: Drawn) -> Iterator[Maker]:
+def curves(total: Reports) -> Iterator[Maker]:
     """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.rec))
     yield from distributions(total)
 
 
-def distributions(total: Drawn) -> Iterator[Maker]:
+def distributions(total: Reports) -> Iterator[Maker]:
     """Return charts of scores and errors, per model or report, and per label."""
     sides = [model | report for model in _models(total) for report in _reports(total)]
     yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
@@ -95,12 +95,12 @@ def distributions(total: Drawn) -> Iterator[Maker]:
         yield partial(charts.errors, total, **model)
 
 
-def calibration(total: Drawn) -> Iterator[Maker]:
+def calibration(total: Reports) -> Iterator[Maker]:
     """Return the charts of calibration."""
     yield from (partial(chart, total) for chart in (_equal_width, charts.quantile_calibration))
 
 
-def _equal_width(total: Drawn) -> Picture:
+def _equal_width(total: Reports) -> Picture:
     """The chart in bins of equal width, unless each series has only one, and bins of equal size show more."""
     picture = charts.calibration(total)
     try:
@@ -214,11 +214,11 @@ def is_undropped(report: Report, metric: Metric) -> bool:
     return metric.name == DROPPED and not report.rows(metric)["value"].sum()
 
 
-def _models(total: Drawn) -> list[dict[str, Any]]:
+def _models(total: Reports) -> list[dict[str, Any]]:
     return total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
 
 
-def _reports(total: Drawn) -> list[dict[str, Any]]:
+def _reports(total: Reports) -> list[dict[str, Any]]:
     """Several reports, if they have two classes of rows, whose histograms would hide each other in one chart."""
     if not isinstance(total, charts.Together):
         return [{}]
@@ -229,7 +229,7 @@ def _reports(total: Drawn) -> list[dict[str, Any]]:
     return [{WHICH: name} for name in total.reports] if is_crowded else [{}]
 
 
-def _labels(total: Drawn) -> list[dict[str, Any]]:
+def _labels(total: Reports) -> list[dict[str, Any]]:
     """The labels, each with two classes of rows to draw; one chart for all if there are many."""
     labels = total.frame.select("label").unique(maintain_order=True).drop_nulls() if "label" in total.frame else None
     return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()

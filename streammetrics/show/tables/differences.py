@@ -4,20 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import Row, amount, compared, rows, told_apart
+from streammetrics.base import LONGEST, Row, amount, compared, rows, shown_of, text, told_apart
+from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
-from streammetrics.reading import AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED
-from streammetrics.show.tables.estimates import ESTIMATE, estimate
+from streammetrics.reading import AHEAD_NOTES
+from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+from streammetrics.show.tables.terminal import as_text
 
+if TYPE_CHECKING:
+    from streammetrics.report import Comparison
+
+LONG_NAME, LETTERS = 20, ("a", "b")  # characters of a name in a header, and what stands for longer ones
+METRICS_OF_A_GROUP = 5  # maximum number of metrics in the table of each group
 LONG = 15  # characters of a header that names the difference by both sides
 SIZES = ("rows", "dropped")  # metrics that are not compared, but told
 IN_PARENTHESES = (
     "In parentheses: the side that is ahead on these rows, not significantly or without a confidence interval."
 )
+
+
+def comparison_tables(comparison: Comparison, width: int | None, more: str, noted: bool = True) -> list[Table]:
+    """Return a comparison as tables. For many metrics by group: all for the total, and the first for each group.
+
+    The names of both sides are headers. If they are long, or double the lines, the headers are a and b, and a note
+    explains them. ``more`` is advice on the other metrics of each group. With ``noted``, the last note is that of the
+    comparison.
+    """
+    names = comparison.names
+    note = [comparison.note] if noted and comparison.note else []
+    sides = ["a is {}, b is {}.".format(*names)] if names != LETTERS else []
+    named = with_notes(_tables(comparison, more, names), *note)
+    lettered = with_notes(_tables(comparison, more, LETTERS), " ".join([*sides, *note]))
+    lines, fewest = (as_text(*tables, width=width).count("\n") for tables in (named, lettered))
+    return named if max(map(len, names)) <= LONG_NAME and lines < 2 * fewest else lettered
+
+
+def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[Table]:
+    by, of_total = comparison.b.by, comparison.total
+    frame, total = (_with_names(side.frame, comparison.names, names) for side in (comparison, of_total))
+    metrics = [m for m in comparison.a.metrics if m.name in frame["metric"]]
+    notes = [*sizes(total, names), *_detectable(comparison)]
+    if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
+        return with_notes([_table(frame, names, by)], *notes)
+    first = next((m for m in metrics if m.better), metrics[0]).name
+    groups = _table(frame.filter(metric=first), names, by, f"Each group, {first}")
+    others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
+    together = with_notes([_table(total, names, of_total.b.by, "All groups together")], *notes)
+    return with_notes([*together, groups], others)
+
+
+def _with_names(frame: pl.DataFrame, names: tuple[str, str], others: tuple[str, str]) -> pl.DataFrame:
+    """The frame with other names of its sides."""
+    sides = dict(zip(names, others, strict=True))
+    renamed = frame.with_columns(pl.col("better").replace(sides))
+    if "note" not in frame.columns:
+        return renamed
+    note = pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
+    return renamed.with_columns(note=note)
+
+
+def _detectable(comparison: Comparison) -> list[str]:
+    """A sentence on the smallest difference of the primary metric that the rows find."""
+    if comparison.primary is None or not comparison.detectable:
+        return []
+    return [f"These rows find a difference of {comparison.detectable:.2g} in {comparison.primary.name} with 80% power."]
+
+
+def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:
+    """A table of all groups, or of those with a better side if they are many."""
+    more = 0
+    if by:
+        frame, more = decided(frame, names, by, shown_of(frame.n_unique(by)))
+    notes = [f"… and {more:,} more groups"] if more else []
+    table = differences_table(frame, names, by, caption)
+    return replace(table, notes=[*notes, *table.notes, *only_threshold(frame)])
 
 
 def differences_table(
@@ -68,7 +133,7 @@ def _best(frame: pl.DataFrame) -> Iterator[str]:
 def _verdict(row: Row, names: Sequence[str]) -> tuple[str, str]:
     """The better side, in parentheses if it is only ahead, and the note on other rows."""
     note = row.get("note") or ""
-    ahead = next((n for n in names if note in (f"{n} {why}" for why in (AHEAD, AHEAD_WITHIN_BOUNDS, UNTESTED))), None)
+    ahead = next((n for n in names if note in (f"{n} {why}" for why in AHEAD_NOTES)), None)
     if ahead is not None:
         return f"({ahead})", ""
     return row["better"] or "", note
