@@ -76,7 +76,7 @@ class Roles:
         for option in ("positive", "negative"):
             object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
-            raise SpecificationError("Pass ", Argument("negative"), " only together with ", Argument("positive"), ".")
+            raise SpecificationError(Argument("negative"), " requires ", Argument("positive"), ".")
         if self.negative is not None and self.negative == self.positive:
             raise SpecificationError(
                 Argument("positive"),
