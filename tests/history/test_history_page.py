@@ -126,10 +126,27 @@ def test_breaches_and_verdicts_are_those_that_a_check_after_each_window_finds(ru
     assert len(marked) > 5
     for row in rows:
         cell = now(page).row(row["segment"])[row["name"]]
-        verdict = row["verdict"] if row["e_value"] is None or row["verdict"] == "breached" else "holds"  # without alarm
-        assert (cell.text.startswith(verdict), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
+        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
         since = [DAYS[first] for *which, first, last in breaches if (*which, last) == (row["name"], row["segment"], 7)]
         assert [f"since {day}" for day in since] == [cell.below] * len(since)
+
+
+@pytest.mark.parametrize("day", [LABELED[0], LABELED[4], LABELED[7]])
+def test_the_page_and_a_check_give_one_verdict_without_a_breach(day, stores, shown):
+    """Before a period is complete, too, and where an alarm waits for evidence."""
+    rules = [
+        sm.Rule("accuracy >= 0.8", over="3d", by="country", alarm="1 per month", name="alarm"),
+        sm.Rule("accuracy >= 0.8", alarm="1 per month", min_rows=500, name="few"),
+        sm.Rule("rows >= 100", over="5d", by="country", name="enough"),
+        sm.Rule("rows >= 10000", over="5d", name="many"),
+    ]
+    page = shown(stores[0], metrics=["rows"], rules=rules, until=day + timedelta(days=1))
+    rows = sm.check(stores[0], rules, until=day + timedelta(days=1)).frame.rows(named=True)
+    assert len(rows) == 8
+    for row in rows:
+        segment = row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows"
+        cell = now(page).row(segment)[row["name"]]
+        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
 
 
 def test_the_page_opens_at_the_worst_breach(stores, shown):

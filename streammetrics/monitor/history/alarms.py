@@ -117,11 +117,12 @@ def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.D
     starts, days = blocks(windows.starts, rule.over, end)
     if starts.is_empty():
         return None
-    groups, course, _ = courses(windows, rule, starts, days)
+    groups, course, sound = courses(windows, rule, starts, days)
     named = dates(starts)
     since = pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String)
     e_value = pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST)))
-    found = groups.with_columns(pl.Series(ALARM, course.alarm[-1]), since, e_value)
+    states = pl.Series(ALARM, course.alarm[-1]), pl.Series(SOUND, sound[-1])
+    found = groups.with_columns(*states, since, e_value)
     return clock(starts.tail(1)), found.with_columns(pl.when(ALARM).then(SINCE).alias(SINCE))
 
 
@@ -157,8 +158,10 @@ def with_alarms(found: pl.DataFrame, rule: Rule, raised: pl.DataFrame | None) ->
     return both.filter(pl.col(ALARM) | ~no_rows).with_columns(verdict.alias(VERDICT), note.alias("note"))
 
 
-def courses(windows: Windows, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course, pl.DataFrame]:
-    """Return each segment with its metric and whether any window has a confidence interval; their course; estimates.
+def courses(
+    windows: Windows, rule: Rule, starts: pl.Series, days: float
+) -> tuple[pl.DataFrame, Course, NDArray[np.bool_]]:
+    """Return the segments with their metric, their course, and whether any window so far has a confidence interval.
 
     Windows add no evidence as long as labels are missing.
     """
@@ -172,15 +175,16 @@ def courses(windows: Windows, rule: Rule, starts: pl.Series, days: float) -> tup
     since = clock(starts)
     reference = None if rule.against is None else (before(since, rule.against), since)
     found = with_coverage(found, rule, windows, (since, ends(since, rule.over)), reference, starts)
-    sound = pl.any_horizontal(pl.col(LIMITS).is_not_null()).any()
-    groups = found.group_by(keys, maintain_order=True).agg(sound.alias(SOUND)).with_row_index(PLACE)
+    groups = found.select(keys).unique(maintain_order=True).with_row_index(PLACE)
     column = found.select(keys).join(groups, on=keys, how="left", nulls_equal=True, maintain_order="left")[PLACE]
-    row = starts.search_sorted(found[window].cast(starts.dtype))
+    place = starts.search_sorted(found[window].cast(starts.dtype)).to_numpy(), column.to_numpy()
     enough = found.select((pl.col(ROWS) >= rule.min_rows).fill_null(False) & ~has_few_labels(rule)).to_series()
     breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))
     for matrix, values in zip((breach, recovery), log_e_values(rule, found), strict=True):
-        matrix[row.to_numpy(), column.to_numpy()] = np.where(enough.to_numpy(), values, np.nan)
-    return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr), found
+        matrix[place] = np.where(enough.to_numpy(), values, np.nan)
+    sound = np.zeros(breach.shape, dtype=np.bool_)
+    sound[place] = found.select(pl.any_horizontal(pl.col(LIMITS).is_not_null())).to_series()
+    return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr), np.logical_or.accumulate(sound)
 
 
 def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:

@@ -1,14 +1,14 @@
-"""Rules over time: their verdicts at the end of each window."""
+"""Rules over time: their verdicts at the end of each window, as a check at that time gives them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from streammetrics.base import LIMITS, METRIC, VALUE, ends, keys_of
-from streammetrics.monitor.history.alarms import SOUND, blocks, courses
-from streammetrics.monitor.history.estimates import beginning, has_few_labels, judged, judged_at_each, require_scores
+from streammetrics.base import LIMITS, METRIC, VALUE, ends, hidden, keys_of
+from streammetrics.monitor.history.alarms import ALARM, SOUND, blocks, courses, with_alarms
+from streammetrics.monitor.history.estimates import beginning, judged, judged_at_each, require_scores
 from streammetrics.monitor.history.rules import Rule
 from streammetrics.monitor.history.windows import AT_ONCE, Windows, clock
 from streammetrics.report import COVERAGE, NEEDED, VERDICT
@@ -20,6 +20,7 @@ SCHEMA = pl.Schema(
 )
 COLUMNS = (*SCHEMA,)
 RECENT = 8  # cached query results: rules often use the same ones
+PERIOD = hidden("period")
 
 
 def looks(
@@ -27,22 +28,21 @@ def looks(
 ) -> list[pl.DataFrame]:
     """Return the value and the verdict of each rule in the segments, at the end of each of some windows.
 
-    A rule with an alarm is evaluated once over the whole history, and has the values of the newest complete period. Any
-    other rule is checked after each window.
+    They are those of a check at that time. The evidence of an alarm is added up once over the whole history.
     """
     require_scores(rules, scores)
-    labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
+    labels, early = (own.remembering(RECENT) for own in (labels, scores or labels))
     found = []
     for rule in rules:
         own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
         window, at = own.starts.name, own.starts.is_in(windows.implode()).arg_true()
         none = pl.DataFrame(schema={window: own.starts.dtype, **SCHEMA})
         if rule.alarm:
-            parts = _in_alarm(own, rule)
+            parts = _with_alarms(own, rule, at)
         elif rule.always or rule.before_labels:
             parts = _one_by_one(own, rule, at, reference)
         else:
-            parts = (judged_at_each(own, rule, at[i : i + AT_ONCE]) for i in range(0, len(at), AT_ONCE))
+            parts = _at_each(own, rule, at)
         parts = (_tidy(part, window) for part in parts)
         frame = pl.concat([_tidy(none, window), *parts], how="diagonal_relaxed")  # windows without rows have no keys
         keys = [c for c in frame.columns if c not in COLUMNS]
@@ -65,31 +65,47 @@ def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> 
         yield found.select(start, pl.all())
 
 
-def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
-    starts, days = blocks(own.starts, rule.over, own.times.dt.offset_by("1us")[-1])
-    if starts.is_empty():
+def _at_each(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    """Check a few windows at a time."""
+    for i in range(0, len(looks), AT_ONCE):
+        some = looks[i : i + AT_ONCE]
+        until = own.times[some].dt.offset_by("1us")
+        yield judged_at_each(own, rule, own.starts[some], beginning(own, rule, until), until)
+
+
+def _with_alarms(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    """Check the newest complete period at the end of each window. Before the first one, no alarm can be raised."""
+    if looks.is_empty():
         return
-    groups, course, found = courses(own, rule, starts, days)
-    window, segments = own.starts.name, groups.drop(SOUND)
-    estimates = found.select(pl.col(window).cast(own.starts.dtype), *segments.columns, *NUMBERS, COVERAGE)
-    for after, name in zip(_blocks_before_the_end(own.times, starts, rule.over), own.starts, strict=True):
-        if after > 0:
-            verdict = pl.when(pl.Series(course.alarm[after - 1])).then(pl.lit("breached")).otherwise(pl.lit("holds"))
-            judged = segments.with_columns(verdict.alias(VERDICT))
-            values = estimates.filter(pl.col(window) == starts[after - 1]).drop(window)
-            both = judged.join(values, on=segments.columns, how="left", nulls_equal=True, maintain_order="left")
-            waits = has_few_labels(rule) & (pl.col(VERDICT) != "breached")
-            yield both.with_columns(
-                pl.lit(name, own.starts.dtype).alias(window),
-                pl.when(waits).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT),
-                pl.lit(None, SCHEMA[NEEDED]).alias(NEEDED),
+    window, seen = own.starts.name, own.times.head(looks[-1] + 1)
+    starts, days = blocks(own.starts, rule.over, seen.dt.offset_by("1us")[-1])
+    complete = _complete_periods(seen, starts, rule.over)[looks]
+    for estimates in _at_each(own, rule, looks.filter(complete == 0)):
+        yield with_alarms(estimates, rule, None)
+    newest = complete.filter(complete > 0) - 1
+    if newest.is_empty():
+        return
+    names = pl.DataFrame({PERIOD: starts[newest], window: own.starts[looks.filter(complete > 0)]})
+    groups, course, sound = courses(own, rule, starts, days)
+    periods = newest.unique().sort()
+    size = max(1, AT_ONCE * len(starts) // len(own.starts))  # of about as many windows as are read together
+    for i in range(0, len(periods), size):
+        some = periods[i : i + size]
+        estimates = judged_at_each(own, rule, starts[some], clock(starts[some]), ends(clock(starts[some]), rule.over))
+        raised = pl.concat(
+            groups.with_columns(
+                pl.lit(starts[n], starts.dtype).alias(window),
+                pl.Series(ALARM, course.alarm[n]),
+                pl.Series(SOUND, sound[n]),
             )
+            for n in some
+        )
+        found = with_alarms(estimates, rule, raised).rename({window: PERIOD})
+        yield found.join(names, on=PERIOD, maintain_order="left").drop(PERIOD)
 
 
-def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> Iterable[int]:
-    """Number of complete blocks of windows at the end of each window."""
+def _complete_periods(times: pl.Series, starts: pl.Series, over: str) -> pl.Series:
+    """Return the number of complete periods at the end of each window."""
     if len(starts) == len(times):
-        return range(1, len(times) + 1)
-    until = ends(clock(starts), over)
-    whole: list[int] = until.search_sorted(times + times.diff().median(), side="right").to_list()
-    return whole
+        return pl.int_range(1, len(times) + 1, eager=True)
+    return ends(clock(starts), over).search_sorted(times + times.diff().median(), side="right").cast(pl.Int64)

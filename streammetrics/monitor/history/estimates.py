@@ -74,9 +74,8 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
     current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None))
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
     found = _with_verdicts(at_least_one(found), rule, current)
-    if is_growing(rule) and _is_too_short(windows, rule.over, end).any():
-        early = because(short_history=pl.col(VERDICT) == "breached")
-        found = found.with_columns(pl.col(VERDICT).replace("breached", "open"), *early)
+    if is_growing(rule):
+        found = _open_while_rows_come(found, pl.lit(bool(_is_too_short(windows, rule.over, end).any())))
     since = None if earlier is None else pl.Series([earlier])
     found = with_coverage(found, rule, labels, (start, end), None if reference is None else (since, start))
     return _open_before_labels_arrive(found, rule)
@@ -126,16 +125,15 @@ def _rows_to_decide(rule: Rule, current: Report) -> pl.Expr:
     return rows_to_decide(rule.required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
 
 
-def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFrame:
-    """Return the verdicts of a rule at the end of each of the windows with these numbers."""
-    names, ends = windows.starts[looks], windows.times[looks].dt.offset_by("1us")
-    starts = beginning(windows, rule, ends)
+def judged_at_each(windows: Windows, rule: Rule, names: pl.Series, starts: pl.Series, ends: pl.Series) -> pl.DataFrame:
+    """Return the estimates of a rule in each of some time ranges, as `judged` does, with their names as windows."""
     earlier = starts if rule.against is None else before(starts, rule.against).clip(windows.times[0])
     report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
     reference = None if rule.against is None else _of_periods(report, names, earlier, starts)
     found = _with_verdicts(estimated(rule, _of_periods(report, names, starts, ends), reference), rule, report)
     if is_growing(rule):
-        found = found.filter(~pl.col(names.name).is_in(names.filter(_is_too_short(windows, rule.over, ends)).implode()))
+        early = names.filter(_is_too_short(windows, rule.over, ends))
+        found = _open_while_rows_come(found, pl.col(names.name).is_in(early.implode()))
     found = with_coverage(found, rule, windows, (starts, ends), None if reference is None else (earlier, starts), names)
     return _open_before_labels_arrive(found, rule)
 
@@ -143,6 +141,13 @@ def judged_at_each(windows: Windows, rule: Rule, looks: pl.Series) -> pl.DataFra
 def _of_periods(report: Report, names: pl.Series, since: pl.Series, until: pl.Series) -> Report:
     """The report of some periods of a report by windows, the group column that ``names`` is named after."""
     return report._with_states(lambda state: periods(state, names.name, names, since, until))
+
+
+def _open_while_rows_come(found: pl.DataFrame, early: pl.Expr) -> pl.DataFrame:
+    """Return verdicts of a minimum that are open instead of breached where the history is shorter than the period."""
+    waits = early & (pl.col(VERDICT) == "breached")
+    opened = pl.when(waits).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT)
+    return found.with_columns(opened, *because(short_history=waits))
 
 
 def _with_verdicts(found: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFrame:

@@ -43,10 +43,6 @@ class Windows:
         """The windows as times."""
         return clock(self.starts)
 
-    def upto(self, last: Any) -> Windows:
-        """The windows up to this one."""
-        return replace(self, starts=self.starts.filter(self.starts <= last))
-
     def of_model(self, name: str | None) -> Windows:
         """The windows with the rows of one model, or of all models for None."""
         if name is None:
