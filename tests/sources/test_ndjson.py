@@ -49,6 +49,22 @@ def test_values_that_are_not_numbers_after_the_first_rows(later, block, folder, 
 
 
 @pytest.mark.parametrize(
+    ("column", "value", "other"), [("p", 0.5, True), ("w", 2, True), ("y", 1, True), ("g", 1, True), ("p", 1, {"a": 1})]
+)
+def test_booleans_and_objects_are_no_numbers_wherever_they_stand(column, value, other, folder, monkeypatch):
+    """Among numbers, or in a block of their own."""
+    task = sm.binary(y_true="y", y_score="p", by="g", sample_weight="w")
+    for first, second in ((value, other), (other, value)):
+        lines = [json.dumps({"y": 1, "p": 0.5, "g": 1, "w": 2, column: given}) + "\n" for given in (first, second)]
+        for between in ("", "\n" * 400):
+            (folder / "a.ndjson").write_text(between.join(line * 20 for line in lines))
+            for block in (1 << 24, 200):
+                monkeypatch.setattr(ndjson, "BLOCK", block)
+                with pytest.raises(sm.StreamMetricsError, match=r"line \d+|numeric, got Struct"):
+                    sm.evaluate("a.ndjson", task)
+
+
+@pytest.mark.parametrize(
     ("values", "groups"),
     [
         ([2**53, 2**53 + 1, 0.5], {str(2**53), str(2**53 + 1), "0.5"}),

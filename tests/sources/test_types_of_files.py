@@ -72,6 +72,19 @@ def test_types_of_ndjson_files_are_those_of_each_file(frames):
         assert sm.evaluate(paths, task(by="g" if "g" in order[0] else ())).rollup()["rows"].value == 2 * len(frames)
 
 
+@pytest.mark.parametrize("column", ["p", "y"])
+@pytest.mark.parametrize("suffix", ["ndjson", "csv"])
+def test_booleans_of_one_text_file_are_no_numbers_of_another(suffix, column):
+    for order in permutations([[1, 0], [True, True]]):
+        for i, values in enumerate(order):
+            frame = rows(["a", "b"]).with_columns(pl.Series(column, values))
+            getattr(frame, f"write_{suffix}")(f"{i}.{suffix}")
+        with pytest.raises(
+            sm.errors.SourceError, match=rf"{column!r} has a .* at row 0 \(line .\) of 1\.{suffix}, and a .* in"
+        ):
+            sm.evaluate([f"0.{suffix}", f"1.{suffix}"], task())
+
+
 def test_dates_of_64_bits_are_dates():
     days = [date(2026, 1, 1)] * 2
     batch = pa.table({"y": [1, 0], "p": [0.9, 0.1], "g": pa.array(days, pa.date64())})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 
 from streammetrics.base import pa
 from streammetrics.data.rows.arrow import as_readable, readable
 from streammetrics.data.rows.columns import OF_STATES, require_columns
+from streammetrics.data.rows.frames import has_values
 from streammetrics.data.sources import scans
 from streammetrics.data.sources.delimited import Csv, types_of_names
 from streammetrics.data.sources.folders import parts_of, types_of_folders
@@ -25,6 +26,7 @@ Item = TypeVar("Item")
 
 UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are not an Exception
 CHUNK = 131_072  # rows
+Read: TypeAlias = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,10 @@ class Files:
         """
         if self.kind in CSV:
             types = types_of_names(self._csv, [each - {*self.text} for each in names])
-            return [replace(file, types={**types, **file.types}).batches for file in self._csv]
+            typed = [replace(file, types={**types, **file.types}) for file in self._csv]
+            return _of_one_kind([(file, file.batches) for file in typed])
         if self.kind in NDJSON:
-            return [partial(file.batches, names=names) for file in self._ndjson]
+            return _of_one_kind([(file, partial(file.batches, names=names)) for file in self._ndjson])
         if self.kind not in (*PARQUET, *IPC):
             return [self._table()]
         parts: list[scans.Part] = []
@@ -210,6 +213,36 @@ class Files:
         row, path = in_parts(row, ((Files((path,))._rows, path) for path in self.paths))
         file = Csv(path) if self.kind in CSV else NdJson(path) if self.kind in NDJSON else None
         return f"row {row} (line {file.line(row)}) of {path}" if file else f"row {row} of {path}"
+
+
+def _of_one_kind(files: Sequence[tuple[Csv | NdJson, Read]]) -> list[scans.Part]:
+    """Parts of text files, whose types are only known by block, without numbers, booleans, and lists in one column."""
+    kinds: dict[str, str] = {}
+
+    def batches(file: Csv | NdJson, read: Read, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        rows = 0
+        for frame in read(columns):
+            for column in frame.iter_columns():
+                kind = _kind_of_values(column)
+                if kind and kinds.setdefault(column.name, kind) != kind:
+                    row = rows + int(column.is_not_null().arg_max() or 0)
+                    raise SourceError(
+                        f"Column {column.name!r} has {kind} at row {row} (line {file.line(row)}) of {file.path}, and "
+                        f"{kinds[column.name]} in other rows. Write it with values of one type."
+                    )
+            rows += frame.height
+            yield frame
+
+    return [partial(batches, file, read) for file, read in files]
+
+
+def _kind_of_values(column: pl.Series) -> str | None:
+    """What the values of a column of a text file are. Of text, the role of the column decides."""
+    if not has_values(column):
+        return None
+    if column.dtype.is_nested():
+        return "an object or a list"
+    return "a Boolean" if column.dtype == pl.Boolean else "a number" if column.dtype.is_numeric() else None
 
 
 def in_parts(row: int, parts: Iterable[tuple[int, Item]]) -> tuple[int, Item]:
