@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.base.disk import without_scheme as without_scheme
     from streammetrics.base.expressions import by_group as by_group
     from streammetrics.base.expressions import each as each
+    from streammetrics.base.expressions import shares as shares
     from streammetrics.base.expressions import without_nan as without_nan
     from streammetrics.base.foreign import FOREIGN as FOREIGN
     from streammetrics.base.foreign import reason as reason

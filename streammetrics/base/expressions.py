@@ -20,6 +20,16 @@ def each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
     return fields.struct.with_fields(value=value).struct.field("value")
 
 
+def shares(parts: Expr, total: Expr) -> Expr:
+    """Return the parts of a total. Polars divides by one number as times its reciprocal, so that 49 / 49 is below 1.
+
+    >>> table = pl.DataFrame({"a": [0.0, 49.0]})
+    >>> table.select(shares(pl.col("a"), pl.sum("a"))).to_series().to_list()
+    [0.0, 1.0]
+    """
+    return parts / (total + 0 * parts)
+
+
 def without_nan(value: Expr) -> Expr:
     """Return a value with null for NaN; ``fill_nan`` would have Polars compute it twice.
 

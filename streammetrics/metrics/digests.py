@@ -16,7 +16,7 @@ from typing import TypeAlias
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import each, of_percent
+from streammetrics.base import each, of_percent, shares
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
@@ -67,7 +67,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
         raise MetricError(Argument("x"), " must be a number, got NaN.")
     bins = _bins(mean, weight, min, max)
     _, lower, upper = share_up_to(bins, x)
-    starts, ends = (rank / weight.sum() for rank in _ranks(bins))
+    starts, ends = (shares(rank, weight.sum()) for rank in _ranks(bins))
     place = pl.lit(x, pl.Float64)
     points = ((mean, min.min()), (ends, 0)), ((mean, max.max()), (starts, 1))
     return Bounded(_on_line(place, mean, *points, lower, upper), lower, upper)

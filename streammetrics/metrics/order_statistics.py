@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import ROUNDING, each
+from streammetrics.base import ROUNDING, each, shares
 from streammetrics.metrics.metric import Bounded
 
 RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
@@ -84,7 +84,7 @@ def mean(bins: Bins) -> Bounded:
     If values of both signs cancel, the bounds include the rounding errors of the sum.
     """
     known = bins.count > 0
-    share = (bins.count / bins.count.sum()).filter(known)
+    share = shares(bins.count, bins.count.sum()).filter(known)
     value, low, high = ((share * v.filter(known)).sum() for v in (bins.middle, bins.low, bins.high))
     size = (share * pl.max_horizontal(bins.low.abs(), bins.high.abs()).filter(known)).sum()
     rounding = (share.len() + 2) * (size * TERM_ROUNDING).clip(TINY)

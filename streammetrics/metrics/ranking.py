@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import at_least, at_most, each
+from streammetrics.base import at_least, at_most, each, shares
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.agreement import kappa, mcc
 from streammetrics.metrics.intervals import methods
@@ -144,7 +144,7 @@ def ks(neg: Expr, pos: Expr) -> Expr:
     >>> ks([2, 1, 0], [0, 1, 2]), ks([2, 1], [0, 0])
     (0.6666666666666667, None)
     """
-    return (pos.cum_sum(reverse=True) / pos.sum() - neg.cum_sum(reverse=True) / neg.sum()).abs().max()
+    return (shares(pos.cum_sum(reverse=True), pos.sum()) - shares(neg.cum_sum(reverse=True), neg.sum())).abs().max()
 
 
 @metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.LEVEL)
@@ -191,10 +191,10 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     """
     part = each(
         _until_equal,
-        fpr=_above(neg) / neg.sum(),
-        fpr_below=neg.cum_sum(reverse=True) / neg.sum(),
-        fnr=pos.cum_sum() / pos.sum(),
-        fnr_below=pos.cum_sum().shift(1, fill_value=0) / pos.sum(),
+        fpr=shares(_above(neg), neg.sum()),
+        fpr_below=shares(neg.cum_sum(reverse=True), neg.sum()),
+        fnr=shares(pos.cum_sum(), pos.sum()),
+        fnr_below=shares(pos.cum_sum().shift(1, fill_value=0), pos.sum()),
     )
     return pl.when(pos.sum() > 0).then((neg * part).sum() / neg.sum())
 
@@ -402,7 +402,7 @@ def _reached(count: Expr, level: float) -> Expr:
     def part(start: Expr, end: Expr, share: Expr) -> Expr:
         return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
 
-    start, end, share = (c / count.sum() for c in (_above(count), count.cum_sum(reverse=True), count))
+    start, end, share = (shares(c, count.sum()) for c in (_above(count), count.cum_sum(reverse=True), count))
     return each(part, start=start, end=end, share=share)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 from polars import Expr
 
+from streammetrics.base import shares
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
     CELLS,
@@ -175,7 +176,7 @@ def _curve(table: pl.DataFrame, **ends: tuple[Expr, Expr]) -> pl.DataFrame:
     """The share of rows up to each edge, for any place of rows within their bins."""
     [(edge, (first, last))] = ends.items()
     rows = table.select(GROUP, first=first, last=last, count=COUNT.cast(pl.Float64)).filter(COUNT > 0)
-    reached = pl.col("lower", "upper").sort_by(edge).cum_sum()
+    reached = [pl.col(end).sort_by(edge).cum_sum() for end in ("lower", "upper")]
     return (
         pl.concat(
             [
@@ -186,7 +187,7 @@ def _curve(table: pl.DataFrame, **ends: tuple[Expr, Expr]) -> pl.DataFrame:
         .group_by(GROUP, edge, maintain_order=True)
         .agg(pl.sum("lower", "upper"))
         .group_by(GROUP, maintain_order=True)
-        .agg(pl.col(edge).sort(), reached / reached.last())
+        .agg(pl.col(edge).sort(), *(shares(column, column.last()) for column in reached))
         .explode(edge, "lower", "upper")
         .select(GROUP, edge, (pl.col("lower") + pl.col("upper")).truediv(2).alias("share"), "lower", "upper")
     )

@@ -24,7 +24,7 @@ def test_a_curve_is_its_metric_from_each_edge_to_the_next(weight):
         for (route,), part in found.group_by("route"):
             edges = part[edge].to_list()
             assert edges == sorted({*edges})
-            assert part.row(-1)[2:] == pytest.approx((1, 1, 1), abs=1e-15)
+            assert part.row(-1)[2:] == (1, 1, 1)
             finite = [x for x in edges[:: len(edges) // 4 or 1] if math.isfinite(x)]
             after = [math.nextafter(x, -math.inf) for x in edges[1:] if x in finite]
             places = [x for x in [*finite, *after] if metric == "error_cdf" or x >= 0]
@@ -39,3 +39,16 @@ def test_a_curve_is_its_metric_from_each_edge_to_the_next(weight):
     for row in report.curve("rec").filter(route="north").rows(named=True):
         share = np.average(errors <= row["tolerance"], weights=weights)
         assert row["lower"] - 1e-12 <= share <= row["upper"] + 1e-12
+
+
+@pytest.mark.parametrize("rows", [49, 98, 103])  # whose reciprocal times themselves is below 1
+def test_all_rows_are_a_share_of_one(rows):
+    errors = sm.evaluate(
+        {"y": [0.0] * rows, "p": [0.1 * i for i in range(rows)]}, sm.regression(y_true="y", y_pred="p")
+    )
+    for curve in ("error_cdf", "rec"):
+        assert errors.curve(curve).row(-1)[1:] == (1, 1, 1)
+    ranked = {"y": [0] * rows + [1] * rows, "p": [0.1] * rows + [0.9 - i / 1_000 for i in range(rows)]}
+    assert sm.evaluate(ranked, sm.binary(y_true="y", y_score="p"))["ks"].value == 1
+    one, other = (sm.predictions(y_score="p").update({"p": [p + i / 1_000 for i in range(rows)]}) for p in (0.1, 0.5))
+    assert sm.drift(one, other, of="y_score").frame.filter(measure="ks")["value"].item() == 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import ROUNDING
+from streammetrics.base import ROUNDING, shares
 
 GROUP = "group"
 MEASURES = ("psi", "js", "ks", "wasserstein")
@@ -121,7 +121,7 @@ def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
     smallest if the difference is as near to 0 as the bin allows.
     """
     before, after, most, least, farthest = (pl.col(c) for c in ("before", "after", "most", "least", "farthest"))
-    reference, current = (side.cum_sum() / side.cum_sum().last() for side in (REFERENCE, CURRENT))
+    reference, current = (shares(side.cum_sum(), side.cum_sum().last()) for side in (REFERENCE, CURRENT))
     totals = (side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
     part, other_part = (side / total for side, total in zip((REFERENCE, CURRENT), totals, strict=True))
     hidden = (LOW < HIGH) & (REFERENCE > 0) & (CURRENT > 0)
