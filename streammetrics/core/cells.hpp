@@ -17,6 +17,14 @@ int find_shift(i64 count, KeyAt key_at, int least, i64 capacity, const Atoms& at
   return shift;
 }
 
+// A sum of counts. Those of rows always fit, but others can be read from elsewhere.
+inline i64 plus(i64 a, i64 b) {
+  const i64 sum = static_cast<i64>(static_cast<u64>(a) + static_cast<u64>(b));
+  require(((a ^ sum) & (b ^ sum)) >= 0, "counts of a bin must have a sum below 2^63");
+  return sum;
+}
+inline double plus(double a, double b) { return a + b; }
+
 // Cell i has the lowest key of its bin, low[i], and amounts[i * stride] and those after it.
 template <class Amount>
 struct Cells {
@@ -83,7 +91,7 @@ struct Cells {
         std::copy(more, more + stride, at(bin));
       } else {
         Amount* own = at(bin);
-        for (i64 side = 0; side < stride; side++) own[side] += more[side];
+        for (i64 side = 0; side < stride; side++) own[side] = plus(own[side], more[side]);
       }
       before = key;
     }

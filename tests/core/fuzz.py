@@ -62,8 +62,7 @@ def spoilt(name: str, arguments: Arguments, random: np.random.Generator) -> Argu
                 if name in ANY_FLOAT
                 else [*SPECIAL[np.clip(SPECIAL, array.min(), array.max()) == SPECIAL], array[0]]
             )
-            far = [-(2**60), 2**60] if name == "fit" else [-(2**63), 2**63 - 1]  # counts of cells have a sum
-            values = {"f": floats, "i": [*far, -1, len(array), 1 << 33], "u": [2, 255], "b": [True]}
+            values = {"f": floats, "i": [-(2**63), 2**63 - 1, -1, len(array), 1 << 33], "u": [2, 255], "b": [True]}
             places = random.integers(0, array.size, 3)
 
             def put() -> np.ndarray:

@@ -143,6 +143,19 @@ def test_cells_of_tables_merge_to_those_of_all_rows(case):
         assert len(group) == len(run) or not form.is_fitted(starts, bin, shift, atoms, capacity)
 
 
+@pytest.mark.parametrize("side", [[2**62, 2**62], [2**63 - 1, 1], [-(2**63), -1], [2**63 - 1] * 3])
+def test_counts_without_a_sum_are_an_error(side):
+    """Also where their sum wraps around to a positive number."""
+    counts = np.array(side)
+    cells = np.array([0, len(side)]), np.zeros_like(counts), np.zeros(1, np.uint8)
+    none = np.zeros(0, np.int64)
+    for form in (definition, *forms()):
+        with pytest.raises(ValueError, match="sum below 2"):
+            form.fit(*cells, [np.ones_like(counts), counts], none, 8)
+        *_, sums, _ = form.fit(*cells, [counts // 4], none, 8)
+        assert sums[0].tolist() == [sum((counts // 4).tolist())]
+
+
 @settings(max_examples=40)
 @given(cases)
 def test_only_cells_that_merge_to_themselves_are_fitted(case):

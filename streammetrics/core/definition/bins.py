@@ -30,6 +30,9 @@ def fit(
     ``low``, and one amount per side. The shift of a run is at least ``least``. At shift s, a run has one bin plus one
     for each pair of neighbors that merge only above s. Returns run, shift, number, and amounts of each bin, ascending,
     and the shift of each run. A bin near an atom has a smaller shift than its run.
+
+    Raises:
+        ValueError: If counts of a bin have a sum of 2^63 or more.
     """
     run = np.repeat(np.arange(len(least)), np.diff(starts))
     order = np.lexsort((low, run))  # stable
@@ -45,6 +48,10 @@ def fit(
     first = np.flatnonzero(levels > shifts[run])
     own = limit_shifts(low[first], shifts[run[first]], atoms)
     sums = [np.add.reduceat(side[order], first) if len(first) else side for side in amounts]
+    for side, total in zip(amounts, sums, strict=True):
+        exact = np.add.reduceat(side[order].astype(np.float64), first) if len(first) else total
+        if side.dtype == np.int64 and (np.abs(exact - total) > 2.0**62).any():  # wrapped by 2^64
+            raise ValueError("counts of a bin must have a sum below 2^63")
     return (
         run[first].astype(np.uint32),
         own.astype(np.uint8),
