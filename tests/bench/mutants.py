@@ -1,322 +1,235 @@
-"""How many faults of the package the base suite finds: one fault at a time is put into a module, and its tests are run.
+"""The strength of the base suite: a room of the package gets small faults, one at a time, and the tests are run.
 
-In the folder of a tree, with its own Python (of this tree or of any other one, whose tests are then measured):
+In the folder of a tree:
 
-    .venv/bin/python tests/bench/mutants.py --sample 60 --json before.json      # prints rooms and survivors
-    .venv/bin/python tests/bench/mutants.py --compare before.json after.json    # what is no longer found
-    .venv/bin/python tests/bench/mutants.py --lines                             # lines that the base suite reaches
+    .venv/bin/python tests/bench/mutants.py --sample 20 --json after.json
+    .venv/bin/python tests/bench/mutants.py --compare before.json after.json
 
-The first run of some sources and tests takes the base suite once, with coverage, to learn which tests reach a line, and
-saves that in the temporary folder. Each mutant then takes some seconds: the tests that reach its line, nearest first,
-run in a fork of this process, which has imported the libraries, but not the package. Files are not changed (see
-`hook/sitecustomize.py`). The first failure ends a mutant, and so does a time of several times the usual one. Tests that
-fail without a fault too do not count. The mutants of a sample depend on the seed and on the package, but not on its
-tests. Results are saved after each mutant, and a run that was interrupted goes on where it was. Some mutants change
-nothing that could be seen, so not all can be killed.
+A sample of each room is drawn by the names of its faults, so that it hardly changes with the package, and not with the
+tests. Which tests pass and which lines they reach is recorded once, in a run of the base suite, and saved in the
+temporary folder. A fault is killed if one of those tests fails. They run in a fork of this process, and no file is
+changed. Some faults change nothing that could be seen, so that not all can be killed.
 """
 
 import argparse
-import ast
-import gc
 import hashlib
 import importlib
 import json
-import marshal
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_loader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import pytest
+from coverage import Coverage, CoverageData
+from hypothesis import Phase, settings
 from mutations import Fault, faults
 
-HOOK = Path(__file__).parent / "hook"
 TREE = Path.cwd()
 PACKAGE = TREE / "streammetrics"
 TEMPORARY = Path(tempfile.gettempdir())
-ROOMS = {room: f"{room}/*.py" for room in ("metrics", "metrics/intervals", "statistics", "reading")}
-ROOMS |= {room: f"{room}.py" for room in ("monitor/history/rules", "monitor/history/alarms")}
-LIBRARIES = """polars numpy pyarrow.compute pyarrow.parquet pyarrow.dataset pandas scipy.stats pytest sklearn.metrics
-    sklearn.linear_model hypothesis click.testing altair duckdb deltalake mlflow"""  # imported once, before the forks
-STAGES = ((40, 30.0), (200, 100.0))  # tests of a mutant and their usual seconds at most, then those of a survivor
-FEW = 40  # tests of the file of a mutant, if fewer reach its line
-FORK = multiprocessing.get_context("fork")
-Row = dict[str, Any]  # the result of a mutant
+ROOMS = {
+    "metrics": "metrics/*.py",
+    "intervals": "metrics/intervals/*.py",
+    "statistics": "statistics/*.py",
+    "reading": "reading/*.py",
+    "rules": "monitor/history/rules.py",
+}
+LIBRARIES = """polars numpy pyarrow.compute pyarrow.parquet pyarrow.dataset pandas scipy.stats sklearn.metrics
+    sklearn.linear_model click.testing altair duckdb deltalake"""
+BASE = "-p no:xdist -p no:cacheprovider -m 'not thorough and not browser and not long and not engine'"
+OPTIONS = [
+    "-o",
+    f"addopts={BASE}",
+    "--doctest-modules",
+    "--doctest-ignore-import-errors",
+    "-q",
+    "--hypothesis-profile=mutants",
+]
+OPTIONS += ["--assert=plain"]  # else Pytest imports modules whose examples it runs itself
+MAX_TESTS = 100  # of a fault
+MAX_SECONDS = 30  # that they usually take
+PHASES = (Phase.explicit, Phase.generate)
+settings.register_profile("mutants", deadline=None, database=None, derandomize=True, phases=PHASES)
+Row = dict[str, Any]  # the result of a fault
 
 
-class Mutant(NamedTuple):
-    """A fault of one file."""
+class Tests:
+    """Tests of the base suite: how long each takes, and which lines of the package it reaches."""
 
-    room: str
-    file: str
-    number: int  # among the faults of the file
-    fault: Fault
+    def __init__(self) -> None:
+        files = [TREE / "conftest.py", *sorted(PACKAGE.rglob("*.py")), *sorted((TREE / "tests").rglob("*.py"))]
+        sources = b"".join(file.read_bytes() for file in files if not file.is_relative_to(TREE / "tests" / "bench"))
+        folder = TEMPORARY / "streammetrics-tests" / hashlib.sha256(sources).hexdigest()[:12]
+        if not (folder / "seconds.json").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            run_pytest([], Recorder(folder), folder / "log", seconds=7200)
+        self.seconds: dict[str, float] = json.loads((folder / "seconds.json").read_text())
+        self.data = CoverageData(str(folder / "lines"))
+        self.data.read()
 
-    @property
-    def name(self) -> str:
-        return f"{self.file}::{self.fault.name}"
+    def of(self, fault: Fault) -> list[str]:
+        """Tests of the file of a fault: those that reach its lines, with words of its path, and quick ones first."""
+        lines = self.data.contexts_by_lineno(str(fault.path))
+        reaching = {test for line in fault.place.lines for test in lines.get(line, ())}
+        words = fault.path.relative_to(PACKAGE).with_suffix("").parts
 
-    def save(self, target: Path) -> None:
-        """Write the compiled module with its fault for the import hook."""
-        path = PACKAGE / self.file
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        faults(tree)[self.number].apply()
-        module = ".".join(("streammetrics", *Path(self.file).with_suffix("").parts)).removesuffix(".__init__")
-        code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-        target.write_bytes(marshal.dumps((module, str(path), code)))
+        def distance(test: str) -> tuple[bool, int, float]:
+            return test not in reaching, -sum(word in test for word in words), self.seconds[test]
 
-    def distance(self, test: str) -> int:
-        """How far a test is away: 0 for examples of the function, 3 for tests of other rooms."""
-        path, file = Path(test.partition("::")[0]), Path(self.file)
-        if path == Path("streammetrics") / file:
-            return 0 if test.endswith(f".{self.fault.function}") else 1
-        if path.parts[1:2] == file.parts[:1]:
-            return 1 if path.stem == f"test_{file.stem}" else 2
-        return 3
-
-
-def draw(size: int, seed: int) -> list[Mutant]:
-    """A sample of each room in a random order, which depends on names alone and so hardly changes with the package."""
-
-    def place(mutant: Mutant) -> str:
-        return hashlib.sha256(f"{seed} {mutant.name}".encode()).hexdigest()
-
-    def of_room(room: str) -> Iterable[Mutant]:
-        for path in sorted(PACKAGE.glob(ROOMS[room])):
-            for number, fault in enumerate(faults(ast.parse(path.read_text(encoding="utf-8")))):
-                yield Mutant(room, path.relative_to(PACKAGE).as_posix(), number, fault)
-
-    return sorted((mutant for room in ROOMS for mutant in sorted(of_room(room), key=place)[:size]), key=place)
+        tests: list[str] = []
+        seconds = 0.0
+        for test in sorted(self.seconds.keys() & set().union(*lines.values()), key=distance):
+            if len(tests) < MAX_TESTS and seconds + self.seconds[test] < MAX_SECONDS:
+                tests.append(test)
+                seconds += self.seconds[test]
+        return tests
 
 
-class Reach:
-    """Which tests reach a line, and how long they take, as recorded once in a run of the base suite."""
+class Recorder:
+    """A plugin of Pytest that records the tests that pass, and their lines."""
 
     def __init__(self, folder: Path) -> None:
-        from coverage import Coverage
+        self.folder, self.seconds = folder, dict[str, float]()
+        self.lines = Coverage(str(folder / "lines"), source=[str(PACKAGE)], config_file=False)
 
-        self.coverage = Coverage(str(folder / "lines"), config_file=False)
-        if not (folder / "tests.json").exists():
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "sitecustomize", "-p", "no:cacheprovider"]
-            environment = os.environ | {"PYTHONPATH": str(HOOK), "STREAMMETRICS_LINES": str(folder)}
-            with (folder / "log").open("w") as log:
-                subprocess.run(command, cwd=TREE, env=environment, stdout=log, stderr=log, check=False)
-            self.coverage.combine([str(folder)])
-            self.coverage.save()
-        self.coverage.load()
-        self.seconds: dict[str, float] = json.loads((folder / "tests.json").read_text())
+    def start(self) -> None:
+        self.lines.start()
 
-    @cache  # noqa: B019
-    def lines(self, file: str) -> dict[int, set[str]]:
-        """Tests of each line of a file."""
-        tests = self.coverage.get_data().contexts_by_lineno(str(PACKAGE / file))
-        return {line: self.seconds.keys() & reached for line, reached in tests.items()}
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.lines.switch_context(nodeid)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Tests of a mutant: those that reach its lines, and a few of its file where results may come from a cache."""
-        lines, fault = self.lines(mutant.file), mutant.fault
-        direct = set().union(*(lines.get(line, ()) for line in range(fault.first, fault.last + 1)))
-        others, most = set().union(*lines.values()), FEW - len(direct)
-        if fault.at_import:
-            others, most = others | {test for test in self.seconds if mutant.distance(test) < 3}, STAGES[-1][0]
+    def pytest_runtest_logfinish(self) -> None:
+        self.lines.switch_context("")
 
-        def nearest(tests: set[str]) -> list[str]:
-            return sorted(tests, key=lambda test: (mutant.distance(test), self.seconds[test]))
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self.seconds[report.nodeid] = round(report.duration, 3)
 
-        return nearest(direct) + nearest(others - direct)[: max(most, 0)]
-
-    def print(self) -> None:
-        """Print the lines that were reached, and all lines, of each folder and file at the top of the package."""
-        counts: dict[str, list[int]] = {}
-        for path in sorted(PACKAGE.rglob("*.py")):
-            _, lines, _, missing, _ = self.coverage.analysis2(str(path))
-            for room in (path.relative_to(PACKAGE).parts[0], "all"):
-                reached, total = counts.pop(room, (0, 0))
-                counts[room] = [reached + len(lines) - len(missing), total + len(lines)]
-        for room, (reached, total) in counts.items():
-            print(f"{room:<22}{reached:>7} of {total:>6} lines{reached / max(total, 1):>9.2%}")
+    def pytest_sessionfinish(self) -> None:
+        self.lines.stop()
+        self.lines.save()
+        (self.folder / "seconds.json").write_text(json.dumps(self.seconds, indent=0))
 
 
-class Outcome(NamedTuple):
-    """How tests have ended: `passed`, or with a failure of `test`, or out of `time`, or otherwise."""
+class Importer(MetaPathFinder):
+    """A plugin of Pytest that imports a file with a fault, and writes the name of a test that fails."""
 
-    status: str
-    test: str | None = None
+    def __init__(self, fault: Fault, failure: Path) -> None:
+        self.fault, self.failure = fault, failure
+
+    def start(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name != ".".join(self.fault.path.relative_to(TREE).with_suffix("").parts):
+            return None
+        code, loader = self.fault.code(), SourceFileLoader(name, str(self.fault.path))
+        loader.get_code = lambda fullname: code  # type: ignore[method-assign]
+        return spec_from_loader(name, loader)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed:
+            self.failure.write_text(report.nodeid)
+
+    pytest_collectreport = pytest_runtest_logreport
 
 
-class Runner:
-    """Runs tests in forks of this process."""
+def run_pytest(tests: list[str], plugin: Recorder | Importer, log: Path, seconds: float) -> int | None:
+    """The exit code of tests in a fork of this process, or None if they took too long."""
 
-    def __init__(self, reach: Reach) -> None:
-        self.reach = reach
-        self.sound: dict[str, bool] = {}  # whether tests pass without a fault
-        self.folder = Path(tempfile.mkdtemp(prefix="mutant-"))
-        self.code, self.failure = self.folder / "code", self.folder / "failure"
-        for name in LIBRARIES.split():
-            with suppress(ImportError):
-                importlib.import_module(name)
-        gc.collect()
-        gc.freeze()  # pages stay shared with the forks
-
-    def judge(self, mutant: Mutant) -> Row:
-        """Whether a test finds a mutant, and which."""
-        start, count = time.monotonic(), 0
-        mutant.save(self.code)
-        waiting, outcome = self.reach.tests(mutant), Outcome("survived")
-        for most, seconds in STAGES:
-            tests = self.affordable(waiting, most, seconds)
-            waiting = [test for test in waiting if test not in tests]
-            count += len(tests)
-            while tests and outcome.status == "survived":
-                ending = self.run(tests, self.code)
-                if ending.status == "passed":
-                    break
-                suspects = tests if ending.test is None else [ending.test]  # a test, or a file that is not imported
-                if ending.status == "time" or self.are_sound(suspects):
-                    outcome = ending
-                tests = [test for test in tests if not test.startswith(tuple(suspects))]
-        row: Row = {"name": mutant.name, "room": mutant.room, "line": mutant.fault.line, "change": mutant.fault.change}
-        row |= {"killed": outcome.status != "survived", "by": outcome.test or outcome.status, "tests": count}
-        return row | {"seconds": round(time.monotonic() - start, 1)}
-
-    def affordable(self, tests: list[str], most: int, seconds: float) -> list[str]:
-        """The first of some tests that take so many seconds at most."""
-        chosen: list[str] = []
-        for test in tests:
-            if len(chosen) < most and self.sound.get(test, True) and self.reach.seconds[test] <= seconds:
-                chosen.append(test)
-                seconds -= self.reach.seconds[test]
-        return chosen
-
-    def are_sound(self, tests: list[str]) -> bool:
-        """Whether tests pass without a fault, or can be collected if they are many or a file."""
-        if not all(test in self.sound for test in tests):
-            collect = len(tests) > 1 or "::" not in tests[0]
-            self.sound |= dict.fromkeys(tests, self.run(tests, collect=collect).status == "passed")
-        return all(self.sound[test] for test in tests)
-
-    def run(self, tests: list[str], code: Path | None = None, collect: bool = False) -> Outcome:
-        """Run tests, with the code of a mutant or none, until one fails."""
-        self.failure.unlink(missing_ok=True)
-        child = FORK.Process(target=self.in_fork, args=(tests, code, collect))
-        child.start()
-        child.join(40 + 5 * sum(self.reach.seconds.get(test, 10) for test in tests))
-        ended = child.exitcode
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)  # also processes that tests have left
-        child.join()
-        if ended is None:
-            return Outcome("time")
-        if self.failure.exists():
-            return Outcome("failed", self.failure.read_text())
-        return Outcome("passed" if ended == 0 else f"ended with {ended}")
-
-    def in_fork(self, tests: list[str], code: Path | None, collect: bool) -> None:
+    def in_fork() -> None:
         os.setsid()
-        with (self.folder / "log").open("w") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-        import pytest
-        import sitecustomize as hook
-        from hypothesis import Phase, settings
+        with log.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        plugin.start()
+        sys.exit(pytest.main([*OPTIONS, *tests], plugins=[plugin]))
 
-        class Plugin:
-            """Tests are the same in each run, and the first failure is told."""
-
-            def pytest_configure(self) -> None:
-                phases = (Phase.explicit, Phase.generate)
-                settings.register_profile("mutants", deadline=None, database=None, derandomize=True, phases=phases)
-                settings.load_profile("mutants")
-
-            def pytest_runtest_logreport(_, report: Any) -> None:
-                if report.failed and not self.failure.exists():
-                    self.failure.write_text(report.nodeid)
-
-            pytest_collectreport = pytest_runtest_logreport
-
-        os.environ["PYTHONPATH"] = str(HOOK)
-        if code is not None:
-            os.environ[hook.MUTANT] = str(code)
-            hook.load_mutant(code)
-        sys.path[0] = str(TREE)
-        options = ["--doctest-modules", "--doctest-ignore-import-errors", f"--basetemp={self.folder / 'files'}", "-xq"]
-        options += ["--assert=plain"]  # else Pytest imports modules whose examples it runs itself
-        options += ["--collect-only"] * collect
-        base = "addopts=-p no:xdist -p no:cacheprovider -m 'not thorough and not browser and not long and not engine'"
-        sys.exit(int(pytest.main(["-o", base, *options, *tests], plugins=[Plugin()])))
+    process = multiprocessing.get_context("fork").Process(target=in_fork)
+    process.start()
+    process.join(seconds)
+    code = process.exitcode
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid or 0, signal.SIGKILL)  # also processes that tests have left
+    return code
 
 
-def fingerprint() -> str:
-    """Of the package and of its tests."""
-    files = [TREE / "conftest.py", *PACKAGE.rglob("*.py"), *(TREE / "tests").rglob("*.py")]
-    texts = (path.read_bytes() for path in sorted(files) if not path.is_relative_to(TREE / "tests" / "bench"))
-    return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+def killer(fault: Fault, tests: list[str]) -> str | None:
+    """The first test that finds a fault, or how else the tests end, or None if all pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        importer = Importer(fault, Path(folder) / "failure")
+        code = run_pytest(["-x", *tests], importer, Path(folder) / "log", seconds=40 + 5 * MAX_SECONDS)
+        if importer.failure.exists():
+            return importer.failure.read_text()
+    return None if code == 0 else f"ended with {code}"
 
 
-def print_rooms(rows: list[Row], title: str = "") -> None:
-    print(f"\n{title}\n{'room':<23}{'mutants':>8}{'killed':>8}{'survived':>10}{'share':>7}")
-    for room in [*ROOMS, "all"]:
-        killed = [row["killed"] for row in rows if room in (row["room"], "all")]
-        share = f"{sum(killed) / len(killed):.0%}" if killed else ""
-        print(f"{room:<23}{len(killed):>8}{sum(killed):>8}{len(killed) - sum(killed):>10}{share:>7}")
+def sample(size: int) -> list[tuple[str, Fault]]:
+    """Faults of each room in a random order, which depends on their names alone."""
+
+    def order(fault: Fault) -> bytes:
+        return hashlib.sha256(fault.name.encode()).digest()
+
+    samples = []
+    for room, files in ROOMS.items():
+        of_room = [fault for path in PACKAGE.glob(files) for fault in faults(path)]
+        samples += [(room, fault) for fault in sorted(of_room, key=order)[:size]]
+    return sorted(samples, key=lambda row: order(row[1]))
 
 
-def print_survivors(rows: Iterable[Row], title: str) -> None:
-    print(f"\n{title}:")
-    for row in sorted((row for row in rows if not row["killed"]), key=lambda row: row["name"]):
-        path = PACKAGE / row["name"].partition("::")[0]
-        source = path.read_text(encoding="utf-8").splitlines()[row["line"] - 1].strip()
-        print(f"{row['name']}, line {row['line']}: {row['change']} in {source}")
-
-
-def print_comparison(files: list[Path]) -> None:
-    before, after = ({row["name"]: row for row in json.loads(file.read_text())["mutants"]} for file in files)
-    shared = before.keys() & after.keys()
-    for file, rows in zip(files, (before, after), strict=True):
-        print_rooms([rows[name] for name in shared], str(file))
-    print_survivors((after[name] for name in shared if before[name]["killed"]), "killed before, and survive now")
-
-
-def measure(reach: Reach, size: int, seed: int, file: Path) -> list[Row]:
-    """Judge the mutants of a sample, and save all results after each one."""
-    runner, key = Runner(reach), {"sources": fingerprint(), "seed": seed}
-    saved = json.loads(file.read_text()) if file.exists() else {}
-    rows = saved["mutants"] if saved.items() >= key.items() else []
-    names = {row["name"] for row in rows}
-    for mutant in draw(size, seed):
-        if mutant.name not in names:
-            rows.append(runner.judge(mutant))
-            file.write_text(json.dumps({**key, "mutants": rows}, indent=1))
-            print(*rows[-1].values(), sep="  ", flush=True)
+def measure(size: int, file: Path) -> list[Row]:
+    """Run the tests of some faults of each room, and save all results after each one."""
+    for name in LIBRARIES.split():
+        importlib.import_module(name)
+    tests = Tests()
+    rows: list[Row] = []
+    for room, fault in sample(size):
+        start = time.monotonic()
+        test = killer(fault, tests.of(fault))
+        source = fault.path.read_text(encoding="utf-8").splitlines()[fault.place.line - 1].strip()
+        row = {"room": room, "name": fault.name, "change": fault.change, "source": source, "killed by": test}
+        rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
+        file.write_text(json.dumps(rows, indent=1))
+        print(*rows[-1].values(), sep="  ", flush=True)
     return rows
+
+
+def print_rooms(rows: list[Row]) -> None:
+    for room in ROOMS:
+        killed = [row["killed by"] is not None for row in rows if row["room"] == room]
+        print(f"{room:<12}{sum(killed):>5} of {len(killed):>4} killed{sum(killed) / max(len(killed), 1):>6.0%}")
+
+
+def print_comparison(before: list[Row], after: list[Row]) -> None:
+    """Print the shares of the faults that both have, and those that only the tests before have killed."""
+    killers = [{(row["room"], row["name"]): row["killed by"] for row in rows} for rows in (before, after)]
+    shared = killers[0].keys() & killers[1].keys()
+    for rows in (before, after):
+        print_rooms([row for row in rows if (row["room"], row["name"]) in shared])
+    for row in after:
+        if row["killed by"] is None and killers[0].get((row["room"], row["name"])) is not None:
+            print(f"{row['name']}: {row['change']} in {row['source']}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=60, help="mutants of each room")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sample", type=int, default=20, help="faults of each room")
     parser.add_argument("--json", type=Path, default=TEMPORARY / "mutants.json", help="results")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
-    parser.add_argument("--lines", action="store_true", help="print the lines that are reached, room by room")
     options = parser.parse_args()
     if options.compare:
-        return print_comparison(options.compare)
-    sys.path.append(str(HOOK))
-    folder = TEMPORARY / "streammetrics-mutants" / fingerprint()
-    folder.mkdir(parents=True, exist_ok=True)
-    reach = Reach(folder)
-    if options.lines:
-        return reach.print()
-    rows = measure(reach, options.sample, options.seed, options.json)
-    print_rooms(rows)
-    return print_survivors(rows, "survivors")
+        print_comparison(*(json.loads(file.read_text()) for file in options.compare))
+    else:
+        print_rooms(measure(options.sample, options.json))
 
 
 if __name__ == "__main__":
