@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics.statistics.view import with_weighted
 
 
 def histogram(score, label, capacity=16, domain="probability", atoms=(), weight=None):
@@ -62,7 +61,7 @@ def stacked(tables):
 
 def estimates_by_group(metric, table):
     """Value, lower and upper bound in each group of a digest, of a metric that carries its own bounds."""
-    table = with_weighted(table, "weight")
+    table = table.with_columns(weighted=pl.lit(table.schema["weight"].is_float()))
     lower, upper = metric.bounds_expressions()
     found = table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
     return found.drop("group").rows()

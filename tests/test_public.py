@@ -19,7 +19,7 @@ import pytest
 import streammetrics as sm
 from streammetrics import engines, errors, export, metrics, statistics, testing
 from streammetrics.metrics import declared_metrics
-from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
+from streammetrics.show import ComparisonPlot, Plot, VerdictsPlot
 
 FILE = Path(__file__).parent / "public_api.txt"
 MODULES = (sm, metrics, statistics, testing, engines, export, errors)

@@ -82,6 +82,7 @@ def stays(node: ast.AST) -> bool:
             | ast.Expr(ast.Constant() | ast.Call(func=ast.Attribute(ast.Name("warnings"))))
             | ast.AnnAssign(annotation=ast.Name("TypeAlias"))
             | ast.Assign(targets=[ast.Name("__all__")])
+            | ast.keyword(arg="strict")
         ):
             return True
     return False

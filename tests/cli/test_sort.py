@@ -7,7 +7,7 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.reading.segments import sorted_by
+from streammetrics.reading import sorted_by
 
 ROWS = pl.DataFrame(
     {

@@ -12,7 +12,6 @@ from commands import BREACHED, HOLDING, run
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.cli.store import store_commands
 
 
 def test_a_known_state_is_not_appended_again(days):
@@ -192,7 +191,7 @@ def test_windows_compact_and_retain(history):
     assert "this batch ID is known" in run("store", "append", "history", "monday.state")
 
 
-@pytest.mark.parametrize("command", sorted(store_commands.commands))
+@pytest.mark.parametrize("command", sorted(main.commands["store"].commands))
 def test_examples_of_the_store_commands_run(command, history):
     example = re.search(r"Example:\n    (streammetrics store .*)", run("store", command, "--help")).group(1)
     assert example.split()[2] == command

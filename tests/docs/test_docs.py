@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from streammetrics.cli import main
 from streammetrics.demo import write_predictions
-from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
+from streammetrics.show import ComparisonPlot, Plot, VerdictsPlot
 
 ROOT = Path(__file__).parents[2]
 PRINTING = {  # pages, and how many outputs they show

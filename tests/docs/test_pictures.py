@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import streammetrics as sm
-from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
-from streammetrics.show.pages import page
+from streammetrics.show import ComparisonPlot, Plot, VerdictsPlot, page
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = [name for kind in (Plot, ComparisonPlot, VerdictsPlot) for name in vars(kind) if name[0] != "_"]

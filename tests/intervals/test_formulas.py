@@ -1,6 +1,6 @@
 """Formulas at numbers that no report reaches, and those of rules: quantiles, e-values, sequences, and skewness.
 
-This file alone of the room imports private names.
+This file alone of the room imports names past the face of their wing.
 """
 
 import math
@@ -13,16 +13,27 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
 
-from streammetrics.metrics import average_precision, ks, roc_auc
-from streammetrics.metrics.intervals.auc import auc_intervals
-from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
-from streammetrics.metrics.intervals.distributions import normal_quantile, t_quantile, t_quantiles
-from streammetrics.metrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
+import streammetrics as sm
+from streammetrics.metrics import (
+    Spread,
+    average_precision,
+    e_discoveries,
+    errors_wide,
+    ks,
+    log_beta,
+    log_beta_below,
+    log_e_value,
+    log_e_value_of_share,
+    normal_quantile,
+    roc_auc,
+    share_limits,
+    t_quantile,
+    t_quantiles,
+    wilson_interval,
+)
 from streammetrics.metrics.intervals.influence import counted, influence_intervals, sliced
-from streammetrics.metrics.intervals.limits import Spread, limits
-from streammetrics.metrics.intervals.paired_influence import _powers_of_differences
-from streammetrics.metrics.intervals.proportions import wilson_interval
-from streammetrics.metrics.intervals.sequences import errors_wide, share_limits
+from streammetrics.metrics.intervals.limits import limits
+from streammetrics.metrics.intervals.paired_influence import powers_of_differences
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 ALPHA = 0.05
@@ -264,8 +275,9 @@ def test_the_influence_of_a_row_on_the_auc_is_how_far_its_placement_is_away(digi
     influences = np.concatenate([(own - auc) / np.sqrt(len(own) * (len(own) - 1)) for own in placements])
     spread = spread_of(influences, degrees=degrees)
     expected = [limit.item() for limit in spread.limits(np.array([auc]), 0.95, 0.0, 1.0)]
-    found = auc_intervals(table, confidence=0.9).row(0)
-    assert found == pytest.approx([*expected, spread.effective_rows.item(), spread.squares.item()], rel=1e-9)
+    rows = {"y": np.repeat([0, 1], [len(negatives), len(positives)]), "p": np.concatenate([negatives, positives])}
+    found = sm.binary(y_true="y", y_score="p", domain="real").update(rows).finalize(["roc_auc"], confidence=0.9)
+    assert (found["roc_auc"].ci_lower, found["roc_auc"].ci_upper) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -288,7 +300,7 @@ def test_powers_of_differences_are_those_of_independent_losses_of_a_gamma_distri
     slopes = 0.3, 0.7, -0.9
     influence = slopes[0] + slopes[1] * apart + slopes[2] * mean
     arrays = np.array(slopes).reshape(1, 3, 1), influence.mean().reshape(1, 1)
-    found = _powers_of_differences(signed, parts, arrays[0], ["w", "d", "m"], arrays[1])
+    found = powers_of_differences(signed, parts, arrays[0], ["w", "d", "m"], arrays[1])
     expected = [((influence - influence.mean()) ** power).sum() for power in (2, 3, 4)]
     assert [power.item() for power in found] == pytest.approx(expected, rel=0.02)
 

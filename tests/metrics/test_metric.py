@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_loss, precision
-from streammetrics.metrics.metric import parse_metric
+from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_loss, parse_metric, precision
 from streammetrics.testing.check import run_all
 from streammetrics.testing.metrics import of_metrics, statistic_of
 

@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
-from strategies import shards, shuffled, use_small_chunks
+from strategies import merged_as_a_tree, shards, shuffled, use_small_chunks
 
 import streammetrics as sm
-from streammetrics.testing.rows import merged_as_a_tree
 
 LABELS = [*"abcd"]
 MEASURES = {average: f"roc_auc_ovo(average={average})" for average in ("macro", "weighted")}

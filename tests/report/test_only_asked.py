@@ -1,6 +1,7 @@
 """Intervals of many groups take long, so reports compute those of the requested metrics only."""
 
 from datetime import date
+from pkgutil import resolve_name
 
 import pytest
 from data import CANDIDATES, CLICKS, VISITS, candidates, clicks, visits
@@ -15,9 +16,7 @@ TASK = sm.binary(by="country", **CLICKS)
 @pytest.fixture
 def asked(monkeypatch):
     """The metrics that got intervals."""
-    from streammetrics.reading import confidence
-
-    names, before = set(), confidence.with_intervals
+    names, before = set(), resolve_name("streammetrics.reading.confidence.with_intervals")
 
     def recording(frame, state, metrics, *options):
         names.update(metric.name for metric in metrics)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.data.sources.files import Files
+from streammetrics.data import Files
 
 FILES = 5_000
 

@@ -8,7 +8,6 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.data.sources import ndjson
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -22,7 +21,7 @@ def write(rows, name="a.ndjson"):
 @pytest.mark.parametrize("column", ["p", "g"])
 @pytest.mark.parametrize(("first", "later"), [(1, 0.5), (None, 0.5), (0.5, 1), (None, 1), (0.25, None)])
 def test_numbers_of_another_type_after_the_first_rows(first, later, column, block, monkeypatch):
-    monkeypatch.setattr(ndjson, "BLOCK", block)
+    monkeypatch.setattr("streammetrics.data.sources.ndjson.BLOCK", block)
     rows = [{"y": 1, "p": 0.5, "g": 0.5, column: value} for value in [first] * 2_000 + [later]]
     task = sm.binary(y_true="y", y_score="p", by="g", nulls="drop")
     frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
@@ -31,7 +30,7 @@ def test_numbers_of_another_type_after_the_first_rows(first, later, column, bloc
 
 @pytest.mark.parametrize("block", [200, 1 << 24])
 def test_a_column_after_the_first_rows(block, monkeypatch):
-    monkeypatch.setattr(ndjson, "BLOCK", block)
+    monkeypatch.setattr("streammetrics.data.sources.ndjson.BLOCK", block)
     write([{"y": 1, "p": 0.5}] * 2_000 + [{"y": 1, "p": 0.5, "g": "x"}])
     task = sm.binary(y_true="y", y_score="p", by="g")
     assert dict(sm.evaluate("a.ndjson", task).rows("rows").select("g", "value").iter_rows()) == {None: 2_000, "x": 1}
@@ -42,7 +41,7 @@ def test_a_column_after_the_first_rows(block, monkeypatch):
 
 @pytest.mark.parametrize(("later", "block"), [('"n/a"', 1 << 24), ('"n/a"', 200), ("true", 1 << 24)])
 def test_values_that_are_not_numbers_after_the_first_rows(later, block, folder, monkeypatch):
-    monkeypatch.setattr(ndjson, "BLOCK", block)
+    monkeypatch.setattr("streammetrics.data.sources.ndjson.BLOCK", block)
     (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n' * 2_000 + f'{{"y":1,"p":{later}}}\n')
     with pytest.raises(sm.StreamMetricsError, match="line 2001"):
         sm.evaluate("a.ndjson", sm.binary(y_true="y", y_score="p"))

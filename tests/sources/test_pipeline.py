@@ -12,8 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.statistics.state import content
-from streammetrics.statistics.state.content import Content
+from streammetrics.statistics import Content
 
 SIZE = 5_000
 rng = np.random.default_rng(0)
@@ -290,7 +289,7 @@ def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, mon
             raise MemoryError
 
     accumulators = {"groups": task(), "all": sm.binary(y_true="y", y_score="p")}
-    monkeypatch.setattr(content, "BUFFER", buffer)
+    monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", buffer)
     with monkeypatch.context() as patch:
         patch.setattr(Content, "_count_block", fails)
         with pytest.raises(MemoryError):

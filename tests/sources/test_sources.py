@@ -15,7 +15,7 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.data.sources.streams import open_files
+from streammetrics.data import open_files
 from streammetrics.engines import partial
 
 PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})

@@ -176,12 +176,12 @@ def of_losses(
     of_a = factor * of_a
     slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
-    spread, rows = spread_of(parts, slopes, ["w", "d", "m"], products, tail=partial(_powers_of_differences, signed))
+    spread, rows = spread_of(parts, slopes, ["w", "d", "m"], products, tail=partial(powers_of_differences, signed))
     spread = replace(spread, degrees=_degrees_of_classes(parts, slopes, products))
     return Difference(np.where(rows < fewest, np.nan, differences), spread, factor)
 
 
-def _powers_of_differences(
+def powers_of_differences(
     signed: bool, parts: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values
 ) -> Sequence[Values]:
     """Powers of influences: of differences from their sums, and of mean losses as those of a gamma distribution.
