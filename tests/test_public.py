@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import engines, errors, export, metrics, statistics, testing
-from streammetrics.metrics import declared_metrics
+from streammetrics import engines, errors, metrics, statistics, testing
+from streammetrics.metrics import BEST, declared_metrics
 from streammetrics.show import ComparisonPlot, Plot, VerdictsPlot
 
 FILE = Path(__file__).parent / "public_api.txt"
@@ -57,6 +57,7 @@ def declared(thing):
         return ""
     low, high = thing.range
     better = f", {thing.better} is better" if thing.better else ""
+    better += f", {BEST[thing.__name__]} is best" if thing.__name__ in BEST else ""
     return f" in [{low:g}, {high:g}]{better}" + f", also {' '.join(thing.aliases)}" * bool(thing.aliases)
 
 

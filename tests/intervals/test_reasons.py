@@ -198,6 +198,8 @@ def test_reasons_of_the_rows_and_of_what_is_kept():
         assert note(acc, metric).endswith(f"no interval: {why}"), metric
         assert acc.finalize([metric], confidence=0.95).rows(metric)["ci_lower"][0] is None
     assert limits(perfect.finalize("recall", confidence=0.95), "recall")[1] == 1
+    two = sm.binary(y_true="y", y_pred="y").update({"y": [0, 1]})
+    assert limits(two.finalize("f1", confidence=0.95), "f1") == (0, 1)  # as many rows as a variance needs
     for weight in (1e200, 1e-200):  # whose squares are no floats
         acc = TASKS["binary"][0](sample_weight="w").update(visits().with_columns(w=pl.lit(weight)))
         assert "no interval" in note(acc, "accuracy")
