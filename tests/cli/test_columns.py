@@ -175,17 +175,6 @@ def test_a_positive_label_has_the_type_of_its_column(column, label, positives, t
     assert values(typed, "--y-true", column, "--y-score", "q", "--positive", label) == [positives]
 
 
-def test_a_positive_label_that_a_column_cannot_have_is_told(typed):
-    for column in ("number", "flag"):
-        run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "High", code=2)
-
-
-def test_columns_that_are_missing_are_told_beside_a_label(typed):
-    for column in ("flags", "flags = 1"):
-        found = run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "a", code=2)
-        assert "Column 'flags' not found. Did you mean 'flag'? Available columns: 'text'" in found
-
-
 @pytest.mark.thorough
 def test_columns_are_names_or_expressions(typed):
     flag = [typed, "--y-true", "flag"]
@@ -211,52 +200,6 @@ def test_some_rows_are_evaluated(typed):
 
 
 @pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        ("q + 1", "--where must be a condition, but 'q + 1' is Float64. Compare it with a value."),
-        ("q > 'a'", "Cannot compute \"q > 'a'\": cannot compare string with numeric type"),
-        ("day > '2026-01-01'", "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '"),
-    ],
-)
-def test_what_is_no_condition(condition, message, tmp_path):
-    days = pl.DataFrame({"y": [1, 0], "q": [0.9, 0.2], "day": [date(2026, 1, 2)] * 2})
-    days.write_parquet(tmp_path / "a.parquet")
-    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "q", "--where"]
-    assert message in run(*evaluate, condition, code=2)
-    run(*evaluate, "day > DATE('2026-01-01') AND day < TIMESTAMP '2026-01-31 12:00:00'")
-
-
-@pytest.mark.parametrize(
-    "condition", ["g = DE", 'g="DE"', 'g == "DE"', "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"]
-)
-def test_text_without_quotes_is_told(typed, condition):
-    flag = ["--y-true", "flag", "--y-score", "q"]
-    found = run("evaluate", typed, *flag, "--where", condition, code=2)
-    assert f"Column 'DE' not found in {condition!r}. Put single quotes around text: 'DE'." in found
-    assert "Put single quotes" in run("evaluate", typed, "--y-true", condition, "--y-score", "q", code=2)
-    assert "single quotes" not in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "q > 0.5 * MAX(q)",
-        "ROW_NUMBER() OVER () < 3",
-        "SUM(q) OVER (PARTITION BY g) > 1",
-        "q BETWEEN 0 AND MEDIAN(q)",
-        "CASE WHEN q > AVG(q) THEN true ELSE false END",
-        "LAG(q) OVER (ORDER BY q) > 0",
-        "FIRST(q) > 0",
-        "COUNT(*) > 1",
-        "UNNEST(ARRAY[1, 2]) > 1",
-    ],
-)
-def test_conditions_on_other_rows_are_rejected(typed, condition):
-    flag = ["evaluate", typed, "--y-true", "flag", "--y-score", "q", "--where", condition]
-    assert f"The condition {condition!r} looks at other rows, so its values would depend on" in run(*flag, code=2)
-
-
-@pytest.mark.parametrize(
     "expression",
     [
         "q IN (SELECT q FROM read_csv('{}'))",
@@ -278,20 +221,6 @@ def test_subqueries_are_rejected_before_they_are_read(typed, tmp_path, option, e
     found = run("evaluate", typed, *columns, option, expression.format(tmp_path / "other.csv"), code=2)
     assert "Subqueries are not supported in" in found
     assert "secret" not in found
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "q IN /* a */ (/* ' */ SELECT q FROM a) OR g = ''",
-        "q > 0 -- '\n OR q IN (SELECT q FROM a)",
-        "g = $$'$$ OR q IN (SELECT q FROM a) OR g = ''",
-        "g = E'\\'' OR q IN (SELECT q FROM a) OR g = ''",
-    ],
-)
-def test_comments_and_other_quotes_do_not_hide_a_subquery(typed, condition):
-    flag = ["evaluate", typed, "--y-true", "flag", "--y-score", "q", "--where", condition]
-    assert "Remove comments, $, and prefixes of text such as E'a' from the expression" in run(*flag, code=2)
 
 
 @pytest.mark.parametrize(

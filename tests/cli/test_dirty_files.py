@@ -50,33 +50,6 @@ def test_dates_of_unknown_format(folder):
     assert evaluate(*by_month, "DATE(month, '%Y-%m')").startswith("2025-12-01")
 
 
-def test_text_in_expressions(folder):
-    write(dict.fromkeys(range(ROWS), "10,9"))
-    for wrong in ("model_score / 100", "1 - model_score", "CAST(model_score AS DOUBLE) / 100"):
-        message = evaluate("--y-true", "churned", "--y-score", wrong, code=2)
-        assert "The expression for column " in message
-        assert message.endswith("Column 'model_score' is text (first: '10,9').")
-    evaluate("--y-true", "churned", "--y-score", "CAST(REPLACE(model_score, ',', '.') AS DOUBLE) / 100")
-
-
-def test_one_column_for_several_labels(folder):
-    write()
-    message = evaluate("--task", "multiclass", "--y-true", "churned", "--y-score", "model_score", code=2)
-    assert "such as --y-score cat=p_cat, or name one list column with --label set." in message
-    with pytest.raises(
-        sm.errors.SpecificationError, match=r"such as y_score=\{'cat': 'p_cat'\}, or name one list column"
-    ):
-        sm.multiclass(y_true="churned", y_score="model_score")
-
-
-def test_american_dates(folder):
-    Path("us.csv").write_text("y,p,d\n1,0.9,03/04/2026\n0,0.1,04/13/2026\n", encoding="utf-8")
-    by_day = ("--y-true", "y", "--y-score", "p", "--metric", "rows", "--by")
-    message = evaluate(*by_day, "DATE(d) AS day", file="us.csv", code=2)
-    assert """["04/13/2026"]. Column 'd' is text (first: '03/04/2026').""" in message
-    assert evaluate(*by_day, "DATE(d, '%m/%d/%Y') AS day", file="us.csv").split() == ["2026-04-13", "1"]
-
-
 @pytest.mark.parametrize(
     "days", [("31/03/2026", "01/04/2026", "02/04/2026"), ("2026-03-31", "2026-04-01", "2026-04-02")]
 )
@@ -243,21 +216,10 @@ def test_text_among_numbers_can_stand_for_null(row, task, folder):
         sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score="model_score"))
 
 
-def test_text_in_place_of_numbers(folder):
-    pl.DataFrame({"y": [1, 0], "p": ["15,9 %", "7 %"]}).write_csv("text.csv", separator=";")
-    message = evaluate("--y-true", "y", "--y-score", "p", file="text.csv", code=2)
-    assert "text that is not a number in 2 of 2 rows (first: '15,9 %' at row 0 (line 2) of text.csv)" in message
-
-
 def test_infinite_margins(folder):
     Path("text.csv").write_text("y,p\n1,0.5\n1,Inf\n0,-1.5\n")
     found = evaluate("--y-true", "y", "--y-score", "p", "--domain", "real", "--metric", "roc_auc", file="text.csv")
     assert found.split() == ["roc_auc", "1", "exact"]
-
-
-def test_a_text_label_is_told_rather_than_0_or_1_as_text(folder):
-    pl.DataFrame({"y": ["1", "yes"], "p": [0.9, 0.2]}).write_csv("labels.csv")
-    assert "got String (first: 'yes')" in evaluate("--y-true", "y", "--y-score", "p", file="labels.csv", code=2)
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
@@ -269,12 +231,3 @@ def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
     other = {0: "a", 1: "b"} if dtype == pl.String else {"0": "a", "1": "b"}
     with pytest.raises(sm.errors.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
         sm.evaluate("digits.parquet", sm.multiclass(y_true="digit", y_score=other))
-
-
-@pytest.mark.parametrize(("positive", "said"), [("Yes", "only in spaces or capital letters"), ("true", "never has")])
-def test_a_positive_label_that_never_occurs_is_an_error_that_names_the_labels(positive, said, tmp_path):
-    pl.DataFrame({"y": ["yes", "no"] * 5, "p": [0.9, 0.1] * 5}).write_csv(tmp_path / "a.csv")
-    arguments = ["evaluate", str(tmp_path / "a.csv"), "--y-true", "y", "--y-score", "p", "--positive", positive]
-    told = run(*arguments, code=2)
-    assert said in told
-    assert "Labels: 'no', 'yes'." in told

@@ -1,6 +1,7 @@
 """Commands that are refused: exit code 2, one line, and what it names. Sentences are those of the library's tables."""
 
 import shlex
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -100,7 +101,48 @@ REFUSED = {  # by command: what it must name
     "store retain nowhere --since 2026-01-01": ("'nowhere'",),
     "store retain history": ("--since",),
     "store forget": ("forget",),
+    "evaluate rows.csv": ("--y-true", "'clicked'", "'score'"),
+    "evaluate rows.csv --y-true clicked": ("--y-score", "--y-pred"),
+    "evaluate rows.csv --y-true comma --y-score score": ("'comma'", "--task multiclass", "--task regression"),
+    "evaluate rows.csv --y-true clicked --y-score missing": ("'missing'", "--nulls drop"),
+    "evaluate rows.csv --y-true 'click = 1' --y-score score --positive a": ("'click'", "'clicked'"),
+    "evaluate rows.csv --y-true score --y-score score --positive High": ("'High'",),
+    "evaluate rows.csv --y-true clicked --y-score a=score --y-score score": ("a=score",),
+    "evaluate rows.csv --y-true clicked --y-score a=score --y-score a=comma": ("'a'", "2 times"),
+    "evaluate rows.csv --y-true clicked --y-score '1 - comma'": ("'comma'", "'10,9'"),
+    "evaluate rows.csv --task multiclass --y-true shop --y-score web=score --y-score app=score": ("--renormalize",),
+    f"{FAULTY} --by country --by country": ("--by", "'country'", "2 times"),
+    f"{FAULTY} --by country --max-groups 1": ("1 group", "'country'", "--max-groups"),
+    f"{FAULTY} --capacity 50 --atom 0.05": ("--capacity", "72", "50"),
+    f"{FAULTY.replace('csv', 'parquet')} --where \"date > '2026-01-01'\"": ("DATE('2026-01-31')",),
+    "evaluate rows.state --y-true clicked --y-score score": ("'rows.state'", "streammetrics show", "MetricStore"),
+    "show rows.csv": ("evaluate",),
+    "show https://host/a.state": ("URL",),
+    "show rows.state --metric recall,precision": ("'recall,precision'",),
+    "check rows.state --require roc_auc": ("'roc_auc'",),
+    "compare rows.state": ("--models A B",),
+    "compare rows.state rows.state --models a b": ("--models A B",),
+    "merge rows.state rows.csv -o both.state": ("rows.csv",),
 }
+for condition in (
+    "country = DE",
+    'country="DE"',
+    "score > 0 AND country <> DE",
+    "country in ('FR', DE)",
+    "country IN (DE)",
+):
+    REFUSED[f"{FAULTY} --where {shlex.quote(condition)}"] = ("single quotes", "'DE'")
+for condition in (
+    *("score > 0.5 * MAX(score)", "ROW_NUMBER() OVER () < 3", "SUM(score) OVER (PARTITION BY shop) > 1"),
+    *("score BETWEEN 0 AND MEDIAN(score)", "CASE WHEN score > AVG(score) THEN true ELSE false END"),
+    *("LAG(score) OVER (ORDER BY score) > 0", "FIRST(score) > 0", "COUNT(*) > 1", "UNNEST(ARRAY[1, 2]) > 1"),
+):
+    REFUSED[f"{FAULTY} --where {shlex.quote(condition)}"] = (repr(condition), "other rows")
+for condition in (
+    *("score IN /* a */ (/* ' */ SELECT score FROM a) OR shop = ''", "score > 0 -- '\n OR score IN (SELECT 1 FROM a)"),
+    *("shop = $$'$$ OR score IN (SELECT 1 FROM a) OR shop = ''", "shop = E'\\'' OR score IN (SELECT 1) OR shop = ''"),
+):
+    REFUSED[f"{FAULTY} --where {shlex.quote(condition)}"] = ("E'a'",)
 METRICS = {"aucpr": "'auprc'", "sensitivty": "'sensitivity'", "gmmm": "streammetrics metrics"}
 ROWS = pl.DataFrame(
     {
@@ -109,7 +151,9 @@ ROWS = pl.DataFrame(
         "country": ["DE", "FR", "FR", "DE"] * 5,
         "shop": ["web", "web", "app", "app"] * 5,
         "day": ["03/04/2026", "04/13/2026"] * 10,
-        "comma": ["10,9"] * 20,
+        "comma": ["10,9", "7,1", "0,5", "0,5"] * 5,
+        "missing": [0.5, None] * 10,
+        "date": [date(2026, 1, 2)] * 20,
     }
 )
 
