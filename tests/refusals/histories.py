@@ -76,6 +76,11 @@ def _second(first, then):
     return call
 
 
+def _misspelled(folder):
+    (folder / "history").mkdir()
+    sm.MetricStore(folder / "histroy").query()
+
+
 def _far(role, time, folder):
     """Append a batch of one row that is out of the range."""
     columns = {"when": time} if role == "window" else {"day": DAY, "when": time}
@@ -206,6 +211,7 @@ ORIGINS = {
     },
 }
 QUESTIONS = {
+    "a history of a similar name": (_misspelled, StateError, "histroy", "history'"),
     **{
         f"no history to {name}": (lambda folder, ask=ask: ask(sm.MetricStore(folder / "none")), StateError, "none")
         for name, ask in (

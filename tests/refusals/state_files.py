@@ -51,6 +51,12 @@ def _blocked(save, name, place):
     return call
 
 
+def _among_others(folder):
+    """A state in a folder of other files."""
+    DATA.write_csv(_with_state(folder / "states") / "rows.csv")
+    sm.Accumulator.load(folder / "states")
+
+
 def _nested(folder):
     """A Parquet file of a deeply nested column."""
     kind = pa.int64()
@@ -105,6 +111,7 @@ NO_STATES = {
 REFUSALS = {
     **{f"{what} in place of a state": _no_state(write, "a.file") for what, write in NO_STATES.items()},
     "columns that are nested too deeply": (_nested, sm.errors.StateError, "nested"),
+    "a folder of states and other files": (_among_others, sm.errors.StateError, "rows.csv", "states/*.state"),
     **{
         f"{read.__name__} of {source!r}": _refused(read, source)
         for read, sources in (

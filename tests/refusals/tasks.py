@@ -25,6 +25,7 @@ BINARY = {  # what is wrong: options besides y_true= and y_score=, and the names
     "a group column twice": ({"by": ["g", "g"]}, "by=", "'g'", "2 times"),
     "a group column many times": ({"by": pl.Series(["g"] * 50 + ["h"] * 1_000)}, "'h'", "1,000 times"),
     "no group column": ({"by": None}, "None"),
+    "a mapping of groups": ({"by": {"week": "day"}}, "pl.col('day').alias('week')"),
     "an empty name": ({"by": ""}, "''"),
     "a name of a null character": ({"y_score": pl.col("p").alias("a\0b")}, "named"),
     "a name of all columns": ({"by": "*"}, "'*'"),
@@ -52,6 +53,8 @@ MULTICLASS = {
     "nothing predicted": ({}, "y_score=, y_pred="),
     "no labels": ({"y_score": "p"}, "label"),
     "text for labels": ({"y_score": "p", "labels": "abc"}, "'abc'"),
+    "a number of labels": ({"y_score": "p", "labels": 3}, "labels=", "3"),
+    "a number of labels in order": ({"y_score": "p", "order": 3}, "order=", "3"),
     "labels of two types": ({"y_score": {1: "p", "b": "q"}}, "1, 'b'"),
     "labels of two types that are equal": ({"y_score": "p", "labels": [True, 1, 0]}, "of one type"),
     "a label twice": ({"y_score": "p", "labels": ["a", "b", "a"]}, "'a'"),
@@ -130,6 +133,10 @@ REFUSALS = {
         *("50 folds", "20", "acc.rollup('g', folds=10)"),
     ),
     "a merge of folds that have no divisor": (_merged(partial(UNITS, folds=21), UNITS), MERGE, "21 folds", "20"),
+    "an unknown task": (
+        lambda: sm.Accumulator(sm.statistics.ErrorMoments(), task="regresion", y_true="y", y_pred="p"),
+        *(WRONG, "'regresion'", "'regression'"),
+    ),
     "a merge with a list": (lambda: CLICKED.merge([CLICKED]), MERGE, "list"),
     "a merge of text": (lambda: sm.merge(["a.state"]), MERGE, "str"),
     "a rollup to folds that do not divide": (lambda: UNITS(folds=200).rollup(folds=30), WRONG, "folds=", "200", "30"),
@@ -143,6 +150,7 @@ REFUSALS = {
         *(lambda: CLICKED.rollup(pl.col("country").dt.year()), WRONG, "roll up groups to country")
     ),
     "a rollup to other rows": (lambda: CLICKED.rollup(pl.col("day").head(1)), WRONG, "'day'", "other rows"),
+    "a rollup to a mapping": (lambda: CLICKED.rollup({"week": "day"}), WRONG, "pl.col('day').alias('week')"),
     "a rollup to ranks": (lambda: CLICKED.rollup(pl.col("day").rank().alias("made")), WRONG, "'made'", "other rows"),
     "a rollup to structs": (
         lambda: CLICKED.rollup(pl.struct("country", "day").alias("s")),
