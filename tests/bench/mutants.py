@@ -45,16 +45,8 @@ ROOMS = {
 }
 LIBRARIES = """polars numpy pyarrow.compute pyarrow.parquet pyarrow.dataset pandas scipy.stats sklearn.metrics
     sklearn.linear_model click.testing altair duckdb deltalake"""
-BASE = "-p no:xdist -p no:cacheprovider -m 'not thorough and not browser and not long and not engine'"
-OPTIONS = [
-    "-o",
-    f"addopts={BASE}",
-    "--doctest-modules",
-    "--doctest-ignore-import-errors",
-    "-q",
-    "--hypothesis-profile=mutants",
-]
-OPTIONS += ["--assert=plain"]  # else Pytest imports modules whose examples it runs itself
+OPTIONS = """-p no:xdist -p no:cacheprovider -q --doctest-modules --doctest-ignore-import-errors --assert=plain
+    --hypothesis-profile=mutants -m 'not thorough and not browser and not long and not engine'"""
 MAX_TESTS = 100  # of a fault
 MAX_SECONDS = 30  # that they usually take
 PHASES = (Phase.explicit, Phase.generate)
@@ -79,7 +71,7 @@ class Tests:
     def of(self, fault: Fault) -> list[str]:
         """Tests of the file of a fault: those that reach its lines, with words of its path, and quick ones first."""
         lines = self.data.contexts_by_lineno(str(fault.path))
-        reaching = {test for line in fault.place.lines for test in lines.get(line, ())}
+        reaching = {test for line in fault.lines for test in lines.get(line, ())}
         words = fault.path.relative_to(PACKAGE).with_suffix("").parts
 
         def distance(test: str) -> tuple[bool, int, float]:
@@ -152,7 +144,7 @@ def run_pytest(tests: list[str], plugin: Recorder | Importer, log: Path, seconds
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         plugin.start()
-        sys.exit(pytest.main([*OPTIONS, *tests], plugins=[plugin]))
+        sys.exit(pytest.main(["-o", f"addopts={OPTIONS}", *tests], plugins=[plugin]))
 
     process = multiprocessing.get_context("fork").Process(target=in_fork)
     process.start()
@@ -195,7 +187,7 @@ def measure(size: int, file: Path) -> list[Row]:
     for room, fault in sample(size):
         start = time.monotonic()
         test = killer(fault, tests.of(fault))
-        source = fault.path.read_text(encoding="utf-8").splitlines()[fault.place.line - 1].strip()
+        source = fault.path.read_text(encoding="utf-8").splitlines()[fault.line - 1].strip()
         row = {"room": room, "name": fault.name, "change": fault.change, "source": source, "killed by": test}
         rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
         file.write_text(json.dumps(rows, indent=1))
@@ -209,15 +201,19 @@ def print_rooms(rows: list[Row]) -> None:
         print(f"{room:<12}{sum(killed):>5} of {len(killed):>4} killed{sum(killed) / max(len(killed), 1):>6.0%}")
 
 
+def print_survivors(rows: list[Row]) -> None:
+    for row in rows:
+        if row["killed by"] is None:
+            print(f"{row['name']}: {row['change']} in {row['source']}")
+
+
 def print_comparison(before: list[Row], after: list[Row]) -> None:
     """Print the shares of the faults that both have, and those that only the tests before have killed."""
     killers = [{(row["room"], row["name"]): row["killed by"] for row in rows} for rows in (before, after)]
     shared = killers[0].keys() & killers[1].keys()
     for rows in (before, after):
         print_rooms([row for row in rows if (row["room"], row["name"]) in shared])
-    for row in after:
-        if row["killed by"] is None and killers[0].get((row["room"], row["name"])) is not None:
-            print(f"{row['name']}: {row['change']} in {row['source']}")
+    print_survivors([row for row in after if killers[0].get((row["room"], row["name"])) is not None])
 
 
 def main() -> None:
@@ -229,7 +225,9 @@ def main() -> None:
     if options.compare:
         print_comparison(*(json.loads(file.read_text()) for file in options.compare))
     else:
-        print_rooms(measure(options.sample, options.json))
+        rows = measure(options.sample, options.json)
+        print_rooms(rows)
+        print_survivors(rows)
 
 
 if __name__ == "__main__":

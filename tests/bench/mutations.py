@@ -5,7 +5,9 @@ Annotations, docstrings, errors and their messages, warnings, and texts with val
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import setitem
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -15,46 +17,39 @@ PAIRS += [("Add", "Sub"), ("Mult", "Div"), ("And", "Or"), ("BitAnd", "BitOr")]
 OPPOSITE = dict(PAIRS) | {b: a for a, b in PAIRS} | {"Pow": "Mult"}
 
 
-class Node(NamedTuple):
-    """A node of a parsed file, and where it is."""
-
-    node: ast.AST
-    fields: Any  # the list or the attributes that hold it
-    key: Any
-    function: str
-    lines: range  # of its statement, or of the head of its block
-    line: int
-
-
 class Fault(NamedTuple):
     """A file with another node at one place."""
 
     path: Path
-    name: str
+    name: str  # the file, the function, and which of its faults
     change: str
+    line: int
+    lines: range  # of the statement, or of the head of a block
     tree: ast.Module
-    place: Node
-    node: ast.AST
+    apply: Callable[[], None]
 
     def code(self) -> CodeType:
         """The code of the file with this fault, after which the tree of all its faults is of no more use."""
-        self.place.fields[self.place.key] = self.node
+        self.apply()
         return compile(ast.fix_missing_locations(self.tree), str(self.path), "exec")
 
 
 def faults(path: Path) -> Iterator[Fault]:
-    """All faults of a file. The name of one depends on the file's name and on its own function alone."""
+    """All faults of a file, whose names depend on their own functions alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     numbers: Counter[str] = Counter()
-    for place in nodes(tree):
-        for change, node in changes(place.node):
-            name = f"{path.stem}{place.function}#{numbers[place.function]}"
-            yield Fault(path, name, change, tree, place, node)
-            numbers[place.function] += 1
+    for node, replace, function, lines in nodes(tree):
+        for change, other in changes(node):
+            name = f"{path.stem}{function}#{numbers[function]}"
+            line = getattr(node, "lineno", lines.start)
+            yield Fault(path, name, change, line, lines, tree, partial(replace, other))
+            numbers[function] += 1
 
 
-def nodes(parent: Any, function: str = "", lines: range = range(0)) -> Iterator[Node]:
-    """All nodes below one, without those that stay."""
+def nodes(
+    parent: Any, function: str = "", lines: range = range(0)
+) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None], str, range]]:
+    """All nodes below one but those that stay: what replaces each, its function, and the lines of its statement."""
     for field, value in ast.iter_fields(parent):
         if field in ("annotation", "returns"):
             continue
@@ -62,10 +57,10 @@ def nodes(parent: Any, function: str = "", lines: range = range(0)) -> Iterator[
         for key, node in items:
             if not isinstance(node, ast.AST) or stays(node):
                 continue
-            statement = lines_of(node) if isinstance(node, ast.stmt) else lines
-            yield Node(node, fields, key, function, statement, getattr(node, "lineno", statement.start))
+            own = lines_of(node) if isinstance(node, ast.stmt) else lines
+            yield node, partial(setitem, fields, key), function, own
             scope = f".{node.name}" if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
-            yield from nodes(node, function + scope, statement)
+            yield from nodes(node, function + scope, own)
 
 
 def lines_of(statement: Any) -> range:
