@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from data import CLICKS, clicks
 from refusals import PLACE, SUBJECTS, refusals
 
 import streammetrics as sm
@@ -44,16 +43,6 @@ def test_refusals(subject, tmp_path):
     subjects = {wrong: ARGUMENT.match(message) for wrong, message in said.items()}
     assert {wrong: error.argument for wrong, error in raised.items()} == {w: m and m[1] for w, m in subjects.items()}
     assert written(said) == (PLACE / f"{subject}.txt").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("column", ["clicked", "score"])
-def test_a_failed_update_leaves_the_state_as_it_was(column):
-    acc = sm.binary(by="country", **CLICKS).update(clicks())
-    before = acc.to_bytes()
-    bad = clicks().with_columns(clicks()[column].cast(float).scatter(3_999, 7))
-    with pytest.raises(sm.errors.DataError, match=column):
-        acc.update(bad)
-    assert acc.to_bytes() == before
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def killer(fault: Fault, tests: list[str]) -> str | None:
         importer = Importer(fault, Path(folder) / "failure")
         code = run_pytest(["-x", *tests], importer, Path(folder) / "log", seconds=40 + 5 * MAX_SECONDS)
         if importer.failure.exists():
-            return importer.failure.read_text()
+            return importer.failure.read_text() or "the import of the package"
     return None if code == 0 else f"ended with {code}"
 
 

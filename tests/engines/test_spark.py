@@ -64,13 +64,6 @@ def test_tasks_add_up_before_the_driver(session, files):
     assert found.to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
 
 
-def test_states_are_a_row_for_each_group(session, files):
-    acc = TASKS["binary"](BY)
-    found = engine.states(read(files), acc)
-    assert found.columns == acc.to_arrow().column_names
-    assert found.count() == found.select("country", "week").distinct().count() == 4 * 4
-
-
 def test_states_are_filtered_united_and_rolled_up(session, files):
     acc = EXACT["binary"](BY)
     found = engine.states(read(files), acc).cache()
@@ -103,12 +96,6 @@ def test_a_folder_of_states_that_spark_wrote_is_loaded(session, tmp_path):
     by_day = acc.rollup("day")
     engine.merge(session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
     require_close(sm.Accumulator.load(f"{tmp_path}/days"), sm.accumulate(df.toArrow(), acc.empty()).rollup("day"))
-
-
-def test_a_bad_row_of_many_groups_is_named(session, files):
-    acc = sm.binary(y_true="clicked", y_score="actual", by="country")
-    with pytest.raises(sm.errors.DataError, match=r"Column 'actual' contains scores outside \[0, 1\] in "):
-        engine.collect(engine.states(read(files), acc), acc)
 
 
 def test_a_bad_row_is_named_by_its_file(session, tmp_path):

@@ -100,14 +100,6 @@ def test_a_source_is_counted_in_a_new_accumulator_unless_into_is_passed():
     assert sm.accumulate(DATA, into=both) is both
 
 
-def test_a_bad_batch_is_the_users_error():
-    bad = DATA[:10].with_columns(p=pl.lit(2.0))
-    acc = task()
-    with pytest.raises(sm.errors.DataError, match=r"scores outside \[0, 1\]"):
-        sm.accumulate([DATA[:100], bad, DATA[100:]], into=acc, workers=1)
-    assert acc.seen == 100
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("strict_first", [True, False])
 def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, strict_first):
@@ -256,16 +248,6 @@ def test_one_threshold(one):
     assert sm.statistics.ScoreHistogram(atoms=one).atoms == sm.statistics.Histogram(atoms=one).atoms == (0.25,)
     found = sm.evaluate(DATA, sm.binary(y_true="y", y_score="p", thresholds=one))
     assert found["recall"].value == found.get("recall", threshold=0.25).value
-
-
-def test_parts_that_one_accumulator_rejects_at_the_end_are_in_none():
-    """Each thread has few groups, but all together have too many for one of the two."""
-    batches = [{"y": [1, 0], "p": [0.5, 0.5], "g": [f"{i}", f"{i}"]} for i in range(40)]
-    few = sm.binary(y_true="y", y_score="p", by="g", max_groups=30)
-    many = sm.binary(y_true="y", y_score="p", by="g")
-    with pytest.raises(sm.errors.DataError, match="more than 30 groups"):
-        sm.accumulate(batches, into={"many": many, "few": few}, workers=4)
-    assert many.seen == few.seen > 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])

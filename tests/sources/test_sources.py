@@ -57,9 +57,8 @@ def test_a_delta_table_is_read_as_a_table(table):
 
 def test_files_of_a_table_are_not_read_as_files(table):
     put(table.parent / "loose.parquet")
-    for source in (f"{table}/*.parquet", next(table.glob("*.parquet")), f"{table.parent}/**/*.parquet"):
-        with pytest.raises(sm.errors.SourceError, match=r"Delta .*scores"):
-            rows(source)
+    with pytest.raises(sm.errors.SourceError, match=r"Delta .*scores"):
+        rows(f"{table.parent}/**/*.parquet")
     with pytest.raises(sm.errors.SourceError, match=r"\.parquet, Delta"):
         rows(table.parent)
 
@@ -93,13 +92,6 @@ def test_iceberg_tables_that_say_their_version_are_read(tmp_path, monkeypatch):
     assert rows(tmp_path) == 2
     with pytest.raises(sm.errors.SourceError, match="Iceberg"):
         rows(tmp_path / "data")
-
-
-def test_broken_tables_are_told(tmp_path):
-    (tmp_path / "_delta_log").mkdir()
-    (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("no")
-    with pytest.raises(sm.errors.SourceError, match="Cannot read "):
-        rows(tmp_path)
 
 
 def test_attempts_and_hidden_files_are_left_out(tmp_path):
@@ -142,12 +134,6 @@ def test_pipes_are_no_files_of_a_folder(tmp_path):
     os.mkfifo(tmp_path / "a.csv")
     put(tmp_path / "b.csv")
     assert rows(tmp_path) == rows(f"{tmp_path}/*.csv") == 2
-
-
-@pytest.mark.parametrize("source", ["a**b/*.parquet", "x" * 5000])
-def test_paths_that_cannot_be(source):
-    with pytest.raises(sm.errors.SourceError):
-        rows(source)
 
 
 def test_columns_of_the_same_name_that_are_not_in_use_are_read(tmp_path):
