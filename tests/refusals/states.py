@@ -36,7 +36,9 @@ CELLS = {  # a task, a statistic, and values that its cells cannot have
         *({"jaccard_square_sum": 1e6}, {"row_weight": 1}),
     ],
     ("models", "paired_outcomes"): [{"pair": 1}, {"tp_fn": -1}, {"tp_fn": 10**6}, {"threshold": 0.1}],
-    ("models", "paired_scores"): [{"pair": 1}, {"bin": -5}, {"bin": None}, {"shift": 63}, {"neg": -1}],
+    ("models", "paired_scores"): [
+        *({"pair": 1}, {"bin": -5}, {"bin": None}, {"shift": 63}, {"shift": 0, "bin": 1 << 62}, {"neg": -1}),
+    ],
     ("models", "paired_losses"): [
         *({"pair": 1}, {"actual": 2}, {"weight": 10**15}, {"brier_difference_square_sum": 1e9}),
         *({"log_loss_difference_fourth_sum": -1.0}, {"log_loss_difference_square_sum": 1e9}),
