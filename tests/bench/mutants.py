@@ -25,6 +25,7 @@ from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_loader
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -166,16 +167,16 @@ def killer(fault: Fault, tests: list[str]) -> str | None:
 
 
 def sample(size: int) -> list[tuple[str, Fault]]:
-    """Faults of each room in a random order, which depends on their names alone."""
+    """Faults of each room in turn, in a random order, which depends on their names alone."""
 
     def order(fault: Fault) -> bytes:
         return hashlib.sha256(fault.name.encode()).digest()
 
-    samples = []
-    for room, files in ROOMS.items():
-        of_room = [fault for path in PACKAGE.glob(files) for fault in faults(path)]
-        samples += [(room, fault) for fault in sorted(of_room, key=order)[:size]]
-    return sorted(samples, key=lambda row: order(row[1]))
+    faults_of = {
+        room: [fault for path in PACKAGE.glob(files) for fault in faults(path)] for room, files in ROOMS.items()
+    }
+    samples = [[(room, fault) for fault in sorted(own, key=order)[:size]] for room, own in faults_of.items()]
+    return [row for rows in zip_longest(*samples) for row in rows if row]
 
 
 def measure(size: int, file: Path) -> list[Row]:

@@ -94,7 +94,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         case ast.Constant(value=bool() as value):
             yield f"{value} → {not value}", ast.Constant(not value)
         case ast.Constant(value=int() | float() as value):
-            for other in (value + 1, value - 1 if isinstance(value, int) else value * 2):
+            for other in {value + 1, value - 1 if isinstance(value, int) else value * 2} - {value}:
                 yield f"{value} → {other}", ast.Constant(other)
         case ast.If(body=body, orelse=orelse):
             yield "always", ast.If(ast.Constant(True), body, orelse)
