@@ -131,6 +131,7 @@ QUICK = {
     "the same rows as independent ones": lambda: sm.compare(one(scored()), one(scored()), independent=True),
     "shifted scores": lambda: moved(scored(), shifted(1.0), by="g"),
     "few scores": lambda: moved(scored(40), scored(40, seed=1), sm.predictions),
+    "equal scores that stay": lambda: moved(*[{"p": [0.2] * 900}] * 2, sm.predictions),
     "a few equal scores": lambda: moved({"p": [0.2] * 9}, {"p": [0.1] * 9}, sm.predictions),
     "shifted scores of a day": lambda: sm.drift_over(
         one(scored().with_columns(p=pl.when(pl.col("day").dt.day() == 9).then(1 - P).otherwise(P)), by="day"),
