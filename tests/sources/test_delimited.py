@@ -20,22 +20,48 @@ pytestmark = pytest.mark.usefixtures("folder")
 ROWS = 1_000
 
 
-def write(notes, name="a.csv", separator=",", line="\n"):
-    """A file with a column of notes that is not used, and its path."""
+def noted(notes, separator=","):
+    """Lines with a column of notes that is not used."""
     lines = [f"{i},{i % 2},0.{i % 10},{notes.get(i, 'fine')}" for i in range(ROWS)]
-    text = line.join(["id,y,p,note", *lines, ""]).replace(",", separator)
-    Path(name).write_text(text, encoding="utf-8", newline="")
-    return name
+    return "\n".join(["id,y,p,note", *lines, ""]).replace(",", separator)
 
 
 def rows(source):
     return sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value
 
 
-@pytest.mark.parametrize("note", ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c', '"say \\"hi\\""', '"a" b', 'a "b"'])
-@pytest.mark.parametrize("line", ["\n", "\r\n"])
-def test_marks_inside_of_values_are_text(note, line):
-    assert rows(write({100: note, 110: note, 990: note, 995: '"c"'}, line=line)) == ROWS
+MARKS = ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c', '"say \\"hi\\""', '"a" b', 'a "b"']
+QUOTED = {1: '"two\nlines, ""quoted"""', 2: '""', 3: '""""', ROWS - 1: '"\n\n"'}
+FILES = {  # the rows of files of these contents
+    "marks inside of values": (7 * ROWS, *(noted(dict.fromkeys((100, 110, 990), m) | {995: '"c"'}) for m in MARKS)),
+    "fields quoted by RFC 4180": (ROWS, noted(QUOTED)),
+    "other separators and quotes": (
+        *(4 * ROWS, noted({3: '"a,b"'}), noted({3: '5"'}), noted({3: '"a"'}, ";"), noted({}, "\t")),
+    ),
+    "separators within quoted names": (2, '"y","p","q; as a share; of 1; or less"\n1,0.9,1\n0,0.1,0\n'),
+    "blank lines": (2, "y,p\n1,0.9\n\n0,0.1\n\n\n"),
+    "blank lines before the header": (100, "\n\ny;p\n" + "1;0.9\n0;0.2\n" * 50, "\n\ny;p\n"),
+    "another order, and a column less that is not in use": (2, "y,p,q\n1,0.5,x\n", "p,y\n0.5,1\n"),
+    "two columns of a name that is not in use": (2, "y,p,note,note\n1,0.3,,\n0,0.2,,\n"),
+    "a column in Latin 1 that is not in use": (1, "y,p,city\n1,0.3,Köln\n".encode("latin-1")),
+    "carriage returns": (2, b"y,p\r1,0.9\r0,0.2\r"),
+    "headers alone beside numbers": (2, "y,p\n", "y,p\n1,0.9\n0,0.1\n", "y,p\n"),
+}
+
+
+def test_every_row_is_read():
+    for what, (number, *contents) in FILES.items():
+        for line in ("\n", "\r\n"):
+            for file, content in enumerate(contents):
+                text = content if isinstance(content, bytes) else content.replace("\n", line).encode()
+                Path(f"{file}.csv").write_bytes(text)
+            assert rows([f"{file}.csv" for file in range(len(contents))]) == number, (what, line)
+
+
+def test_a_blank_line_of_a_single_column_is_null():
+    Path("a.csv").write_text("y\n1\n\n0\n", encoding="utf-8")
+    acc = sm.multiclass(y_true="y", y_pred="y", nulls="drop")
+    assert sm.evaluate("a.csv", acc)["dropped"].value == 1
 
 
 @pytest.mark.parametrize("block", [100, 1 << 22])
@@ -43,39 +69,9 @@ def test_marks_inside_of_values_are_text(note, line):
 @pytest.mark.parametrize("note", ['"open', '"open ""', '"open, '])
 def test_an_open_mark_is_told_with_its_line(note, end, block, monkeypatch):
     monkeypatch.setattr("streammetrics.data.sources.delimited.BLOCK", block)
-    source = write({50: '"a, ""b"""', 100: note} | end)
+    Path("a.csv").write_text(noted({50: '"a, ""b"""', 100: note} | end), encoding="utf-8")
     with pytest.raises(sm.errors.SourceError, match=r"a\.csv: line 102 "):
-        rows(source)
-
-
-def test_fields_quoted_by_rfc_4180_are_read():
-    source = write({1: '"two\nlines, ""quoted"""', 2: '""', 3: '""""', ROWS - 1: '"\n\n"'}, line="\r\n")
-    assert rows(source) == ROWS
-
-
-@pytest.mark.parametrize("line", ["\n", "\r\n"])
-def test_blank_lines_are_no_rows(line):
-    Path("a.csv").write_text(line.join(["y,p", "1,0.9", "", "0,0.1", "", "", ""]), encoding="utf-8", newline="")
-    assert rows("a.csv") == 2
-    Path("a.csv").write_text("y\n1\n\n0\n", encoding="utf-8")  # the null of a single column
-    acc = sm.multiclass(y_true="y", y_pred="y", nulls="drop")
-    assert sm.evaluate("a.csv", acc)["dropped"].value == 1
-
-
-def test_files_can_differ_in_separators_and_quotes():
-    names = [
-        write({3: '"a,b"'}, "a.csv"),
-        write({3: '5"'}, "b.csv"),
-        write({3: '"a"'}, "c.csv", ";"),
-        write({}, "d.csv", "\t"),
-    ]
-    assert rows(names) == 4 * ROWS
-
-
-def test_separators_within_quoted_names_are_not_counted():
-    Path("a.csv").write_text('"y","p; as a share; of 1; or less"\n1,0.9\n0,0.1\n', encoding="utf-8")
-    acc = sm.binary(y_true="y", y_score="p; as a share; of 1; or less")
-    assert sm.evaluate("a.csv", acc)["rows"].value == 2
+        rows("a.csv")
 
 
 def test_rows_of_written_files_are_found_again(monkeypatch):
@@ -254,12 +250,6 @@ def test_the_content_of_a_file_decides_over_its_suffix():
     assert rows(["a.csv", "b.csv.gz"]) == 4
 
 
-def test_columns_that_are_not_in_use_can_be_missing_or_in_another_order():
-    Path("a.csv").write_text("y,p,q\n1,0.5,x\n", encoding="utf-8")
-    Path("b.csv").write_text("p,y\n0.5,1\n", encoding="utf-8")
-    assert rows(["a.csv", "b.csv"]) == 2
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_column_without_any_value_in_some_files_has_the_type_of_the_others(separator):
@@ -276,26 +266,3 @@ def test_a_column_without_any_value_in_some_files_has_the_type_of_the_others(sep
         assert_frame_equal(whole.finalize().frame, parts.finalize().frame)
     assert sm.evaluate(numbers, task).frame["g"].dtype == pl.Float64
     assert set(sm.evaluate([*files[:2], text], task).frame["g"]) == {"1", "2", "x", None}
-
-
-def test_columns_that_are_not_in_use_can_have_any_encoding():
-    Path("a.csv").write_bytes("y,p,city\n1,0.3,Köln\n".encode("latin-1"))
-    assert rows("a.csv") == 1
-
-
-def test_lines_that_end_in_carriage_returns():
-    Path("a.csv").write_bytes(b"y,p\r1,0.9\r0,0.2\r")
-    assert rows("a.csv") == 2
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_blank_lines_before_the_header(end):
-    for name, lines in (("a.csv", ["1;0.9", "0;0.2"] * 50), ("b.csv", [])):
-        Path(name).write_bytes("".join(line + end for line in ["", "", "y;p", *lines]).encode())
-    assert rows(["a.csv", "b.csv"]) == 100
-
-
-def test_files_of_a_header_alone_do_not_change_the_types_of_others():
-    for name, text in (("a.csv", ""), ("b.csv", "1,0.9\n0,0.1\n"), ("c.csv", "")):
-        Path(name).write_text("y,p\n" + text, encoding="utf-8")
-    assert rows(["a.csv", "b.csv", "c.csv"]) == 2

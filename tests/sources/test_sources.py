@@ -136,12 +136,6 @@ def test_pipes_are_no_files_of_a_folder(tmp_path):
     assert rows(tmp_path) == rows(f"{tmp_path}/*.csv") == 2
 
 
-def test_columns_of_the_same_name_that_are_not_in_use_are_read(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("y,p,note,note\n1,0.3,,\n0,0.2,,\n")
-    assert rows(path) == 2
-
-
 @pytest.mark.parametrize(("suffix", "codec"), [("gz", "gzip"), ("zst", "zstd")])
 def test_compressed_text_is_read(suffix, codec, tmp_path):
     def compress(name, content):
