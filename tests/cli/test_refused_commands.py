@@ -2,6 +2,7 @@
 
 import shlex
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -101,6 +102,12 @@ REFUSED = {  # by command: what it must name
     "store retain nowhere --since 2026-01-01": ("'nowhere'",),
     "store retain history": ("--since",),
     "store forget": ("forget",),
+    "store report quality --since soon": ("'soon'",),
+    "store report quality --every x": ("'x'",),
+    "store report quality --by region": ("'region'", "country"),
+    "store report quality --metric rok_auc": ("'rok_auc'", "'roc_auc'"),
+    "store check quality rules.toml --until soon": ("'soon'",),
+    "store retain quality --since soon": ("'soon'",),
     "evaluate rows.csv": ("--y-true", "'clicked'", "'score'"),
     "evaluate rows.csv --y-true clicked": ("--y-score", "--y-pred"),
     "evaluate rows.csv --y-true comma --y-score score": ("'comma'", "--task multiclass", "--task regression"),
@@ -160,7 +167,7 @@ ROWS = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Rows, their state, a state without groups, one of two models, an empty history, and rules."""
+    """Rows, their state, a state without groups, one of two models, an empty history and one of a day, and rules."""
     place = tmp_path_factory.mktemp("refused")
     ROWS.write_csv(place / "rows.csv")
     ROWS.write_parquet(place / "rows.parquet")
@@ -171,6 +178,9 @@ def place(tmp_path_factory):
     ):
         sm.binary(y_true="clicked", y_score=scores, by=by).update(ROWS).save(place / f"{name}.state")
     (place / "history" / "_delta_log").mkdir(parents=True)
+    if find_spec("deltalake"):
+        acc = sm.binary(y_true="clicked", y_score="score", by=["date", "country"])
+        sm.MetricStore(place / "quality").append(acc.update(ROWS), batch_id="1")
     (place / "rules.toml").write_text('[[rule]]\nrequire = "rows >= 100"\n')
     return place
 

@@ -207,24 +207,3 @@ def test_the_rules_in_the_help_can_be_read(days):
         "roc_auc >= 0.8",
         "psi(of='y_score') <= 0.2 against 28d before",
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["report", "history", "--since", "soon"],
-            "Error: Cannot read 'soon' as a time",
-        ),
-        (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
-        (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
-        (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
-        (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
-        (["retain", "history", "--since", "soon"], "Error: Cannot read"),
-    ],
-)
-@pytest.mark.usefixtures("history")
-def test_errors_of_the_store_commands_are_one_line(arguments, message):
-    output = run("store", *arguments, code=2)
-    assert message in output
-    assert len(output.strip().splitlines()) == 1
