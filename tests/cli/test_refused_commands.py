@@ -1,7 +1,7 @@
 """Commands that are refused: exit code 2, one line, and what it names. Sentences are those of the library's tables."""
 
 import shlex
-from datetime import date
+from datetime import date, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from commands import run
 import streammetrics as sm
 
 FAULTY = "evaluate rows.csv --y-true clicked --y-score score"
+PARQUET = FAULTY.replace("csv", "parquet")
 REFUSED = {  # by command: what it must name
     "evaluate rows.csv --y-true click --y-score score": ("'click'", "'clicked'"),
     "evaluate row.csv --y-true clicked --y-score score": ("'row.csv'", "'rows.csv'"),
@@ -121,7 +122,7 @@ REFUSED = {  # by command: what it must name
     f"{FAULTY} --by country --by country": ("--by", "'country'", "2 times"),
     f"{FAULTY} --by country --max-groups 1": ("1 group", "'country'", "--max-groups"),
     f"{FAULTY} --capacity 50 --atom 0.05": ("--capacity", "72", "50"),
-    f"{FAULTY.replace('csv', 'parquet')} --where \"date > '2026-01-01'\"": ("DATE('2026-01-31')",),
+    f"{PARQUET} --where \"date > '2026-01-01'\"": ("DATE('2026-01-31')",),
     "evaluate rows.state --y-true clicked --y-score score": ("'rows.state'", "streammetrics show", "MetricStore"),
     "show rows.csv": ("evaluate",),
     "show https://host/a.state": ("URL",),
@@ -139,6 +140,30 @@ for condition in (
     "country IN (DE)",
 ):
     REFUSED[f"{FAULTY} --where {shlex.quote(condition)}"] = ("single quotes", "'DE'")
+for condition in (
+    *(
+        "berlin >= TIMESTAMP '2026-01-02 00:00:00'",
+        "berlin >= DATE '2026-01-02'",
+        "NOT date < berlin",
+        "NOW() > berlin",
+    ),
+    *("CAST(berlin AS DATE) = DATE('2026-01-02')", "berlin::timestamp >= TIMESTAMP '2026-01-02 00:00:00'"),
+    *("TIMESTAMP(berlin) >= TIMESTAMP '2026-01-02 00:00:00'", "CAST(berlin AS TIME) > TIME '12:00:00'"),
+    *("berlin BETWEEN DATE '2026-01-01' AND DATE '2026-01-02'", "berlin IN (TIMESTAMP '2026-01-02 00:00:00')"),
+    *("CASE WHEN naive > berlin THEN true ELSE false END", "NOW() > berlin"),
+):
+    REFUSED[f"{PARQUET} --where {shlex.quote(condition)}"] = (
+        "'berlin'",
+        "Europe/Berlin",
+        "STRFTIME(berlin,",
+    )
+for column, *names in (
+    ("DATE_TRUNC('month', day) AS month", "'day'", "DATE_TRUNC('month', DATE(day))"),
+    ("DATE_TRUNC('decade', naive)", "'decade'", "day, week, month"),
+    ("DATE_TRUNC('hour', date)", "'date'", "Date"),
+    ("DATE_TRUNC('month', naive) = date", "DATE_TRUNC"),
+):
+    REFUSED[f"{PARQUET} --by {shlex.quote(column)}"] = tuple(names)
 for condition in (
     *("score > 0.5 * MAX(score)", "ROW_NUMBER() OVER () < 3", "SUM(score) OVER (PARTITION BY shop) > 1"),
     *("score BETWEEN 0 AND MEDIAN(score)", "CASE WHEN score > AVG(score) THEN true ELSE false END"),
@@ -161,8 +186,9 @@ ROWS = pl.DataFrame(
         "comma": ["10,9", "7,1", "0,5", "0,5"] * 5,
         "missing": [0.5, None] * 10,
         "date": [date(2026, 1, 2)] * 20,
+        "naive": [datetime(2026, 1, 2)] * 20,
     }
-)
+).with_columns(berlin=pl.col("naive").dt.replace_time_zone("Europe/Berlin"))
 
 
 @pytest.fixture(scope="module")
