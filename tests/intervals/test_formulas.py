@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from data import CANDIDATES, candidates
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, expit, logit
@@ -278,6 +279,19 @@ def test_the_influence_of_a_row_on_the_auc_is_how_far_its_placement_is_away(digi
     rows = {"y": np.repeat([0, 1], [len(negatives), len(positives)]), "p": np.concatenate([negatives, positives])}
     found = sm.binary(y_true="y", y_score="p", domain="real").update(rows).finalize(["roc_auc"], confidence=0.9)
     assert (found["roc_auc"].ci_lower, found["roc_auc"].ci_upper) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_degrees_of_a_difference_of_mean_losses_come_from_both_classes():
+    """By Satterthwaite 1946, from the part of each class in the squares around the mean."""
+    rows = candidates()[:40]
+    y, old, new = (rows[c].to_numpy().astype(float) for c in ("clicked", "old", "new"))
+    loss = np.log(np.where(y == 1, old, 1 - old)) - np.log(np.where(y == 1, new, 1 - new))
+    influences = (loss - loss.mean()) / np.sqrt(40 * 39)
+    parts, sizes = (np.array([f(influences[y == label]) for label in (0, 1)]) for f in (lambda x: x @ x, len))
+    down, up = distances(spread_of(influences, degrees=parts.sum() ** 2 / (parts**2 / (sizes - 1)).sum()), 0.975)
+    report = sm.binary(**CANDIDATES).update(rows).finalize(["log_loss"])
+    row = report.compare("old", "new", metrics=["log_loss"]).frame.row(0, named=True)
+    assert (row["ci_lower"], row["ci_upper"]) == pytest.approx((loss.mean() - down, loss.mean() + up), rel=1e-3)
 
 
 @pytest.mark.parametrize("signed", [False, True])

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 from data import CANDIDATES, candidates
-from influences import limits_of_rows
 from polars.testing import assert_frame_equal
 from scipy.stats import binomtest, norm, rankdata, t
 from sklearn.metrics import roc_auc_score
@@ -211,18 +210,6 @@ def test_nearly_equal_models_keep_their_digits():
     make = partial(sm.regression, y_true="y", y_pred={"old": "old", "new": "new"})
     row = compared({"y": y, "old": one, "new": one + tiny}, "bias", make)
     assert standard_error(row) == pytest.approx(((one + tiny) - one).std(ddof=1) / np.sqrt(1_000), rel=0.02)
-
-
-def test_a_difference_of_mean_losses_has_the_limits_of_its_rows():
-    """With degrees of freedom of Satterthwaite, from the part of each class."""
-    rows = candidates()[:40]
-    y, old, new = (rows[c].to_numpy().astype(float) for c in ("clicked", "old", "new"))
-    loss = np.log(np.where(y == 1, old, 1 - old)) - np.log(np.where(y == 1, new, 1 - new))
-    influences = (loss - loss.mean()) / 40
-    parts, sizes = (np.array([f(influences[y == label]) for label in (0, 1)]) for f in (lambda x: x @ x, len))
-    degrees = parts.sum() ** 2 / (parts**2 / (sizes - 1)).sum()
-    lower, upper = limits_of_rows(loss.mean(), influences * (40 / 39) ** 0.5, degrees)
-    assert limits(compared(rows, "log_loss")) == pytest.approx((lower, upper), abs=0.01 * (upper - lower))
 
 
 @pytest.mark.whole
