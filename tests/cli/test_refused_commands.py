@@ -103,6 +103,27 @@ REFUSED = {  # by command: what it must name
     "store retain nowhere --since 2026-01-01": ("'nowhere'",),
     "store retain history": ("--since",),
     "store forget": ("forget",),
+    "evaluate rows.csv --task multilabel --y-true a=clicked --y-score a=score --threshold 0.3 --threshold 0.5": (
+        *("--threshold", "--task multilabel", "got 2"),
+    ),
+    "evaluate rows.csv --task multiclass --y-true shop --y-score a=score --threshold 0.3": (
+        *("--task multiclass", "--threshold"),
+    ),
+    "check rows.state --require 'precision(threshold=0.3)>=0.1'": ("precision", "--threshold 0.3"),
+    "check rows.state --require 'roc_auc>=0.1' --require 'ece<=1' --threshold 0.3": ("'roc_auc', 'ece'", "--threshold"),
+    "check rows.state --require 'roc_auc >= 80'": ("roc_auc >= 80", "0.8"),
+    "show rows.state --metric roc_auc --threshold 0.3": ("'roc_auc'", "--threshold"),
+    "slices rows.state roc_auc --threshold 0.3": ("'roc_auc'", "--threshold"),
+    "show rows.state --threshold 30": ("--threshold", "30", "0.3"),
+    "show rows.state --threshold 0.3 --html page.html": ("--html", "--threshold"),
+    "show rows.state --threshold 0.3 --threshold 0.1": ("--threshold", "got 2"),
+    "show labels.state --threshold 0.3": ("ScoreHistogram", "0.3"),
+    "show several.state --threshold 0.3": ("'a', 'b'",),
+    "store report quality --since 2027-01-01": ("quality", "2026-01-02"),
+    "store report quality --until 2025-01-01 --every 1w": ("quality", "2026-01-02"),
+    "store page quality --since 2027-01-01 -o page.html": ("quality", "2026-01-02"),
+    "store report rows.state": ("rows.state", "folder"),
+    "store append rows.state whole.state": ("rows.state", "folder"),
     "store report quality --since soon": ("'soon'",),
     "store report quality --every x": ("'x'",),
     "store report quality --by region": ("'region'", "country"),
@@ -193,7 +214,7 @@ ROWS = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Rows, their state, a state without groups, one of two models, an empty history and one of a day, and rules."""
+    """Rows, states, an empty history and one of a day, and rules."""
     place = tmp_path_factory.mktemp("refused")
     ROWS.write_csv(place / "rows.csv")
     ROWS.write_parquet(place / "rows.parquet")
@@ -203,6 +224,9 @@ def place(tmp_path_factory):
         ("two", {"one": "score", "two": "score"}, ()),
     ):
         sm.binary(y_true="clicked", y_score=scores, by=by).update(ROWS).save(place / f"{name}.state")
+    sm.binary(y_true="clicked", y_pred="clicked").update(ROWS).save(place / "labels.state")
+    several = sm.multilabel(y_true=dict.fromkeys("ab", "clicked"), y_score=dict.fromkeys("ab", "score"))
+    several.update(ROWS).save(place / "several.state")
     (place / "history" / "_delta_log").mkdir(parents=True)
     if find_spec("deltalake"):
         acc = sm.binary(y_true="clicked", y_score="score", by=["date", "country"])

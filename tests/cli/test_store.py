@@ -149,19 +149,6 @@ def test_check_until(history):
     assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1
 
 
-def test_a_time_range_without_windows_is_told(history):
-    told = "Error: The history at history has no windows in this time range. Newest window: 2026-01-06.\n"
-    assert run("store", "report", "history", "--since", "2027-01-01", code=2) == told
-    assert run("store", "report", "history", "--until", "2025-01-01", "--every", "1w", code=2) == told
-    assert run("store", "page", "history", "--since", "2027-01-01", "-o", "page.html", code=2) == told
-
-
-def test_a_file_is_no_history(days):
-    told = "Error: Cannot read the table at monday.state: a history is a folder, but this is a file.\n"
-    assert run("store", "report", "monday.state", code=2) == told
-    assert run("store", "append", "monday.state", "tuesday.state", code=2) == told
-
-
 def test_limits_of_rules_are_in_the_range_of_their_metric(history):
     store = sm.MetricStore("history")
     with pytest.raises(

@@ -15,10 +15,6 @@ def test_thresholds_of_tasks(folder):
     task = sm.multilabel(y_true={"a": "clicked"}, y_score={"a": "p_click"}, threshold=0.3)
     report = sm.evaluate(folder / "days", task)
     assert pl.read_csv(found.encode())["value"].round(9).equals(report.frame["value"].round(9))
-    twice = run(*evaluate, "multilabel", "--y-true", "a=clicked", "--threshold", 0.5, code=2)
-    assert "--threshold accepts one number in --task multilabel, got 2." in twice
-    multiclass = run(*evaluate, "multiclass", "--y-true", "clicked", code=2)
-    assert "--task multiclass does not accept --threshold." in multiclass
 
 
 @pytest.mark.thorough
@@ -75,32 +71,6 @@ def test_a_comparison_says_which_threshold_to_evaluate_for_intervals(folder, tmp
     assert "Differences" not in run(*compare, "recall", "--threshold", 0.3)
     assert "Differences" not in run(*compare, "recall")
     assert "Differences" not in run(*compare, "roc_auc")
-
-
-def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
-    check = ["check", folder / "state", "--require"]
-    assert "of precision. Pass --threshold 0.3 separately." in run(*check, "precision(threshold=0.3)>=0.1", code=2)
-    unused = "--threshold applies to metrics such as precision, but not to 'roc_auc', 'ece'. Omit it."
-    assert unused in run(*check, "roc_auc>=0.1", "--require", "ece<=1", "--threshold", 0.3, code=2)
-    assert "not to 'roc_auc'." in run("show", folder / "state", "--metric", "roc_auc", "--threshold", 0.3, code=2)
-    assert "not to 'roc_auc'." in run("slices", folder / "state", "roc_auc", "--threshold", 0.3, code=2)
-    percent = run("show", folder / "state", "--threshold", 30, code=2)
-    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3.\n"
-    limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80. For 80%, pass 0.8.\n"
-    assert run(*check, "roc_auc >= 80", code=2) == limit
-    page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
-    either = "Pass either --html or --threshold, not both. For a page at a threshold, pass it to evaluate."
-    assert either in run(*page, code=2)
-    assert "--threshold accepts one number in show, got 2." in run(*page[:4], "--threshold", "0.1", code=2)
-    run("evaluate", folder / "days", "--y-true", "clicked", "--y-pred", "clicked", "--save", tmp_path / "labels.state")
-    missing = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
-    assert "Threshold 0.3 requires the statistic ScoreHistogram, or one of the stored thresholds: none." in missing
-    with pytest.raises(sm.errors.MetricError, match=r"'threshold' of precision. Pass threshold=0.3 separately.$"):
-        sm.Accumulator.load(folder / "state").finalize(["precision(threshold=0.3)"])
-    labels = sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "p"})
-    labels.update({"y": [0, 1], "p": [0.1, 0.9]}).save(tmp_path / "labels.state")
-    several = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
-    assert "A threshold requires a binary task, got the labels 'a', 'b'." in several
 
 
 @pytest.mark.thorough

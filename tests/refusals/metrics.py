@@ -29,6 +29,7 @@ NAMES = {
     "psi(of='y_score')": ["drift"],
     "fbeta(gamma=2)": ["gamma", "beta"],
     "fbeta(2)": [],
+    "precision(threshold=0.3)": ["precision", "threshold=0.3"],
     "recall @ 0.5": ["recall"],
     "fbeta(**1)": [],
     "fbeta(beta=1, beta=2)": [],
