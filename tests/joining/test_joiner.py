@@ -277,4 +277,6 @@ def test_a_joiner_whose_first_scores_were_refused_has_no_coverage_yet(tmp_path):
     joiner = sm.Joiner(sm.MetricStore(tmp_path), sm.binary(by="day", **CLICKS), key="id", expires="45d")
     with pytest.raises(sm.StreamMetricsError):
         joiner.add_scores({"id": [1], "score": [0.7], "day": [None]})
+    assert joiner.add_labels({"id": [], "clicked": []}) == sm.Joined()
     assert joiner.coverage().is_empty()
+    assert not [*tmp_path.iterdir()]

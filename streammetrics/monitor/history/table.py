@@ -47,8 +47,11 @@ class Table:
             except delta.exceptions.TableNotFoundError:
                 return None
 
-    def create(self, schema: pa.Schema, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
-        """Create an empty table, partitioned by some columns, unless another process has created it."""
+    def create(self, schema: Any, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
+        """Create an empty table with an Arrow or Delta Lake schema, partitioned by some columns.
+
+        Does nothing if another process has created it.
+        """
         delta = deltalake()
         with self.writing():
             try:

@@ -179,6 +179,8 @@ class Joiner:
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
         late, change = self._log.add(rows, kind)
         table = self._log.settle(change)
+        if table is None:  # no row was ever added
+            return Joined()
         if (last := newest(table)) is not None:
             self._log.waiting.expire(table, _days_before(last, self.expires))
         if self._log.waiting.is_scattered(table):

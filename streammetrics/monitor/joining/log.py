@@ -22,7 +22,7 @@ from streammetrics.monitor.history.label_coverage import COMMIT, CORRECTION, DAY
 from streammetrics.monitor.history.specification import carry
 from streammetrics.monitor.joining.columns import Columns
 from streammetrics.monitor.joining.evaluation import require_one_type, shares
-from streammetrics.monitor.joining.waiting import Waiting, days, last_commit
+from streammetrics.monitor.joining.waiting import Waiting, days, last_commit, next_commit
 
 HALVES = (SCORE, LABEL, CORRECTION)
 
@@ -92,8 +92,9 @@ class Log:
 
         Evaluates the joined rows once, so that invalid rows are rejected before they are stored.
         """
-        log = pl.concat([self.waiting.rows(table, *HALVES), rows.lazy()], how="diagonal_relaxed")
-        change = self._change(log, rows.select(self.columns.key), last_commit(table), table.version() + 1)
+        before = [] if table is None else [self.waiting.rows(table, *HALVES)]
+        log = pl.concat([*before, rows.lazy()], how="diagonal_relaxed")
+        change = self._change(log, rows.select(self.columns.key), last_commit(table), next_commit(table))
         for acc, share in shares(pl.concat([change.new, change.corrected]).lazy(), self.acc):
             joined = share.collect()
             try:

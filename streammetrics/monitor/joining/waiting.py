@@ -68,26 +68,33 @@ class Waiting:
 
         ``tried`` gets a version of the table and the rows in their stored types. If it raises, nothing is added; if all
         rows are of expired days, it is not called. ``days_of`` returns the days of scores; labels get the newest day.
+        Without a table, ``opened`` is None. The first rows that are accepted create it, with their columns.
         """
-        if opened is None:
-            key = {KEY: json.dumps(self.key)}
-            self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, key, parts=[KIND, DAY])
         rows = _storable(rows)
+
+        def accepted(table: Any) -> tuple[pl.DataFrame, T | None]:
+            """Return the rows to write, and their change."""
+            first, stored = expired_before(table), _as_stored(table, rows)
+            day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(stored)  # clocks drift
+            own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(next_commit(table), pl.Int64)}
+            fresh = stored.with_columns(**own).filter(pl.col(DAY) >= first)
+            return fresh, None if fresh.is_empty() else tried(table, fresh)
 
         def append(table: Any) -> tuple[int, T | None] | None:
             """Return the result, or None to try again after adding new columns to the table."""
-            first, held = expired_before(table), _as_stored(table, rows)
-            day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(held)  # clocks drift
-            own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(table.version() + 1, pl.Int64)}
-            fresh = held.with_columns(**own).filter(pl.col(DAY) >= first)
-            if fresh.is_empty():
-                return rows.height, None
-            found = tried(table, fresh)
-            if _widen(table, rows):
-                return None
-            self._write(table, fresh)
-            return rows.height - fresh.height, found
+            fresh, change = accepted(table)
+            if not fresh.is_empty():
+                if _widen(table, rows):
+                    return None
+                self._write(table, fresh)
+            return rows.height - fresh.height, change
 
+        if opened is None:
+            fresh, _ = accepted(None)
+            if fresh.is_empty():
+                return 0, None
+            fields = [*_fields(pl.DataFrame(schema=OWN)), *_fields(_with_values(rows))]
+            self.table.create(deltalake().Schema(fields), {KEY: json.dumps(self.key)}, parts=[KIND, DAY])
         while (done := self.table.commit(append, opened)) is None:
             opened = None
         return done
@@ -135,7 +142,7 @@ class Waiting:
     def coverage(self) -> pl.DataFrame:
         """Return how many scores of each day have labels, with the columns that `Joiner.coverage` lists."""
         table = self.table.find()
-        if table is None or not {*self.key} <= {*pl.Schema(table.schema())}:  # no row was ever added
+        if table is None:
             counts = pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)})
         else:
             with self.table.reading():
@@ -203,8 +210,12 @@ def days(table: Any, *kinds: str) -> pl.Series:
 
 def last_commit(table: Any) -> int:
     """Return the last commit that added rows. Commits that compact the table or expire rows do not count."""
-    found: int | None = table.transaction_version(FOLDER)
-    return found or 0
+    return 0 if table is None else table.transaction_version(FOLDER) or 0
+
+
+def next_commit(table: Any) -> int:
+    """Return the number of the next commit."""
+    return 1 if table is None else table.version() + 1
 
 
 def newest(table: Any) -> date | None:
@@ -212,7 +223,7 @@ def newest(table: Any) -> date | None:
 
     Expiry counts back from this day rather than from today, so that old data can be replayed.
     """
-    found = days(table, SCORE).max()
+    found = None if table is None else days(table, SCORE).max()
     return min(found, today()) if isinstance(found, date) else None
 
 
@@ -223,19 +234,20 @@ def today() -> date:
 
 def expired_before(table: Any) -> date:
     """Return the first day that has not expired, by default the first date of Python."""
-    return date.fromordinal(table.transaction_version(BEFORE) or date.min.toordinal())
+    return date.fromordinal((table and table.transaction_version(BEFORE)) or date.min.toordinal())
 
 
 def _widen(table: Any, rows: pl.DataFrame) -> bool:
-    """Add the columns that the table lacks, and return whether there were any.
-
-    A column that is null in all rows has no type yet, so it is not added.
-    """
-    known = {field.name for field in table.schema().fields}
-    new = rows.select(column for column in rows if column.name not in known and has_values(column))
+    """Add the columns that the table lacks, and return whether there were any."""
+    new = _with_values(rows).select(pl.exclude([field.name for field in table.schema().fields]))
     if new.width:
         table.alter.add_columns(list(_fields(new)))
     return bool(new.width)
+
+
+def _with_values(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns that have a type: one that is null in all rows has none yet."""
+    return rows.select(column for column in rows if has_values(column))
 
 
 def _fields(rows: pl.DataFrame) -> Iterable[Any]:
@@ -256,7 +268,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows."""
-    schema, zones = pl.Schema(table.schema()), time_zones(table)
+    schema, zones = (pl.Schema(), {}) if table is None else (pl.Schema(table.schema()), time_zones(table))
     made = []
     for column in rows:
         kind, zone = schema.get(column.name), zones.get(column.name)
