@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import engines, errors, metrics, statistics, testing
+from streammetrics import engines, errors, export, metrics, statistics, testing
 from streammetrics.metrics import BEST, declared_metrics
 from streammetrics.show import ComparisonPlot, Plot, VerdictsPlot
 

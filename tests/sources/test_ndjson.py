@@ -58,7 +58,7 @@ def test_booleans_and_objects_are_no_numbers_wherever_they_stand(column, value, 
         for between in ("", "\n" * 400):
             (folder / "a.ndjson").write_text(between.join(line * 20 for line in lines))
             for block in (1 << 24, 200):
-                monkeypatch.setattr(ndjson, "BLOCK", block)
+                monkeypatch.setattr("streammetrics.data.sources.ndjson.BLOCK", block)
                 with pytest.raises(sm.StreamMetricsError, match=r"line \d+|numeric, got Struct"):
                     sm.evaluate("a.ndjson", task)
 
