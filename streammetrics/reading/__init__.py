@@ -7,12 +7,13 @@ from streammetrics.base import late_names
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.available import columns_of as columns_of
     from streammetrics.reading.available import find as find
-    from streammetrics.reading.better import AHEAD_NOTES as AHEAD_NOTES
-    from streammetrics.reading.better import few_rows_reason as few_rows_reason
-    from streammetrics.reading.better import with_better_side as with_better_side
+    from streammetrics.reading.changes import AHEAD_NOTES as AHEAD_NOTES
     from streammetrics.reading.changes import changes_of as changes_of
     from streammetrics.reading.changes import differences_of as differences_of
-    from streammetrics.reading.compared_rows import has_common_folds as has_common_folds
+    from streammetrics.reading.changes import few_rows_reason as few_rows_reason
+    from streammetrics.reading.changes import with_better_side as with_better_side
+    from streammetrics.reading.compared_rows import common_folds as common_folds
+    from streammetrics.reading.compared_rows import warning as warning
     from streammetrics.reading.curves import curve as curve
     from streammetrics.reading.diagnosis.comparison import findings_of_comparison as findings_of_comparison
     from streammetrics.reading.diagnosis.data import of_one_class as of_one_class
@@ -43,7 +44,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.looks import widened as widened
     from streammetrics.reading.looks import with_row_count as with_row_count
     from streammetrics.reading.looks import with_total as with_total
-    from streammetrics.reading.missing_intervals import warning as warning
     from streammetrics.reading.models import SameRows as SameRows
     from streammetrics.reading.models import of_model as of_model
     from streammetrics.reading.models import pairs_of as pairs_of

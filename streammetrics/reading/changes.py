@@ -1,4 +1,4 @@
-"""Changes of metrics from one side of a comparison to the other, with the limits that decide verdicts on them."""
+"""Changes of metrics from one side of a comparison to the other, their limits, and which side is better by them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,25 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import EFFECTIVE_ROWS, LIMITS, METRIC, NO_LIMITS, RIGHT, VARIANCE, A, B, hidden, keys_of
-from streammetrics.metrics import BEST, Metric
-from streammetrics.reading.compared_rows import can_differ, common_folds, compared_rows
-from streammetrics.reading.differences import estimates_of, metrics_of, values_of
+from streammetrics.base import (
+    EFFECTIVE_ROWS,
+    LIMITS,
+    METRIC,
+    NO_LIMITS,
+    RIGHT,
+    ROUNDING,
+    VARIANCE,
+    A,
+    B,
+    few_effective,
+    hidden,
+    keys_of,
+    outer_limits,
+    too_few_effective,
+)
+from streammetrics.metrics import BEST, Metric, direction
+from streammetrics.reading.compared_rows import common_folds, compared_rows
+from streammetrics.reading.differences import BOUNDS, estimates_of, metrics_of, values_of
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
 from streammetrics.reading.units import of_effective_units, paired_intervals, units_that_differ, with_fewest_rows
@@ -19,7 +34,10 @@ from streammetrics.statistics import State
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
 
-CENTER, APART, TOGETHER = map(hidden, ("best", "apart", "together"))
+EQUAL, CENTER, APART, TOGETHER = map(hidden, ("equal", "best", "apart", "together"))
+FEW = {"few_rows": "too few rows", "few_rows_differ": "too few rows differ"}
+AHEAD = "ahead, not significant"
+AHEAD_NOTES = (AHEAD, f"{AHEAD} with its bounds", "on these rows; no confidence interval")  # after the name of a side
 
 
 def differences_of(comparison: Comparison) -> pl.DataFrame:
@@ -28,6 +46,54 @@ def differences_of(comparison: Comparison) -> pl.DataFrame:
     With a confidence level, they have limits, null without an interval, and effective rows.
     """
     return _with_limits(values_of(comparison), comparison, 1.0)
+
+
+def with_better_side(comparison: Comparison) -> pl.DataFrame:
+    """Return differences with the side that is ``better``, and why it is open. See `Comparison.frame`."""
+    differences = differences_of(comparison)
+    size = pl.max_horizontal(pl.col("a", "b").abs())
+    rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
+    equal = differences.select(pl.all_horizontal(pl.col("lower", "upper").abs() <= rounding).alias(EQUAL)).to_series()
+    is_high, is_low = (
+        pl.col(METRIC).is_in([m.name for m in metrics_of(comparison) if direction(m) == wanted])
+        for wanted in ("high", "low")
+    )
+    above, below = pl.col("lower") > rounding, pl.col("upper") < -rounding
+    ahead = (
+        pl.when(EQUAL)
+        .then(pl.lit("equal"))
+        .when((is_high & above) | (is_low & below))
+        .then(pl.lit(comparison.names[1]))
+        .when((is_high & below) | (is_low & above))
+        .then(pl.lit(comparison.names[0]))
+    )
+    changed = with_distances(differences, comparison).with_columns(equal).with_columns(better=ahead)
+    frame = differences.rename({"value": "difference"}).drop(BOUNDS, EFFECTIVE_ROWS, "note", strict=False)
+    if comparison.confidence is None:
+        return frame.with_columns(changed["better"])
+    (lower, upper), (low, high) = map(pl.col, LIMITS), outer_limits()
+    is_limited = lower.is_not_null() & upper.is_not_null()
+    by_units = common_folds(comparison.a, comparison.b) is not None
+    few = few_effective(units=by_units) & is_limited
+    too_few = too_few_effective(FEW[few_rows_reason(comparison)], units=by_units)
+    is_open = (pl.col("better") != "equal") & ~(is_limited & ~few & ((low > 0) | (high < 0)))
+    not_significant, within_bounds, untested = map(pl.lit, AHEAD_NOTES)
+    reason = (
+        pl.when(few)
+        .then(pl.format("{}: {}", not_significant, too_few))
+        .when(is_limited & ((lower > 0) | (upper < 0)))
+        .then(within_bounds)
+        .when(is_limited)
+        .then(not_significant)
+        .otherwise(untested)
+    )
+    note = pl.when(is_open).then(pl.format("{} {}", "better", reason)).otherwise("note")
+    return frame.with_columns(changed.select(better=pl.when(~is_open).then("better"), note=note))
+
+
+def few_rows_reason(comparison: Comparison) -> str:
+    """The code of why a verdict is open if it depends on few effective rows."""
+    return "few_rows" if comparison.independent or comparison.same_rows is None else "few_rows_differ"
 
 
 def changes_of(comparison: Comparison, relative: float | None = None) -> pl.DataFrame:
@@ -145,7 +211,7 @@ def _limits_of_units(
     limits = limits.drop(VARIANCE, strict=False)
     if comparison.independent:
         return limits
-    apart = compared_rows(comparison).filter(~pl.col("same") | can_differ())
+    apart = compared_rows(comparison).filter(~pl.col("same") | pl.col("is_unknown"))
     if apart.is_empty():
         return limits
     return limits.join(apart, on=by, how="anti", nulls_equal=True) if by else limits.clear()

@@ -54,7 +54,9 @@ def shifts(sides: Comparison, of: str, confidence: float) -> pl.DataFrame:
     quantiles = {} if is_rate else QUANTILES
     has_rates = of == "y_score" and sides.a.readable(POSITIVES) and sides.b.readable(POSITIVES)
     rates = showing(sides, [POSITIVES], None) if has_rates else None
-    number = 1 + len(quantiles) + (0 if rates is None else _number_of_thresholds(rates))
+    number = 1 + len(quantiles)
+    if rates is not None:
+        number += rates.frame["threshold"].n_unique() if "threshold" in rates.frame.columns else 1
     level = 1 - (1 - confidence) / number
     one, other = (distributions(report.state)[of] for report in (sides.a, sides.b))
     pairs = paired(one, other)
@@ -147,10 +149,6 @@ def _rates(rates: Comparison, keys: Sequence[str], level: float) -> pl.DataFrame
     quantity = pl.coalesce(at, pl.lit(POSITIVE_RATE)).alias(QUANTITY)
     scale = pl.when(pl.col("a") > 0).then("a").otherwise("b").alias(SCALE)
     return frame.select(*keys, quantity, pl.lit(True).alias(IS_SHARE), scale, "a", "b", "difference", *LIMITS)
-
-
-def _number_of_thresholds(rates: Comparison) -> int:
-    return rates.frame["threshold"].n_unique() if "threshold" in rates.frame.columns else 1
 
 
 def _side(report: Report, of: str, own: Distribution, quantiles: dict[str, float], level: float) -> pl.DataFrame:

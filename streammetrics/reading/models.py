@@ -12,18 +12,7 @@ import polars as pl
 from streammetrics.base import SUM_ROUNDING, text
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
-from streammetrics.statistics import (
-    GROUP,
-    PAIR,
-    Paired,
-    RowCounts,
-    State,
-    Statistic,
-    for_reports,
-    is_weighted,
-    roll_up,
-    select,
-)
+from streammetrics.statistics import GROUP, PAIR, Paired, RowCounts, State, Statistic, is_weighted, roll_up, select
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -75,10 +64,6 @@ class SameRows:
     def of(cls, a: State, b: State, pairs: State, names: tuple[str, str]) -> SameRows:
         """Two models and their pairs, with the groups of the pairs."""
         return cls(select(a, pairs.keys), select(b, pairs.keys), pairs, names)
-
-    def rollup(self, a: State, b: State, columns: Sequence[str]) -> SameRows:
-        """The same by fewer group columns, given the states of both models by them."""
-        return SameRows.of(a, b, roll_up(for_reports(self.pairs), columns), self.names)
 
     def table(self, kind: type[Paired]) -> pl.DataFrame:
         """The table of a statistic of the two models, for groups in which both predicted the same rows.

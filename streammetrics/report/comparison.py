@@ -18,6 +18,7 @@ from streammetrics.report.gate import check_margins
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.show import as_text, comparison_tables, terminal_width
+from streammetrics.statistics import for_reports, roll_up
 
 if TYPE_CHECKING:
     from streammetrics.show import ComparisonPlot
@@ -102,7 +103,9 @@ class Comparison:
         [3.0]
         """
         a, b = self.a.rollup(*(c for c in columns if c in self.a.by)), self.b.rollup(*columns)
-        same_rows = None if self.same_rows is None else self.same_rows.rollup(a.state, b.state, columns)
+        same_rows = self.same_rows
+        if same_rows is not None:
+            same_rows = SameRows.of(a.state, b.state, roll_up(for_reports(same_rows.pairs), columns), same_rows.names)
         return replace(self, a=a, b=b, same_rows=same_rows)
 
     @cached_property

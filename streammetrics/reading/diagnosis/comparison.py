@@ -23,7 +23,9 @@ SHARES = 2  # checks that share the probability of a false finding: of groups, a
 def findings_of_comparison(comparison: Comparison) -> list[Finding]:
     """Return all findings of a comparison: the verdict, then the others by severity and by code."""
     primary, total, confidence = comparison.primary, comparison.total, comparison.confidence
-    others = [*_alone(comparison), *_incomparable(comparison), *_twins(comparison)]
+    others = [*_alone(comparison), *_twins(comparison)]
+    if comparison.note is not None:  # the sides have other rows, or no intervals
+        others.append(found("SM704", "warn", comparison.note))
     if primary is not None and confidence is not None:
         others += [*_groups(comparison, primary, confidence), *_metrics(total, primary, confidence)]
     return [*([] if primary is None else _verdict(total, primary)), *in_order(others)]
@@ -83,12 +85,6 @@ def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[
         texts = [f"{row['metric']} ({_both(row, total.names)})" for row in rows]
         sentence = f"{escaped(rows[0]['better'])} is better by other metrics: {listed(texts)}."
         yield found("SM703", "warn", sentence, rows[0], rows[0]["metric"])
-
-
-def _incomparable(comparison: Comparison) -> Iterator[Finding]:
-    """SM704: the sides have other rows, or no intervals."""
-    if comparison.note is not None:
-        yield found("SM704", "warn", comparison.note)
 
 
 def _alone(comparison: Comparison) -> Iterator[Finding]:

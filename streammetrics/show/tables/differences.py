@@ -48,7 +48,9 @@ def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[T
     by, of_total = comparison.b.by, comparison.total
     frame, total = (_with_names(side.frame, comparison.names, names) for side in (comparison, of_total))
     metrics = [m for m in comparison.a.metrics if m.name in frame["metric"]]
-    notes = [*sizes(total, names), *_detectable(comparison)]
+    notes, difference = sizes(total, names), comparison.detectable
+    if comparison.primary is not None and difference:
+        notes.append(f"These rows find a difference of {difference:.2g} in {comparison.primary.name} with 80% power.")
     if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
         return with_notes([_table(frame, names, by)], *notes)
     first = next((m for m in metrics if m.better), metrics[0]).name
@@ -68,19 +70,15 @@ def _with_names(frame: pl.DataFrame, names: tuple[str, str], others: tuple[str, 
     return renamed.with_columns(note=note)
 
 
-def _detectable(comparison: Comparison) -> list[str]:
-    """A sentence on the smallest difference of the primary metric that the rows find."""
-    if comparison.primary is None or not comparison.detectable:
-        return []
-    return [f"These rows find a difference of {comparison.detectable:.2g} in {comparison.primary.name} with 80% power."]
-
-
 def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:
-    """A table of all groups, or of those with a better side if they are many."""
-    more = 0
+    """A table of all groups, or of those with a better side first if they are many."""
+    notes = []
     if by:
-        frame, more = decided(frame, names, by, shown_of(frame.n_unique(by)))
-    notes = [f"… and {more:,} more groups"] if more else []
+        groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(names).any())
+        groups = groups.sort("better", descending=True, maintain_order=True)
+        shown = groups.head(shown_of(groups.height))
+        frame = frame.join(shown, on=by, how="semi", nulls_equal=True, maintain_order="left")
+        notes = [f"… and {groups.height - shown.height:,} more groups"] if groups.height > shown.height else []
     table = differences_table(frame, names, by, caption)
     return replace(table, notes=[*notes, *table.notes, *only_threshold(frame)])
 
@@ -152,11 +150,3 @@ def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
             numbers = f"{amount(a)} on both sides" if a == b else f"{names[0]} {amount(a)}, {names[1]} {amount(b)}"
             said += [f"{metric.capitalize()}: {numbers}."] if a or b or metric == "rows" else []
     return said
-
-
-def decided(frame: pl.DataFrame, names: Sequence[str], by: Sequence[str], most: int) -> tuple[pl.DataFrame, int]:
-    """Return the rows of some groups, those with a better side first, and the number of groups without them."""
-    groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(names).any())
-    foremost = groups.sort("better", descending=True, maintain_order=True).head(most)
-    shown = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    return shown, groups.height - foremost.height
