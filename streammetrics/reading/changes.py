@@ -54,10 +54,9 @@ def with_better_side(comparison: Comparison) -> pl.DataFrame:
     size = pl.max_horizontal(pl.col("a", "b").abs())
     rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
     equal = differences.select(pl.all_horizontal(pl.col("lower", "upper").abs() <= rounding).alias(EQUAL)).to_series()
-    is_high, is_low = (
-        pl.col(METRIC).is_in([m.name for m in metrics_of(comparison) if direction(m) == wanted])
-        for wanted in ("high", "low")
-    )
+    directions = {metric.name: direction(metric) for metric in metrics_of(comparison)}
+    preferred = pl.col(METRIC).replace_strict(directions, default=None, return_dtype=pl.String)
+    is_high, is_low = preferred == "high", preferred == "low"
     above, below = pl.col("lower") > rounding, pl.col("upper") < -rounding
     ahead = (
         pl.when(EQUAL)

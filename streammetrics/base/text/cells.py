@@ -69,16 +69,6 @@ def shown_of(size: int, most: int = LONGEST) -> int:
     return size if size <= most + 1 else most
 
 
-def noted(note: str, names: Mapping[str, str]) -> str:
-    """Return a note of a comparison with another name of the side that it begins with.
-
-    >>> noted("b ahead, not significant", {"a": "old", "b": "new"})
-    'new ahead, not significant'
-    """
-    side = max((name for name in names if note.startswith(f"{name} ")), key=len, default="")
-    return note.replace(side, names[side], 1) if side else note
-
-
 def near(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) -> list[str]:
     """Return longer names that begin with a name, then similar names, then the shortest with the same words.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import LONGEST, Row, amount, compared, rows, shown_of, text, told_apart
+from streammetrics.base import LONGEST, Row, amount, compared, rows, shown_of, told_apart
 from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
 from streammetrics.reading import AHEAD_NOTES
@@ -61,13 +61,15 @@ def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[T
 
 
 def _with_names(frame: pl.DataFrame, names: tuple[str, str], others: tuple[str, str]) -> pl.DataFrame:
-    """The frame with other names of its sides."""
+    """The frame with other names of its sides, with which notes begin."""
     sides = dict(zip(names, others, strict=True))
-    renamed = frame.with_columns(pl.col("better").replace(sides))
-    if "note" not in frame.columns:
-        return renamed
-    note = pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
-    return renamed.with_columns(note=note)
+
+    def renamed(note: str) -> str:
+        side = max((name for name in names if note.startswith(f"{name} ")), key=len, default="")
+        return note.replace(side, sides[side], 1) if side else note
+
+    notes = [pl.col("note").map_elements(renamed, return_dtype=pl.String)] if "note" in frame.columns else []
+    return frame.with_columns(pl.col("better").replace(sides), *notes)
 
 
 def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:
