@@ -132,7 +132,7 @@ REFUSED = {  # by command: what it must name
     "store retain quality --since soon": ("'soon'",),
     "evaluate rows.csv": ("--y-true", "'clicked'", "'score'"),
     "evaluate rows.csv --y-true clicked": ("--y-score", "--y-pred"),
-    "evaluate rows.csv --y-true comma --y-score score": ("'comma'", "--task multiclass", "--task regression"),
+    "evaluate rows.csv --y-true comma --y-score score": ("'comma'", "multiclass", "regression", "--positive"),
     "evaluate rows.csv --y-true clicked --y-score missing": ("'missing'", "--nulls drop"),
     "evaluate rows.csv --y-true 'click = 1' --y-score score --positive a": ("'click'", "'clicked'"),
     "evaluate rows.csv --y-true score --y-score score --positive High": ("'High'",),

@@ -28,7 +28,7 @@ def looks(
 ) -> list[pl.DataFrame]:
     """Return the value and the verdict of each rule in the segments, at the end of each of some windows.
 
-    They are those of a check at that time. The evidence of an alarm is added up once over the whole history.
+    They are those of a check at that time. The evidence of an alarm is computed once over the whole history.
     """
     require_scores(rules, scores)
     labels, early = (own.remembering(RECENT) for own in (labels, scores or labels))
