@@ -93,9 +93,9 @@ def style() -> str:
     return f"<style>{texts} svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
 
 
-def stamp(picture: charts.Picture) -> str:
+def stamp(chart: dict[str, Any]) -> str:
     """A checksum of what is drawn, which depends neither on fonts nor on the last digits of numbers."""
-    return f"<!-- {crc32(json.dumps(_rounded(charts.for_page(picture))).encode()):08x} -->"
+    return f"<!-- {crc32(json.dumps(_rounded(charts.for_page(chart))).encode()):08x} -->"
 
 
 def _rounded(part: Any) -> Any:
@@ -106,18 +106,18 @@ def _rounded(part: Any) -> Any:
     return f"{part:.3g}" if isinstance(part, float) else part
 
 
-def drawn(picture: charts.Picture, name: str) -> str:
-    """The picture on a panel, with its colors and its checksum."""
-    root, _, marks = charts.as_svg(picture, name).partition(">")
+def drawn(chart: dict[str, Any], name: str) -> str:
+    """The chart on a panel, with its colors and its checksum."""
+    root, _, marks = charts.as_svg(chart, name).partition(">")
     left, top, width, height = map(float, VIEW.search(root)[1].split())
     left, top, width, height = left - 12, top - 10, width + 24, height + 20
     root = VIEW.sub(f'viewBox="{left:g} {top:g} {width:g} {height:g}"', root)
     root = root.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"')
     panel = f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="6" fill="var(--panel)"/>'
-    return f"{root}>\n{stamp(picture)}\n{style()}\n{panel}\n{marks}\n"
+    return f"{root}>\n{stamp(chart)}\n{style()}\n{panel}\n{marks}\n"
 
 
-PICTURES: dict[str, Callable[[], charts.Picture]] = {
+PICTURES: dict[str, Callable[[], dict[str, Any]]] = {
     "roc": lambda: charts.roc(tumors()),
     "pr": lambda: charts.pr(tumors()),
     "det": lambda: charts.det(tumors()),

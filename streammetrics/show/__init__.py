@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from streammetrics.base import late_names
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.show.charts import Axis as Axis
     from streammetrics.show.charts import ComparisonPlot as ComparisonPlot
     from streammetrics.show.charts import Plot as Plot
     from streammetrics.show.charts import VerdictsPlot as VerdictsPlot

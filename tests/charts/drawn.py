@@ -23,15 +23,6 @@ def of_models(confidence=None, **options):
     return sm.binary(**CANDIDATES | options).update(candidates()).finalize(confidence=confidence)
 
 
-def meaning(mark):
-    """What a mark of a layer stands for."""
-    if "strokeDash" in mark and mark["strokeDash"] == [1, 4]:
-        return "reference"
-    if mark["type"] == "line":
-        return "band" if mark.get("filled") else "line"
-    return {"rule": "interval", "point": "dot", "rect": "cell"}.get(mark["type"], mark["type"])
-
-
 class Drawn:
     """A panel of a chart, from its specification in Vega-Lite."""
 
@@ -42,11 +33,11 @@ class Drawn:
         self.x, self.y = panel["encoding"]["x"], panel["encoding"]["y"]
         self.title = spec.get("title", {}).get("text", "")
         self.subtitle = spec.get("title", {}).get("subtitle", "")
-        self.caption = spec.get("description", "").removeprefix(f"{self.title}. ")
+        self.caption = spec.get("description", "")
         self.layers = {}
         for layer in panel["layer"]:
-            if isinstance(layer["mark"], dict) and layer["data"]["values"]:
-                self.layers.setdefault(meaning(layer["mark"]), layer)
+            if layer["data"]["values"]:
+                self.layers.setdefault(layer["mark"]["style"], layer)
 
     def to_dict(self):
         return self.spec
@@ -86,7 +77,7 @@ class Drawn:
 
     def marks(self):
         """The marks with the fields of their rows, other than those that order, name, and shape them."""
-        hidden = {"order", "series", "shape", "told"}
+        hidden = {"series", "shape", "text"}
         return {mark: " ".join(f for f in self.rows(mark).columns if f not in hidden) for mark in self.layers}
 
 

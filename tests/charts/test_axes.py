@@ -94,7 +94,7 @@ def test_charts_of_weights_name_weights():
             below.y["title"],
             plot.scores().y["title"],
             plot.gain().x["title"],
-            plot.confusion().rows("cell")["told"][0],
+            plot.confusion().rows("cell")["text"][0],
         ]
         assert ["weight" in title.lower() for title in titles] == [weighted] * 4, titles
         assert [bool(re.search(r"\brows", title.lower())) for title in titles] == [not weighted] * 4, titles

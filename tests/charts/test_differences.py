@@ -75,7 +75,7 @@ def test_the_side_of_the_limit_is_the_verdict():
 def test_limits_name_the_group_and_the_rule():
     found = compared(by="country").check(not_worse={"log_loss": "0.5%"}).plot.limits()
     assert found.names == [f"country {name} · log_loss not worse by 0.5%" for name in ("DE", "FR")]
-    assert found.rows("dot")["told"][0].endswith("%), holds")
+    assert found.rows("dot")["text"][0].endswith("%), holds")
     assert compared().check(not_worse={"recall": 0.3}).plot.limits().names == ["recall not worse by 0.3"]
 
 

@@ -24,10 +24,10 @@ def compared():
 
 
 CURVE = {"reference": "x y", "line": "x y", "dot": "x y"}
-BINS = {"reference": "x y", "interval": "x x2 y y2", "line": "x y", "dot": "x y"}
-PLACES = {"reference": "x y", "interval": "x y x2 y2", "dot": "x y"}
+BINS = {"reference": "x y", "interval": "x y y2", "line": "x y", "dot": "x y"}
+PLACES = {"reference": "x", "interval": "x y x2", "dot": "x y"}
 BARS = {"band": "x y", "line": "x y"}
-CELLS = "x y share shade is_right below shown"
+CELLS = "share x y is_right shade shown below"
 OF_TWO_CLASSES = {
     "roc": ("linear", "linear", CURVE),
     "pr": ("linear", "linear", CURVE),
@@ -113,6 +113,12 @@ def test_a_chart_of_any_rows_is_drawn_or_refused():
             assert not {"nan", "infinity"} & {text.lower() for text in chart.texts}
             drawn += 1
         assert drawn
+
+
+def test_a_chart_of_no_rows_says_so():
+    plot = clicked(rows=clicks()[:0]).plot
+    assert plot.scores().subtitle == plot.calibration().subtitle == "no values to draw"
+    assert "no values" not in clicked().plot.scores().subtitle
 
 
 def test_infinite_metrics_are_valid_json():

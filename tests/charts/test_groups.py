@@ -69,8 +69,8 @@ def test_groups_are_sorted_from_the_worst_with_their_intervals():
             assert ends[name].to_list() == pytest.approx(rows.sort("country")[column].to_list())
         dots = drawn.rows("dot").sort("y")
         assert dots["x"].to_list() == rows.sort("country")["value"].to_list()
-        assert set(drawn.points("reference")[:, 0]) == {report.rollup()[metric].value}
-        assert len({len(digits) for digits in re.findall(r"\.(\d+)", dots["told"][0])}) == 1
+        assert set(drawn.rows("reference")["x"]) == {report.rollup()[metric].value}
+        assert len({len(digits) for digits in re.findall(r"\.(\d+)", dots["text"][0])}) == 1
 
 
 def test_small_groups_are_not_the_worst_by_chance():
@@ -164,7 +164,7 @@ def test_labels_have_their_declared_order():
 def test_only_none_and_all_rows_are_0_and_100_percent():
     drawn = of_labels(["n"] * 200_000 + ["p"] * 129, ["n"] * 199_944 + ["p"] * (56 + 129))
     assert [text for text in drawn.texts if "%" in text] == ["&gt;99%", "&lt;1%", "100%"]
-    assert [told.rpartition(", ")[2] for told in drawn.rows("cell")["told"]] == ["99.97%", "0.03%", "100%"]
+    assert [told.rpartition(", ")[2] for told in drawn.rows("cell")["text"]] == ["99.97%", "0.03%", "100%"]
 
 
 def test_errors_have_a_color_scale_of_their_own():

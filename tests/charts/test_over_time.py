@@ -65,7 +65,7 @@ def test_each_tick_lies_at_a_window():
 def test_windows_of_a_time_zone_have_the_labels_of_its_clock():
     drawn = over_time(pl.Series(MONDAYS[:4]).cast(pl.Datetime).dt.replace_time_zone("Europe/Berlin"))
     assert ticks(drawn) == (milliseconds(MONDAYS[:4]), ["Mar 2", "Mar 9", "Mar 16", "Mar 23"])
-    assert drawn.rows("dot")["told"][1] == "2026-03-09: 0"
+    assert drawn.rows("dot")["text"][1] == "2026-03-09: 0"
 
 
 def test_lines_are_the_rows_of_the_report():

@@ -12,6 +12,7 @@ from present.structure import Page
 from stores import history
 
 import streammetrics as sm
+from streammetrics.show.charts import values
 
 DAYS = [FIRST_DAY + timedelta(days=n) for n in range(10)]
 LABELED = DAYS[:8]
@@ -43,11 +44,11 @@ def shown(undrawn, monkeypatch, tmp_path):
     def page(store, **options):
         charts = {}
 
-        def noted(picture, identity, width):
-            [lines] = [layer.frame for layer in picture.layers if layer.kind == "line"][-1:]
-            times = lines["x"].dt.date() if lines["x"].dt.hour().max() == 0 else lines["x"]
-            for name, *point in zip(lines["series"], times, lines["y"], strict=True):
-                charts.setdefault(picture.title, {}).setdefault(name, {}).update([point])
+        def noted(chart, identity, width):
+            for row in values(chart, "line"):
+                time = datetime(1970, 1, 1) + timedelta(milliseconds=row["x"])
+                series = charts.setdefault(chart["title"]["text"], {}).setdefault(row["series"], {})
+                series[time if time.hour else time.date()] = row["y"]
             return "<svg></svg>"
 
         monkeypatch.setattr("streammetrics.show.pages.pictures.as_svg", noted)

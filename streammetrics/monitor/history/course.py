@@ -20,7 +20,7 @@ from streammetrics.monitor.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, t
 from streammetrics.monitor.history.rules import Rule, before, rules_of
 from streammetrics.monitor.history.windows import AT_ONCE, Windows, after, clock, time_of
 from streammetrics.reading import columns_of, distributions
-from streammetrics.show import Axis, prose
+from streammetrics.show import prose
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)
@@ -40,14 +40,15 @@ Part: TypeAlias = tuple[Cut, pl.DataFrame]
 class Measure:
     """A chart for each segment: rows with columns `SEGMENT`, the window, ``series``, values and bounds.
 
-    A higher ``value`` is worse if ``high`` is set. ``limits`` has the limits of rules, by segment. The segments that
-    come ``first`` are the worst of a rule.
+    ``axis`` is the title of the axis of values, which lie ``within`` a range. A higher ``value`` is worse if ``high``
+    is set. ``limits`` has the limits of rules, by segment. The segments that come ``first`` are the worst of a rule.
     """
 
     title: str
     rows: pl.DataFrame
     names: tuple[str, ...]
-    y: Axis
+    axis: str
+    within: tuple[float, float]
     what: str
     high: bool
     limits: dict[str, list[float]]
@@ -128,7 +129,8 @@ def course(
         what = f"PSI compares the distribution of {of} with {against}. {OF_PSI}"
         moved = _drift(grid, early, of, period, counted)
         drawn = (DRIFT, *([CHANCE] if CHANCE in moved["series"] else []))
-        measures.append(Measure(f"Drift of {of}", moved, drawn, Axis("PSI", 0.0, float("inf")), what, True, {}, None))
+        within = (0.0, float("inf"))
+        measures.append(Measure(f"Drift of {of}", moved, drawn, "PSI", within, what, True, {}, None))
     segments = pl.concat([found, counted], how="diagonal_relaxed")[SEGMENT].unique()
     return Course(windows, len(segments) - (ALL_ROWS in segments), measures, ruled, _runs(ruled, windows), confidence)
 
@@ -158,8 +160,8 @@ def _of_metric(metric: Metric, found: pl.DataFrame, confidence: float | None) ->
     for rows in own.partition_by(kept, maintain_order=True) if kept else [own]:
         name = words(metric) if alone else text.named(rows.row(0, named=True), kept)
         line = rows.with_columns(series=pl.lit(name))
-        y = Axis(words(metric), *metric.range)
-        yield Measure(name, line, (name,), y, what, metric.better != "high", {}, confidence)
+        high = metric.better != "high"
+        yield Measure(name, line, (name,), words(metric), metric.range, what, high, {}, confidence)
 
 
 def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:

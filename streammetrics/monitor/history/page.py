@@ -14,7 +14,6 @@ from streammetrics.reading import findings_of_rules
 from streammetrics.report import VERDICT
 from streammetrics.show import (
     BREACH,
-    Axis,
     Cell,
     Column,
     Level,
@@ -97,7 +96,8 @@ def _of_rule(ruled: Ruled) -> Measure:
         ruled.name,
         pl.concat([line, breached]),
         ("value", BREACH),
-        Axis(named, float("-inf"), float("inf")),
+        named,
+        (float("-inf"), float("inf")),
         ". ".join(filter(None, (ruled.title, ruled.rule.description))),
         not required.wants_high,
         limits,
@@ -143,7 +143,8 @@ def _charts(found: Course, measure: Measure, identity: str) -> str:
         return ""
     parts = {f"{measure.title}: {segment}": rows.filter(pl.col(SEGMENT) == segment) for segment in shown}
     limits = {f"{measure.title}: {segment}": own for segment, own in measure.limits.items()}
-    drawn = timelines(parts, window, measure.y, measure.confidence, measure.names, note=cut, limits=limits)
+    axis = (measure.axis, measure.within)
+    drawn = timelines(parts, window, *axis, measure.confidence, measure.names, note=cut, limits=limits)
     told = f"<p>{markup(measure.what)}</p>" if measure.what else ""
     return told + small_multiples("", dict(zip(shown, drawn, strict=True)), identity, interactive=False)
 

@@ -1,28 +1,23 @@
-"""Charts of reports, described as data and drawn by Vega-Lite.
+"""Charts of reports: each function takes a report, or several as `Together`, and returns Vega-Lite as a dictionary.
 
-Each function takes a report, or several as `Together`, and returns a `Picture`. `as_altair` converts it to a chart;
-`Report.plot` does both.
+`as_altair` converts it to a chart, as `Report.plot` does, and `as_svg` draws it for a page.
 """
 
 from streammetrics.show.charts.error_curves import error_cdf, errors, rec
 from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.groups import caterpillar, segments
+from streammetrics.show.charts.marks import as_altair, is_empty, values
 from streammetrics.show.charts.matrix import confusion
-from streammetrics.show.charts.picture import Axis, Layer, Picture
 from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.show.charts.reliability import calibration, quantile_calibration
-from streammetrics.show.charts.svg import as_svg, described, for_page, scripts
+from streammetrics.show.charts.svg import as_svg, description_of, for_page, scripts
 from streammetrics.show.charts.thresholds import thresholds
 from streammetrics.show.charts.together import Together
-from streammetrics.show.charts.vega import as_altair
 from streammetrics.show.charts.windows import each_over_time, over_time, window_of
 
 __all__ = [
-    "Axis",
     "ComparisonPlot",
-    "Layer",
-    "Picture",
     "Plot",
     "Together",
     "VerdictsPlot",
@@ -31,7 +26,7 @@ __all__ = [
     "calibration",
     "caterpillar",
     "confusion",
-    "described",
+    "description_of",
     "det",
     "each_over_time",
     "error_cdf",
@@ -39,6 +34,7 @@ __all__ = [
     "for_page",
     "forest",
     "gain",
+    "is_empty",
     "lift",
     "limits",
     "over_time",
@@ -50,5 +46,6 @@ __all__ = [
     "scripts",
     "segments",
     "thresholds",
+    "values",
     "window_of",
 ]

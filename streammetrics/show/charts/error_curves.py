@@ -10,53 +10,51 @@ import polars as pl
 
 from streammetrics.base import alike
 from streammetrics.errors import MetricError
+from streammetrics.show.charts.axes import Places, Spec, axis, extent
 from streammetrics.show.charts.histograms import outlines
-from streammetrics.show.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
+from streammetrics.show.charts.marks import layered, reference
+from streammetrics.show.charts.paths import bounded_line, lines_of
 from streammetrics.show.charts.series import Reports, Series, series_of
-from streammetrics.show.charts.thinning import seen_apart, thinned
 from streammetrics.show.charts.together import rows_or_weight
 
 UNIT = "units of the target"
 INSIDE = 0.99  # share of the rows within the ends of the axis
 
 
-def error_cdf(report: Reports, /, **keys: Any) -> Picture:
+def error_cdf(report: Reports, /, **keys: Any) -> Spec:
     """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
     caption = f"Share of the {rows_or_weight(report)} with an error of at most x. Steeper at 0 is better."
     return _steps(report, "error_cdf", "value", title, what, caption, keys)
 
 
-def rec(report: Reports, /, **keys: Any) -> Picture:
+def rec(report: Reports, /, **keys: Any) -> Spec:
     """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
     caption = f"Share of the {rows_or_weight(report)} with an absolute error within the tolerance. Higher is better."
     return _steps(report, "rec", "tolerance", title, what, caption, keys)
 
 
-def errors(report: Reports, /, **keys: Any) -> Picture:
+def errors(report: Reports, /, **keys: Any) -> Spec:
     """Return the histogram of errors per model and group."""
     return outlines(report, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
 
 
-def _steps(
-    report: Reports, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]
-) -> Picture:
+def _steps(report: Reports, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Spec:
     series = series_of(report, report.curve(kind), keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
-    x = Axis(what, low, high)
-    y = Axis(f"{rows_or_weight(report).capitalize()} up to x (share)")
-    steps = (partial(_stairs, along=along, side=side, x=x) for side in ("share", "lower", "upper"))
-    shares, lower, upper = (thinned(lines_of(series.frame, step), x, y) for step in steps)
-    wide = seen_apart(lower, upper, x, y)
-    layers = [between(upper, lower)] if wide else []
-    layers.append(Layer("line", shares))
+    x, y = axis(what, low, high), axis(f"{rows_or_weight(report).capitalize()} up to x (share)")
+    paths = (
+        lines_of(series.frame, partial(_stairs, along=along, side=side, low=low, high=high))
+        for side in ("share", "upper", "lower")
+    )
+    layers = bounded_line(paths, x, y)
+    banded = "Shaded band: certified bounds." if len(layers) > 1 else ""
     if low < 0 < high:
-        layers.insert(0, line((0, 0), (0, 1)))
-    if wide:
-        caption += " Shaded band: certified bounds."
-    subtitle = "; ".join(filter(None, (_best(report, series), series.note)))
-    return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
+        layers.insert(0, reference((0, 0), (0, 1)))
+    return layered(
+        title, x, y, layers, series.names, series.legend, [_best(report, series), series.note], [caption, banded]
+    )
 
 
 def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
@@ -69,12 +67,12 @@ def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
     return (low, high) if both else (0.0, max(high, 0.0) or 1.0)
 
 
-def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places, Places]:
+def _stairs(curve: pl.DataFrame, along: str, side: str, low: float, high: float) -> tuple[Places, Places]:
     """The steps of a series from one end of the axis to the other."""
     edges, shares = curve[along].to_numpy(), np.append(0.0, curve[side].to_numpy())
-    inside = (edges > x.low) & (edges <= x.high)
-    first = int(np.searchsorted(edges, x.low, side="right"))
-    across = np.concatenate([[x.low], np.repeat(edges[inside], 2), [x.high]])
+    inside = (edges > low) & (edges <= high)
+    first = int(np.searchsorted(edges, low, side="right"))
+    across = np.concatenate([[low], np.repeat(edges[inside], 2), [high]])
     return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
 
 

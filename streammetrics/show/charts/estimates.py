@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import ESTIMATE, bounds, interval, said
-from streammetrics.show.charts.picture import MOST, extent
+from streammetrics.show.charts.axes import extent
+from streammetrics.show.charts.marks import MAX_SERIES
 from streammetrics.show.charts.series import Reports, Series, series_of
 
 
@@ -16,7 +17,7 @@ def key_columns(rows: pl.DataFrame) -> list[str]:
     return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
 
 
-def groups_of(report: Reports, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
+def groups_of(report: Reports, rows: pl.DataFrame, keys: list[str], most: int = MAX_SERIES) -> Series:
     """The series of some keys."""
     every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
     return series_of(report, every, {}, most, columns=keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -23,8 +22,9 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
+from streammetrics.show.charts.axes import Spec, axis, extent, names_axis
 from streammetrics.show.charts.estimates import groups_of
-from streammetrics.show.charts.picture import Axis, Layer, Picture, extent, line
+from streammetrics.show.charts.marks import across, dots, intervals, layered
 from streammetrics.show.charts.series import PLACE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ SERIES = ("holds", "breached", "open")
 DISTANCE = "← breached · in half widths of each interval · holds →"
 
 
-def forest(comparison: Comparison, /, metric: str | Metric | None = None) -> Picture:
+def forest(comparison: Comparison, /, metric: str | Metric | None = None) -> Spec:
     """Return the differences of all metrics of all rows, or those of one metric in each group.
 
     Intervals are widened by the certified bounds. Metrics share an axis in units of their intervals, so that each
@@ -51,7 +51,7 @@ def forest(comparison: Comparison, /, metric: str | Metric | None = None) -> Pic
     return _of_metrics(comparison.total) if metric is None else _of_groups(comparison, comparison.b.find(metric))
 
 
-def _of_metrics(total: Comparison) -> Picture:
+def _of_metrics(total: Comparison) -> Spec:
     if total.b.by:
         raise ReportError(
             "The comparison has several models. Pass ", Argument("metric"), " to show the differences of each."
@@ -77,14 +77,14 @@ def _of_metrics(total: Comparison) -> Picture:
         total,
         frame,
         f"{b} compared with {a}",
-        Axis(f"← {a} better · in half widths of each interval · {b} better →", *reach(frame, FARTHEST)),
+        axis(f"← {a} better · in half widths of each interval · {b} better →", *reach(frame, FARTHEST)),
         "",
         cut,
         " ".join(filter(None, (far, without))),
     )
 
 
-def _of_groups(comparison: Comparison, metric: Metric) -> Picture:
+def _of_groups(comparison: Comparison, metric: Metric) -> Spec:
     if not (by := comparison.b.by):
         raise ReportError(
             "The comparison has no groups. Omit ", Argument("metric"), " to show the differences of all metrics."
@@ -101,7 +101,7 @@ def _of_groups(comparison: Comparison, metric: Metric) -> Picture:
         comparison,
         places.of(shown).rename({"series": PLACE}),
         f"Difference in {in_a_sentence(metric)} by {places.legend or 'group'}",
-        Axis(f"{metric.name}: {b} minus {a}", *reach(shown)),
+        axis(f"{metric.name}: {b} minus {a}", *reach(shown)),
         places.legend or "group",
         f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else "",
         "Dotted lines: 0, and all groups together.",
@@ -130,18 +130,18 @@ def _drawn(
     comparison: Comparison,
     frame: pl.DataFrame,
     title: str,
-    x: Axis,
+    x: Spec,
     what: str,
     cut: str,
     caption: str,
     lines: Sequence[float] = (),
-) -> Picture:
+) -> Spec:
     sides = [f"{name} better" for name in comparison.names]
     better = pl.col("better").replace_strict(dict(zip(comparison.names, sides, strict=True)), default=OPEN)
     frame = frame.with_columns(better.alias("series"), x="difference")
     level = f"{(comparison.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
-    said = Picture(title, x, Axis(what), [], (*sides, OPEN), "", "; ".join(filter(None, (cut, level))), caption, OPEN)
-    return of_intervals(said, frame, lines)
+    y, layers = of_intervals(frame, what, x, lines)
+    return layered(title, x, y, layers, (*sides, OPEN), "", [cut, level], [caption], grey=OPEN)
 
 
 def with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
@@ -153,19 +153,17 @@ def with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     return known.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 
-def of_intervals(said: Picture, frame: pl.DataFrame, lines: Sequence[float] = ()) -> Picture:
-    """Return a chart with the dot and the interval of each row, and vertical lines at 0 and other places.
+def of_intervals(frame: pl.DataFrame, title: str, x: Spec, lines: Sequence[float] = ()) -> tuple[Spec, list[Spec]]:
+    """Return the axis of names, and the dot and the interval of each row, with vertical lines at 0 and other places.
 
     ``frame`` has the columns ``x``, ``series``, ``text``, and those of `PLACE`, `LOW`, and `HIGH`.
     """
-    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH), y2=PLACE)
-    at = [line((value, value), (0.0, 1.0)) for value in (0.0, *lines)]
-    layers = [*at, Layer("interval", ends), Layer("dot", frame.select("series", "x", y=PLACE, text="text"))]
-    names = tuple(frame[PLACE].unique(maintain_order=True))
-    return replace(said, y=replace(said.y, scale="names", names=names), layers=layers)
+    y = names_axis(title, frame[PLACE].unique(maintain_order=True).to_list(), grid=True)
+    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH))
+    return y, [*map(across, (0.0, *lines)), intervals(ends), dots(frame.select("series", "x", "text", y=PLACE), x, y)]
 
 
-def limits(frame: pl.DataFrame) -> Picture:
+def limits(frame: pl.DataFrame) -> Spec:
     """Return the distance of each value from its limit, in units of its interval, so that each has a length of 2.
 
     The frame is that of `streammetrics.Verdicts`. Intervals are widened by the certified bounds. Of many verdicts,
@@ -188,20 +186,14 @@ def limits(frame: pl.DataFrame) -> Picture:
         pl.struct(place.alias(PLACE), *frame.columns).map_elements(_in_words, return_dtype=pl.String).alias("text"),
         pl.when(pl.col("verdict").is_in(SERIES)).then("verdict").otherwise(pl.lit("open")).alias("series"),
     )
-    cut = f"the first {MOST} of {known.height:,}; " if known.height > MOST else ""
-    far = "At an end of the axis: larger distances. " if (drawn["value"].abs() == FARTHEST).any() else ""
-    without = frame.height - known.height
-    picture = Picture(
-        "Distance from each limit",
-        Axis(DISTANCE, *reach(drawn, FARTHEST)),
-        Axis(""),
-        [],
-        SERIES,
-        subtitle=f"{cut}confidence intervals, widened by the certified bounds",
-        caption=f"{far}Without an interval: {without:,} of {frame.height:,}." if without else far,
-        grey="open",
-    )
-    return of_intervals(picture, drawn.rename({"value": "x"}))
+    cut = f"the first {MOST} of {known.height:,}" if known.height > MOST else ""
+    far = "At an end of the axis: larger distances." if (drawn["value"].abs() == FARTHEST).any() else ""
+    without = f"Without an interval: {frame.height - known.height:,} of {frame.height:,}."
+    x = axis(DISTANCE, *reach(drawn, FARTHEST))
+    y, layers = of_intervals(drawn.rename({"value": "x"}), "", x)
+    facts = [cut, "confidence intervals, widened by the certified bounds"]
+    caption = [far, without if known.height < frame.height else ""]
+    return layered("Distance from each limit", x, y, layers, SERIES, "", facts, caption, grey="open")
 
 
 def _in_words(row: dict[str, Any]) -> str:

@@ -10,8 +10,9 @@ import polars as pl
 from streammetrics.base import hidden, require_group_columns
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
+from streammetrics.show.charts.axes import Spec, axis, names_axis
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
-from streammetrics.show.charts.picture import Axis, Layer, Picture, line
+from streammetrics.show.charts.marks import across, dots, intervals, layered, reference
 from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, shared
 
 MOST_GROUPS = 20
@@ -19,7 +20,7 @@ END = hidden("end")
 EVERY = 1 << 62
 
 
-def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Spec:
     """Return a metric of each group as a dot with its interval, the worst first; numbers and times in their order.
 
     For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
@@ -33,30 +34,25 @@ def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **
     if in_order := len(own) == 1 and in_their_order(frame[own[0]]):
         shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
     prefix = shared(shown.to_list())
+    names = shown.str.strip_prefix(prefix).to_list()
     frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
     total = [] if set(own) <= set(SIDES) or len(colours.names) > 1 else _of_all(report, found, colours, keys)
-    x = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high], pl.Series(total)))
-    from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
-    intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
-    dots = frame.select("series", x="value", y=PLACE, text=said_with(low, high))
+    ends = reach(found.range, frame["value"], frame[low], frame[high], pl.Series(total))
+    legend = places.legend or "group"
+    x, y = axis(words(found), *ends), names_axis(f"{legend} ({prefix}…)" if prefix else legend, names, grid=True)
+    from_low, to_high = (pl.col(c).clip(*ends) for c in (low, high))
+    lines = frame.select("series", x=from_low, y=PLACE, x2=to_high).drop_nulls()
+    points = frame.select("series", x="value", y=PLACE, text=said_with(low, high))
     which = "worst" if found.better else "lowest"
     cut = f"the {MOST_GROUPS} {which} of {len(order) + undefined:,}" if len(order) > MOST_GROUPS else ""
-    told = ["Dotted: all rows."] if total else []
-    told += [] if in_order else [_sorted(found, how)]
-    legend = places.legend or "group"
-    return Picture(
-        f"{words(found)} by {legend}",
-        x,
-        Axis(f"{legend} ({prefix}…)" if prefix else legend, scale="names", names=tuple(shown.str.strip_prefix(prefix))),
-        [*(line((v, v), (0, 1)) for v in total), Layer("interval", intervals), Layer("dot", dots)],
-        colours.names,
-        colours.legend,
-        "; ".join(filter(None, (cut, how))),
-        " ".join(filter(None, (better(found), *told, *_missing(frame, low, undefined)))),
-    )
+    by_value = "" if in_order else _sorted(found, how)
+    caption = [better(found), "Dotted: all rows." if total else "", by_value, *_missing(frame, low, undefined)]
+    layers = [*map(across, total), intervals(lines), dots(points, x, y)]
+    title = f"{words(found)} by {legend}"
+    return layered(title, x, y, layers, colours.names, colours.legend, [cut, how], caption)
 
 
-def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Spec:
     """Return a metric of all groups in sorted order, with intervals, and a line at the value of all rows.
 
     Names are shown as tooltips. Arguments are as for `segments`.
@@ -69,24 +65,19 @@ def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None,
     frame = frame.sort("value", descending=found.better == "low")
     frame = frame.with_columns(x=pl.int_range(1, pl.len() + 1).over("series").cast(pl.Float64))
     low, high, how = interval_columns(frame, report.confidence)
-    y = Axis(words(found), *reach(found.range, frame["value"], frame[low], frame[high]))
-    from_low, to_high = (pl.col(c).clip(y.low, y.high) for c in (low, high))
-    intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
-    dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said_with(low, high)))
-    most = float(len(places.names))
-    lines = [line((0, most + 1), (v, v)) for v in _of_all(report, found, colours, keys)]
     size = len(places.names)
+    ends = reach(found.range, frame["value"], frame[low], frame[high])
+    x = axis("Rank, worst first" if found.better else "Rank, lowest first", 0.0, size + 1)
+    y = axis(words(found), *ends)
+    from_low, to_high = (pl.col(c).clip(*ends) for c in (low, high))
+    lines = frame.select("series", "x", y=from_low, y2=to_high).drop_nulls()
+    points = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, said_with(low, high)))
+    total = [reference((0, size + 1), (v, v)) for v in _of_all(report, found, colours, keys)]
     groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
-    return Picture(
-        f"{words(found)} of {groups} groups by {places.legend}",
-        Axis("Rank, worst first" if found.better else "Rank, lowest first", 0.0, most + 1),
-        y,
-        [*lines, Layer("interval", intervals), Layer("dot", dots)],
-        colours.names,
-        colours.legend,
-        how,
-        " ".join(filter(None, ("Dotted: all rows.", better(found), *_missing(frame, low, undefined)))),
-    )
+    title = f"{words(found)} of {groups} groups by {places.legend}"
+    caption = ["Dotted: all rows.", better(found), *_missing(frame, low, undefined)]
+    layers = [*total, intervals(lines), dots(points, x, y)]
+    return layered(title, x, y, layers, colours.names, colours.legend, [how], caption)
 
 
 def _segments(

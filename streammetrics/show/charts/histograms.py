@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import percentage, require_free, text
-from streammetrics.show.charts.picture import MOST, Axis, Layer, Picture, Places, Scale, lines_of
+from streammetrics.show.charts.axes import Places, Scale, Spec, axis, place, transformed
+from streammetrics.show.charts.marks import MAX_SERIES, layered, line
+from streammetrics.show.charts.paths import lines_of
 from streammetrics.show.charts.series import BY_CHARTS, CLASS, SIDES, Reports, filled, series_of
 from streammetrics.show.charts.together import is_weighted, rows_or_weight
 
@@ -19,12 +22,13 @@ CLASSES = ("negatives", "positives")
 OUTSIDE = 0.005  # maximum share of the rows beyond either end of the axis
 DECADES = 2  # minimum range of a logarithmic axis, in powers of ten
 SCALES: tuple[Scale, ...] = ("linear", "log")
+EDGE = 1e-9  # of a bar
 CROWDED = 0.1  # share of an axis at its end, where half of the rows of a series would be indistinguishable
 TALLER = 3  # maximum height relative to the tallest bar of a chart: taller bars of other models would flatten it
 ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
 
-def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
+def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Spec:
     """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
     Of many groups, the largest are shown, each with all of its classes. ``kind`` is the curve with the bins, and
@@ -32,7 +36,7 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     """
     require_free(report.by, ["count", CLASS], BY_CHARTS)
     every = report.curve(kind)
-    shown = series_of(report, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
+    shown = series_of(report, every, keys, most=MAX_SERIES // max(1, sum(c in every.columns for c in CLASSES)))
     series = series_of(report, _by_class(shown.frame.drop("series")), {})
     bins = series.frame
     counted = rows_or_weight(report)
@@ -41,27 +45,23 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     if alike != keys:
         bins = _by_class(every)
         bins = series_of(report, bins, alike, most=len(bins)).frame
-    axis, outside = _axis(bins, what)
+    x, outside = _value_axis(bins, what)
     count = BARS[-1] if is_weighted(report) else min(max(isqrt(int(series.frame["count"].sum())), BARS[0]), BARS[-1])
-    bars = _shares(series.frame, axis, count)
-    peaks, own = (
-        _shares(of, axis, count).group_by("series").agg(pl.max("share"))["share"] for of in (bins, series.frame)
-    )
-    high = peaks.filter(peaks <= TALLER * float(own.max() or 0.0)).max()  # type: ignore[arg-type]
+    outline = partial(_outline, x=x, count=count)
+    path = lines_of(series.frame, outline)
+    peaks = lines_of(bins, outline).group_by("series").agg(pl.max("y"))["y"]
+    high = peaks.filter(peaks <= TALLER * float(path["y"].max() or 0.0)).max()  # type: ignore[arg-type]
     top = 1.05 * float(high if isinstance(high, float) else 1.0)
-    y = Axis(f"{counted.capitalize()} (share of each series)", 0.0, top, percent=True)
-    path = lines_of(bars, _outline)
-    layers = [*filled(path, series), Layer("line", path)]
-    zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
-    beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}"
-    notes = [beyond] if outside >= 5e-4 else []
-    coarse = _in_wide_bins(series.frame, axis, count)
-    if coarse > 0.05:
-        notes.append(f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}")
-    subtitle = "; ".join([*notes, *filter(None, [shown.note])])
-    scale = " on the logarithmic axis" if axis.scale == "log" else ""
+    y = axis(f"{counted.capitalize()} (share of each series)", 0.0, top, percent=True)
+    is_log = x["scale"]["type"] == "log"
+    zeros = ", including those at 0" if is_log and (bins["lowest"] == 0).any() else ""
+    beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}" if outside >= 5e-4 else ""
+    coarse = _in_wide_bins(series.frame, x, count)
+    wide = f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}" if coarse > 0.05 else ""
+    scale = " on the logarithmic axis" if is_log else ""
     caption = f"Bars of each series total 100%. The {count} bars have equal width{scale}."
-    return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
+    layers, facts = [*filled(path, series), line(path)], [beyond, wide, shown.note]
+    return layered(title, x, y, layers, series.names, series.legend, facts, [caption])
 
 
 def _by_class(bins: pl.DataFrame) -> pl.DataFrame:
@@ -75,73 +75,55 @@ def _by_class(bins: pl.DataFrame) -> pl.DataFrame:
     return bins.filter(pl.col("count") > 0)
 
 
-def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
+def _value_axis(bins: pl.DataFrame, what: str) -> tuple[Spec, float]:
     """An axis that covers nearly all rows of each series, and the share of rows beyond its ends."""
     if bins.is_empty():
-        return Axis(what), 0.0
-    share = pl.col("count") / pl.col("count").sum().over("series")
-    reached = bins.sort("lowest").with_columns(reached=share.cum_sum().over("series"), own=share)
-    first = reached.filter(pl.col("reached") > OUTSIDE)["lowest"].to_numpy()
-    last = reached.filter(pl.col("reached") - pl.col("own") < 1 - OUTSIDE)["highest"].to_numpy()
-    low, top = float(first.min()), float(last.max())
+        return axis(what), 0.0
+    lowest, highest, share, before = map(pl.col, ("lowest", "highest", "share", "before"))
+    shares = bins.sort("lowest").with_columns(share=pl.col("count") / pl.col("count").sum().over("series"))
+    series = (
+        shares.with_columns(before=(share.cum_sum() - share).over("series"))
+        .group_by("series")
+        .agg(
+            low=lowest.filter(before + share > OUTSIDE).first(),
+            median=lowest.filter(before < 0.5).last(),
+            high=highest.filter(before < 1 - OUTSIDE).last(),
+            zeros=share.filter(lowest == 0).sum(),
+        )
+    )
+    low, top = float(series["low"].min()), float(series["high"].max())  # type: ignore[arg-type]
     if low == top:
         low, top = low - (abs(low) * 0.5 or 0.5), top + (abs(top) * 0.5 or 0.5)
-    at_zero = reached.filter(pl.col("lowest") == 0).group_by("series").agg(pl.sum("own"))["own"]
-    if low == 0 and at_zero.le(ZEROS).all():
-        rest, _ = _axis(bins.filter(pl.col("lowest") > 0), what)
-        low = rest.low if rest.scale == "log" else low
-    half = reached.filter(pl.col("reached") - pl.col("own") < 0.5).group_by("series").agg(pl.max("lowest"))["lowest"]
-    places = {scale: Axis(what, low, top, scale).place(half) for scale in SCALES}
+    if low == 0 and (series["zeros"] <= ZEROS).all():
+        rest = _value_axis(bins.filter(lowest > 0), what)[0]["scale"]
+        low = rest["domain"][0] if rest["type"] == "log" else low
+    linear, log = (place({"scale": {"type": kind, "domain": [low, top]}}, series["median"]) for kind in SCALES)
     decades = np.log10(top) - np.log10(low) if low > 0 else 0.0
-    log = decades > DECADES and (places["linear"] < CROWDED).any() and not (places["log"] > 1 - CROWDED).any()
-    outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
-    beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
-    return Axis(what, low, top, "log" if log else "linear"), bins.select(beyond).item()
+    is_log = decades > DECADES and (linear < CROWDED).any() and not (log > 1 - CROWDED).any()
+    beyond = pl.col("count").filter((highest < low) | (lowest > top)).sum() / pl.col("count").sum()
+    return axis(what, low, top, "log" if is_log else "linear"), bins.select(beyond).item()
 
 
-def _in_wide_bins(bins: pl.DataFrame, axis: Axis, count: int) -> float:
+def _in_wide_bins(bins: pl.DataFrame, x: Spec, count: int) -> float:
     """The share of rows in bins wider than a bar, whose shape cannot be shown."""
-    wide = (axis.place(bins["highest"]) - axis.place(bins["lowest"])) * count > 1
+    wide = (place(x, bins["highest"]) - place(x, bins["lowest"])) * count > 1
     share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()
     return share or 0.0
 
 
-def _shares(bins: pl.DataFrame, axis: Axis, count: int) -> pl.DataFrame:
-    """The share of the rows of each series in each bar: series, bar, share, with all bars.
+def _outline(bins: pl.DataFrame, x: Spec, count: int) -> tuple[Places, Places]:
+    """A line around the bars of a series from the left to the right, whose heights are shares of its rows.
 
     The rows of a bin that spans several bars are spread evenly.
     """
-    first, last, bar = pl.col("first"), pl.col("last"), pl.col("bar")
-    overlap = pl.min_horizontal(last, bar + 1) - pl.max_horizontal(first, bar)
-    within = pl.when(first < last).then(overlap / (last - first)).otherwise(1.0)
-    spanned = pl.int_ranges(*(end.floor().clip(0, count - 1).cast(pl.Int64) + i for i, end in enumerate((first, last))))
-    found = (
-        bins.select(
-            "series",
-            share=pl.col("count") / pl.col("count").sum().over("series"),
-            first=pl.Series(axis.place(bins["lowest"]) * count),
-            last=pl.Series(axis.place(bins["highest"]) * count),
-        )
-        .filter(last >= 0, first <= count)
-        .with_columns(bar=spanned)
-        .explode("bar")
-        .group_by("series", "bar")
-        .agg((pl.col("share") * within).sum())
-    )
-    every = bins.select("series").unique(maintain_order=True).join(pl.DataFrame({"bar": range(count)}), how="cross")
-    ends = axis.transformed(np.array([axis.low, axis.high])).tolist()
-    edges = np.linspace(ends[0] / 2, ends[1] / 2, count + 1) * 2  # halves don't overflow
-    edges = 10**edges if axis.scale == "log" else edges
-    return every.join(found, on=["series", "bar"], how="left", maintain_order="left").select(
-        "series",
-        "bar",
-        pl.col("share").fill_null(0.0),
-        start=pl.Series(edges).gather(every["bar"]),
-        end=pl.Series(edges).gather(every["bar"] + 1),
-    )
-
-
-def _outline(bars: pl.DataFrame) -> tuple[Places, Places]:
-    """A line around the bars of a series, from the bottom left to the bottom right."""
-    x = np.repeat(np.append(bars["start"].to_numpy(), bars["end"][-1]), 2)
-    return x, np.concatenate([[0.0], np.repeat(bars["share"].to_numpy(), 2), [0.0]])
+    bins = bins.sort("lowest")
+    rows = bins["count"].to_numpy() / bins["count"].sum()
+    reached = rows.cumsum()
+    ends = np.column_stack([place(x, bins[c]) for c in ("lowest", "highest")]).ravel() * count
+    bars = np.arange(count + 1) - EDGE  # a value at an edge is in the bar after it
+    bars[-1] = count + EDGE
+    below = np.interp(bars, ends, np.column_stack([reached - rows, reached]).ravel(), 0.0, 1.0)
+    low, high = transformed(x, np.array(x["scale"]["domain"])).tolist()
+    edges = np.linspace(low / 2, high / 2, count + 1) * 2  # halves don't overflow
+    edges = 10**edges if x["scale"]["type"] == "log" else edges
+    return np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(np.diff(below), 2), [0.0]])

@@ -2,101 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
-from streammetrics.base import LONGEST_CELL, cutoff, matching, percentage, require_free, shortened
+from streammetrics.base import (
+    LONGEST_CELL,
+    cutoff,
+    matching,
+    percentage,
+    require_free,
+    shortened,
+    whole_percentage,
+)
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS
-from streammetrics.show.charts.cells import FEW
-from streammetrics.show.charts.picture import Axis, Layer, Picture
-from streammetrics.show.charts.series import BY_CHARTS, Reports, Series, count, series_of, shared
+from streammetrics.show.charts.axes import Spec, names_axis
+from streammetrics.show.charts.marks import COLOURS, TEXT, TOOLTIP, layered
+from streammetrics.show.charts.series import BY_CHARTS, Reports, count, series_of, shared
 from streammetrics.show.charts.together import is_weighted, sized
 
 LABELS = 30  # of a legible confusion matrix
 MANY = 0.1  # share of a label from which errors can be as dark as any: few are pale
+FEW = 5  # labels of a matrix with counts below its shares
+LETTER = 6.5  # pixels
+DEEPEST = 0.5  # opacity, on which texts are still legible
 
 
-def confusion(report: Reports, /, **keys: Any) -> Picture:
+def confusion(report: Reports, /, **keys: Any) -> Spec:
     """Return the confusion matrix: for each true label, the share and number of its rows by predicted label.
 
     Binary at one threshold, or multiclass. For many labels, those with the most errors are shown.
     """
-    cells, series = _matrix(report, keys)
-    found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
-    names = _labels(series.frame, report.state.labels)
-    shown, left_out = names[:LABELS], len(names[LABELS:])
-    totals = found.group_by("actual").agg(total=pl.sum("count"))
-    counted = found.filter(pl.col("count") > 0, *(pl.col(c).is_in(shown) for c in ("actual", "predicted")))
-    in_order = counted.sort(pl.col("actual", "predicted").cast(pl.Enum(shown)))
-    joined = in_order.join(totals, on="actual", maintain_order="left").select(
-        "count", x="predicted", y="actual", share=pl.col("count") / pl.col("total")
+    cells = _selected(_cells(report), dict(keys))
+    series = series_of(report, cells, {key: value for key, value in keys.items() if key != "threshold"})
+    series.require_one("confusion matrices")
+    names, every = _labels(series.frame, report.state.labels)
+    texts = dict(zip(names, shortened(names, LONGEST_CELL), strict=True))
+    prefix = shared([*texts.values()])
+    labels = [text.removeprefix(prefix) for text in texts.values()]
+    has_counts, weighted, is_binary = len(labels) <= FEW, is_weighted(report), "threshold" in cells.columns
+    label = pl.col("actual", "predicted").cast(pl.String).fill_null("null")
+    shown = (
+        series.frame.with_columns(label, share=pl.col("count") / pl.sum("count").over("actual"))
+        .filter(pl.col("count") > 0, pl.col("actual").is_in(names), pl.col("predicted").is_in(names))
+        .sort(pl.col("actual", "predicted").cast(pl.Enum(names)))
+        .with_columns(pl.col("actual", "predicted").replace(texts).str.strip_prefix(prefix))
     )
-    texts = dict(zip(shown, shortened(shown, LONGEST_CELL), strict=True))
-    shown, prefix = [*texts.values()], shared([*texts.values()])
-    labels = [pl.col(c).cast(pl.String).replace(texts).str.strip_prefix(prefix) for c in ("x", "y")]
-    said = pl.Series([percentage(share) for share in joined["share"]], dtype=pl.String)
-    weighted = is_weighted(report)
-    deepest = pl.max_horizontal(pl.col("share").filter(pl.col("x") != pl.col("y")).max(), MANY)
-    shade = pl.when(pl.col("x") == pl.col("y")).then("share").otherwise(pl.col("share") / deepest)
-    amounts = [count("count"), sized("count", weighted).alias("size")]
-    frame = joined.select(*labels, "share", shade.round(2).alias("shade"), said.alias("text"), *amounts)
-    x, y = (
-        Axis(f"{title} ({prefix}…)" if prefix else title, scale="names", names=tuple(n[len(prefix) :] for n in shown))
-        for title in ("Predicted", "Actual")
-    )
-    note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
-    where = ", ".join(n for n in series.names if n != "all rows")
-    thresholds: list[float] = cells["threshold"].drop_nulls().unique().to_list() if "threshold" in cells.columns else []
-    at_threshold = f"threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else ""
-    is_binary = "threshold" in cells.columns
-    diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
-    faint = "" if len(shown) <= FEW else ", without a number below 0.5%"
+    width, height = (88, 40) if has_counts else (36, 24)  # of a cell, which has room for its texts
+    angle = -45 if max(map(len, labels), default=0) * LETTER > width else 0
+    titles = (f"{title} ({prefix}…)" if prefix else title for title in ("Predicted", "Actual"))
+    x, y = (names_axis(title, labels, angle) for title, angle in zip(titles, (angle, 0), strict=True))
+    thresholds = cells["threshold"].drop_nulls().unique().to_list() if is_binary else []
+    facts = [
+        "" if series.names == ("all rows",) else series.names[0],
+        f"threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else "",
+        f"the {LABELS} labels with the most errors of {every}" if every > LABELS else "",
+    ]
     shares = "Shares and sums of the weights of each" if weighted else "Shares of the rows with each"
-    return Picture(
-        "Confusion matrix",
-        x,
-        y,
-        [Layer("cell", frame)],
-        subtitle="; ".join(filter(None, (where, at_threshold, note))),
-        caption=f"{shares} actual label. Diagonal: {diagonal}. Off the diagonal: errors{faint}.",
+    diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
+    faint = "" if has_counts else ", without a number below 0.5%"
+    caption = f"{shares} actual label. Diagonal: {diagonal}. Off the diagonal: errors{faint}."
+    marks = _marks(shown, weighted, has_counts)
+    chart = layered("Confusion matrix", x, y, marks, subtitle=facts, caption=[caption])
+    return chart | {"width": len(labels) * width, "height": len(labels) * height}
+
+
+def _marks(cells: pl.DataFrame, weighted: bool, has_counts: bool) -> Iterator[Spec]:
+    """The cells, shaded in other colors on the diagonal and off it, with tooltips, and their texts."""
+    is_right = pl.col("actual") == pl.col("predicted")
+    deepest = pl.max_horizontal(pl.col("share").filter(~is_right).max(), MANY)
+    shown, exact = (pl.Series(map(form, cells["share"]), dtype=pl.String) for form in (whole_percentage, percentage))
+    cells = cells.with_columns(shown=shown, exact=exact)
+    is_faint = ~is_right & (pl.col("shown") == "<1%") & (not has_counts)  # many would hide the larger ones
+    size = sized("count", weighted)
+    rows = cells.select(
+        "share",
+        x="predicted",
+        y="actual",
+        is_right=is_right,
+        shade=pl.when(is_right).then("share").otherwise(pl.col("share") / deepest).round(2),
+        shown=pl.when(~is_faint).then("shown").otherwise(pl.lit("")),
+        below=count("count"),
+        text=pl.format("actual {}, predicted {}: {}, {}", "actual", "predicted", size, "exact"),
     )
+    data = {"data": {"values": rows.to_dicts()}}
+    color = {"condition": {"test": "datum.is_right", "value": COLOURS[0]}, "value": COLOURS[1]}
+    scale = {"domain": [0, 1], "range": [0, DEEPEST]}
+    opacity = {"field": "shade", "type": "quantitative", "scale": scale, "legend": None}
+    mark = {"type": "rect", "aria": True, "style": "cell"}
+    yield data | {"mark": mark, "encoding": {"fillOpacity": opacity, "color": color} | TOOLTIP}
+    for field, shift in (("shown", -8), ("below", 8)) if has_counts else (("shown", 0),):
+        text = {"type": "text", "fontSize": 12, "dy": shift, "color": TEXT, "style": "text"}
+        yield data | {"mark": text, "encoding": {"text": {"field": field, "type": "nominal"}}}
 
 
-def _matrix(report: Reports, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
-    """The cells of the confusion matrix with these keys."""
-    cells = _cells(report)
-    keys = dict(keys)
-    at = keys.pop("threshold", None)
-    if at is not None and "threshold" in cells.columns:
+def _selected(cells: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
+    """The cells at one threshold."""
+    if "threshold" not in cells.columns:
+        return cells
+    if (at := keys.get("threshold")) is not None:
         cells = matching(cells, ["threshold"], {"threshold": at})
         if cells.is_empty():
             raise ReportError(f"No confusion counts at threshold {at!r}.")
-    elif "threshold" in cells.columns and cells["threshold"].n_unique() > 1:
+    elif cells["threshold"].n_unique() > 1:
         raise ReportError("Pass ", Argument("threshold"), f" to select one, such as {cells['threshold'][0]!r}.")
-    series = series_of(report, cells, keys)
-    series.require_one("confusion matrices")
-    return cells, series
+    return cells
 
 
-def _labels(cells: pl.DataFrame, declared: Sequence[Any]) -> list[str]:
-    """The labels in the declared order, or sorted; if there are too many, those with the most errors first."""
+def _labels(cells: pl.DataFrame, declared: Sequence[Any]) -> tuple[list[str], int]:
+    """The labels in the declared order, or sorted, those with the most errors if there are many; and how many."""
     rank = pl.col("label").replace_strict({label: i for i, label in enumerate(declared)}, default=None)
-    wrong = cells.filter(pl.col("actual") != pl.col("predicted"))
-    both = (
-        pl.concat([cells.select(label=c) for c in ("actual", "predicted")])
-        .unique()
-        .sort(rank, "label", nulls_last=True)
-    )
-    if both.height <= LABELS:
-        return both["label"].cast(pl.String).fill_null("null").to_list()
-    errors = pl.concat([wrong.select("count", label=c) for c in ("actual", "predicted")])
-    sized = both.join(errors.group_by("label").agg(pl.sum("count")), on="label", how="left", maintain_order="left")
-    place = sized.with_row_index("place").sort("count", descending=True, nulls_last=True)
-    ordered = pl.concat([place.head(LABELS).sort("place"), place.slice(LABELS)])
-    return ordered["label"].cast(pl.String).fill_null("null").to_list()
+    errors = pl.when(pl.col("actual").ne_missing(pl.col("predicted"))).then("count").otherwise(0).alias("errors")
+    both = pl.concat([cells.select(errors, label=c) for c in ("actual", "predicted")])
+    labels = both.group_by("label").agg(pl.sum("errors")).sort(rank, "label", nulls_last=True).with_row_index("place")
+    most = labels.sort("errors", descending=True, maintain_order=True).head(LABELS).sort("place")
+    return most["label"].cast(pl.String).fill_null("null").to_list(), labels.height
 
 
 def _cells(report: Reports) -> pl.DataFrame:
@@ -107,10 +129,10 @@ def _cells(report: Reports) -> pl.DataFrame:
     except MetricError:
         counts = report.confusion_counts()
         keys = [c for c in counts.columns if c not in CELLS]
-        sides = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
-        names = {0: "negative", 1: "positive"}
+        sides = {"tp": ("positive", "positive"), "fp": ("negative", "positive")}
+        sides |= {"fn": ("positive", "negative"), "tn": ("negative", "negative")}
         parts = [
-            counts.select(*keys, actual=pl.lit(names[a]), predicted=pl.lit(names[p]), count=c)
-            for c, (a, p) in sides.items()
+            counts.select(*keys, actual=pl.lit(actual), predicted=pl.lit(predicted), count=cell)
+            for cell, (actual, predicted) in sides.items()
         ]
         return pl.concat(parts, how="vertical_relaxed")

@@ -9,12 +9,12 @@ import polars as pl
 
 from streammetrics.metrics import Metric
 from streammetrics.show.charts import error_curves, groups, matrix, ranking, reliability, windows
+from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.forest import forest, limits
-from streammetrics.show.charts.picture import Picture
+from streammetrics.show.charts.marks import as_altair
 from streammetrics.show.charts.series import Reports
 from streammetrics.show.charts.thresholds import USUAL, thresholds
 from streammetrics.show.charts.together import Together
-from streammetrics.show.charts.vega import as_altair
 
 if TYPE_CHECKING:
     import altair as alt
@@ -134,8 +134,8 @@ class Plot:
         """
         return self._drawn(windows.over_time, metric, window, by, **keys)
 
-    def _drawn(self, picture: Callable[..., Picture], *arguments: Any, **options: Any) -> Chart:
-        return as_altair(picture(self._report, *arguments, **options))
+    def _drawn(self, chart: Callable[..., Spec], *arguments: Any, **options: Any) -> Chart:
+        return as_altair(chart(self._report, *arguments, **options))
 
     def __repr__(self) -> str:
         return f"Plot: {', '.join(name for name in vars(Plot) if not name.startswith('_'))}"

@@ -9,7 +9,9 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.metrics import wilson_interval
-from streammetrics.show.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
+from streammetrics.show.charts.axes import Places, Scale, Spec, axis, extent, place
+from streammetrics.show.charts.marks import STRIP, dots, intervals, layered, line, panel, reference
+from streammetrics.show.charts.paths import lines_of
 from streammetrics.show.charts.series import Reports, Series, filled, series_of
 from streammetrics.show.charts.together import is_weighted, rows_or_weight, sized
 
@@ -20,37 +22,35 @@ SCORE, RATE = "Mean score of the bin (probability)", "Observed rate (share of po
 DIAGONAL = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
 
 
-def calibration(report: Reports, /, **keys: Any) -> Picture:
+def calibration(report: Reports, /, **keys: Any) -> Spec:
     """Return the reliability curve: the observed rate over the mean score of each bin, with the rows below.
 
     A report with a confidence level shows the Wilson interval of each rate, for unweighted rows.
     """
     series, bins = _bins(report, "calibration", keys)
     high = _end(bins["x"], bins["y"])
-    x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
+    x, y = (axis(title, 0.0, high) for title in (SCORE, RATE))
     counted = rows_or_weight(report)
-    below = _below(bins, x, series, counted)
-    told = f"Lower chart: {counted} of each bin, on a square root axis."
-    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(report, bins, y)} {told}"
-    return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
+    layers, explained = _marks(report, bins, x, y)
+    title, lower = "Calibration in bins of equal width", f"Lower chart: {counted} of each bin, on a square root axis."
+    below, caption = _below(bins, high, series, counted), [DIAGONAL, explained, lower]
+    return layered(title, x, y, layers, series.names, series.legend, [series.note], caption, below)
 
 
-def quantile_calibration(report: Reports, /, **keys: Any) -> Picture:
+def quantile_calibration(report: Reports, /, **keys: Any) -> Spec:
     """Return the reliability curve in bins of about equal size, with intervals as in `calibration`.
 
     If positives are rare, the axes are square root axes.
     """
     series, bins = _bins(report, "quantile_calibration", keys)
     high = _end(bins["x"], bins["y"], *bins.select(cs.by_name("upper", require_all=False)))
-    scale: Scale = "linear" if high == 1 else "root"
-    said = "" if high == 1 else "; square root axes"
+    scale: Scale = "linear" if high == 1 else "sqrt"
     size = "weight" if is_weighted(report) else "number of rows"
-    x, y = (Axis(title, 0.0, high, scale) for title in (SCORE, RATE))
-    title, caption = (
-        "Calibration in bins of equal size",
-        f"Each bin has about the same {size}{said}. {DIAGONAL}{_told(report, bins, y)}",
-    )
-    return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption)
+    bins_of = f"Each bin has about the same {size}{'' if high == 1 else '; square root axes'}."
+    x, y = (axis(title, 0.0, high, scale) for title in (SCORE, RATE))
+    layers, explained = _marks(report, bins, x, y)
+    title, caption = "Calibration in bins of equal size", [bins_of, DIAGONAL, explained]
+    return layered(title, x, y, layers, series.names, series.legend, [series.note], caption)
 
 
 def _bins(report: Reports, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
@@ -71,36 +71,29 @@ def _end(*columns: pl.Series) -> float:
     return 1.0 if high > RARE else high
 
 
-def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
-    """The diagonal, the intervals if they are known, and a line with a dot for each bin."""
+def _marks(report: Reports, bins: pl.DataFrame, x: Spec, y: Spec) -> tuple[list[Spec], str]:
+    """The diagonal, the intervals if they are known, and a line with a dot for each bin, and what the intervals are."""
     size = sized("weight", weighted=bins.schema["weight"].is_float())
     text = pl.format("{}, mean score {}, observed rate {}", size, _short("x"), _short("y"))
-    dots = bins.select("series", "x", "y", text=text)
-    layers = [line((0, high), (0, high)), Layer("line", dots.select("series", "x", "y")), Layer("dot", dots)]
-    if "upper" in bins.columns:
-        layers.insert(1, Layer("interval", bins.select("series", "x", x2="x", y="lower", y2="upper")))
-    return layers
-
-
-def _told(report: Reports, bins: pl.DataFrame, y: Axis) -> str:
-    """The explanation of the vertical lines: whether some are cut off, or all are hidden by their dots."""
+    diagonal, points = reference(x["scale"]["domain"], y["scale"]["domain"]), bins.select("series", "x", "y", text=text)
+    layers = [diagonal, line(points.drop("text")), dots(points, x, y)]
     if report.confidence is None or "upper" not in bins.columns:
-        return ""
-    what = f"{report.confidence * 100:g}% confidence intervals"
-    rate, *ends = (y.place(bins[c]) for c in ("y", "lower", "upper"))
+        return layers, ""
+    layers.insert(1, intervals(bins.select("series", "x", y="lower", y2="upper")))
+    level = f"{report.confidence * 100:g}% confidence intervals"
+    rate, *ends = (place(y, bins[c]) for c in ("y", "lower", "upper"))
     if not any((np.abs(end - rate) > DOT).any() for end in ends):
-        return f" The {what} are smaller than the dots."
-    cut = ", cut off at the end of the axis" if (bins["upper"] > y.high).any() else ""
-    return f" Vertical lines: {what}{cut}."
+        return layers, f"The {level} are smaller than the dots."
+    cut = ", cut off at the end of the axis" if (bins["upper"] > y["scale"]["domain"][1]).any() else ""
+    return layers, f"Vertical lines: {level}{cut}."
 
 
-def _below(bins: pl.DataFrame, x: Axis, series: Series, counted: str) -> Picture:
+def _below(bins: pl.DataFrame, high: float, series: Series, counted: str) -> Spec:
     """The rows or the weight of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
-    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high))
-    x, y = Axis("Score", x.low, x.high), Axis(counted.capitalize(), 0.0, most * 1.05, "root")
-    layers = [*filled(path, series), Layer("line", path)]
-    return Picture(f"{counted.capitalize()} of each bin", x, y, layers, series.names, series.legend)
+    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, high))
+    x, y = axis("Score", 0.0, high), axis(counted.capitalize(), 0.0, most * 1.05, "sqrt")
+    return panel(x, y, [*filled(path, series), line(path)], series.names, series.legend) | {"height": STRIP}
 
 
 def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:

@@ -12,7 +12,8 @@ import polars as pl
 from streammetrics.base import amount, hidden, matching, readable, require_free, text
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.show.charts.picture import MOST, Layer
+from streammetrics.show.charts.axes import Spec
+from streammetrics.show.charts.marks import MAX_SERIES, area
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -75,9 +76,9 @@ def shared(names: list[str]) -> str:
     return words[0] if words and len(words[0]) > 3 else ""
 
 
-def filled(path: pl.DataFrame, series: Series) -> list[Layer]:
+def filled(path: pl.DataFrame, series: Series) -> list[Spec]:
     """Return the areas of histograms; of more than two, which would hide each other, only their outlines are drawn."""
-    return [Layer("band", path)] if len(series.names) <= 2 else []
+    return [area(path)] if len(series.names) <= 2 else []
 
 
 def keys_of(report: Reports, frame: pl.DataFrame) -> list[str]:
@@ -89,7 +90,7 @@ def series_of(
     report: Reports,
     frame: pl.DataFrame,
     keys: Mapping[str, Any],
-    most: int = MOST,
+    most: int = MAX_SERIES,
     columns: Sequence[str] | None = None,
 ) -> Series:
     """Return the rows of a curve that match some keys, with a name for each group.

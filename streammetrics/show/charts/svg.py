@@ -1,19 +1,18 @@
-"""Pictures for a page, whose style sheet has their colors: as SVG, or as data for scripts."""
+"""Charts for a page, whose style sheet has their colors: as SVG, or as data for scripts."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
+from xml.etree import ElementTree
 
 from streammetrics.base import markup, of_extra
-from streammetrics.show.charts.picture import Picture
-from streammetrics.show.charts.vega import PAPER, Spec, specification
+from streammetrics.show.charts.axes import Spec
+from streammetrics.show.charts.marks import COLOURS, GUIDE, PAPER, TEXT, resized
 
 WIDTH = 300  # of a plot that is one of three in a row of a page, without its labels
-OF_PAGE = {name: f"var(--{name})" for name in PAPER}
 FONT, SIZE = "Helvetica, Arial, sans-serif", 12  # as in the style sheet
 QUIET, GRID = "var(--quiet)", "var(--grid)"
 CONFIG: Spec = {
@@ -26,75 +25,96 @@ CONFIG: Spec = {
     "legend": {"labelColor": "var(--text)", "titleColor": QUIET, "titleFontWeight": "normal", "aria": False}
     | {"labelFontSize": SIZE, "titleFontSize": SIZE, "titleOrient": "left", "padding": 0, "offset": 10},
 }
-TAG = re.compile("<[^>]*>")
-UNSEEN = re.compile(r'<path class="(?:back|fore)ground"')
-NEEDLESS = re.compile(
-    r' (?:class|role|aria-[a-z]+|pointer-events|font-family|font-size)="[^"]*"'
-    r'| (?:opacity|stroke-width)="1"| [xy]2="0"| font-weight="normal"| stroke-dasharray="1,0"'
-    r'| transform="translate\(0,0\)"'
-)
-TOLD = re.compile(r'<path aria-label="([^"]*)"')
-FILL = re.compile(r' fill="[^"]*"')
-GEOMETRY = re.compile(r' (?:d|transform|[xy]2)="[^"]*"')
-FINE = re.compile(r"(?<=\.\d)\d+")
-CLIP = re.compile(r'(?<=id=")clip\d+|(?<=url\(#)clip\d+')  # numbered in the order of all charts of a process
-CIRCLE = re.compile(
-    r'<path transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0(Z?)"'
-)
-ALIKE = re.compile(r"(<g[^>]*)>((?:<line [^>]*/>){3,}|(?:<circle [^>]*>(?:<title>[^<]*</title></circle>)?){3,})</g>")
-STYLE = re.compile(r' (?:fill|stroke|stroke-width|stroke-opacity)="[^"]*"')
+VARIABLES = dict(zip(COLOURS, (f"var(--c{i})" for i in range(len(COLOURS))), strict=True))
+VARIABLES |= {GUIDE: "var(--guide)", TEXT: "var(--text)", PAPER: "var(--paper)"}
+NAMES = ("values", "domain", "title")  # parts of a specification with texts of users
+EMPTY_MARKS = ("background", "foreground")
+OF_SCRIPTS = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events")
+OF_STYLE = ("font-family", "font-size")  # which the style sheet has
+DEFAULTS = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-dasharray": "1,0"}
+DEFAULTS |= {"x2": "0", "y2": "0", "transform": "translate(0,0)"}
+GEOMETRY = ("d", "transform", "x2", "y2")
+FINE = re.compile(r"(?<=\.\d)\d+")  # digits beyond a tenth of a pixel
 
 
-def as_svg(picture: Picture, identity: str, width: int = WIDTH) -> str:
-    """Return the chart without its title, with a name and a description for screen readers.
+def as_svg(chart: Spec, identity: str, width: int = WIDTH) -> str:
+    """Return the chart without its title, with a name and a description for screen readers, and tooltips of its marks.
 
-    Attributes for scripts are removed, and marks have tooltips. The identity is that of the chart on its page.
+    The identity is that of the chart on its page, and part of all names in it.
     """
-    drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture, width=width)))
-    root, _, marks = drawn.partition(">")
-    box = root.partition('viewBox="')[2].partition('"')[0]
-    clips = {name: f"{identity}clip{i}" for i, name in enumerate(dict.fromkeys(CLIP.findall(marks)))}
-    marks = ALIKE.sub(_shared, TAG.sub(lambda found: _tidy(found[0], clips), marks))
+    drawing = ElementTree.fromstring(_converter().vegalite_to_svg(json.dumps(for_page(chart, width=width))))
+    box, clips = drawing.attrib["viewBox"], dict[str, str]()  # numbered in the order of all charts of a process
+    for element in list(drawing.iter()):
+        element[:] = [part for part in element if part.get("class") not in EMPTY_MARKS]
+        element.tag = element.tag.rpartition("}")[2]  # without its namespace
+        attributes = dict(element.attrib)
+        element.attrib.clear()
+        if label := attributes.pop("aria-label", ""):
+            ElementTree.SubElement(element, "title").text = label
+        for name, value in attributes.items():
+            if name in GEOMETRY:
+                value = FINE.sub("", value)
+            elif name in ("id", "clip-path"):
+                clip = value.removeprefix("url(#").removesuffix(")")
+                value = value.replace(clip, clips.setdefault(clip, f"{identity}clip{len(clips)}"))
+            needless = name in OF_SCRIPTS or name in OF_STYLE or (element.tag == "text" and name == "fill")
+            if not needless and DEFAULTS.get(name) != value:
+                element.set(name, value)
+    marks = "".join(ElementTree.tostring(part, encoding="unicode") for part in drawing)
     return (
-        f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" '
-        f'role="img" aria-labelledby="{identity}t {identity}d">'
-        f'<title id="{identity}t">{markup(picture.title)}</title>'
-        f'<desc id="{identity}d">{markup(described(picture))}</desc>{marks}'
+        f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" role="img" '
+        f'aria-labelledby="{identity}t {identity}d"><title id="{identity}t">{markup(chart["title"]["text"])}</title>'
+        f'<desc id="{identity}d">{markup(description_of(chart))}</desc>{marks}</svg>'
     )
 
 
-def described(picture: Picture) -> str:
+def description_of(chart: Spec) -> str:
     """Return the subtitle and the caption as sentences."""
-    return " ".join(filter(None, (picture.subtitle and f"{picture.subtitle}.", picture.caption)))
+    subtitle = chart["title"].get("subtitle")
+    return " ".join(filter(None, (subtitle and f"{subtitle}.", chart["description"])))
 
 
-def _tidy(tag: str, clips: Mapping[str, str]) -> str:
-    """A tag with visible attributes, rounded to a tenth of a pixel, with names unique to this chart on any page."""
-    if UNSEEN.match(tag):
-        return ""
-    if tag.startswith("<text"):  # the style sheet has the color of texts, and their size
-        tag = "" if tag.endswith("/>") else FILL.sub("", tag)
-    told = TOLD.match(tag)
-    tag = CLIP.sub(lambda found: clips[found[0]], NEEDLESS.sub("", tag))
-    tag = GEOMETRY.sub(lambda found: FINE.sub("", found[0]), tag)
-    tag = CIRCLE.sub(r'<circle cx="\1" cy="\2" r="\3"', tag)
-    tag = tag.replace(" opacity=", " stroke-opacity=") if tag.startswith("<line") else tag
-    return f"{tag[:-2]}><title>{told[1]}</title></{tag[1 : tag.index(' ')]}>" if told else tag
+def for_page(chart: Spec, explore: bool = False, width: int = WIDTH) -> Spec:
+    """Return the whole specification of a chart on the page, which shows the title.
+
+    With ``explore``, lines have tooltips, and the plot panning and zooming.
+    """
+    chart = {name: part for name, part in resized(chart, width).items() if name != "title"}
+    if explore:
+        chart |= {"vconcat": list(map(_explorable, chart["vconcat"]))} if "vconcat" in chart else _explorable(chart)
+    coloured: Spec = _coloured(chart)
+    return coloured | {"config": CONFIG, "background": None, "padding": 2}
 
 
-def _shared(marks: re.Match[str]) -> str:
-    """Marks of one style in a group that has it."""
-    styles = [STYLE.findall(tag) for tag in re.findall("<(?:line|circle)[^>]*>", marks[2])]
-    if any(style != styles[0] for style in styles):
-        return marks[0]
-    return f"{marks[1]}{''.join(styles[0])}>{STYLE.sub('', marks[2])}</g>"
+def _coloured(part: Any) -> Any:
+    """A part of a specification with the colors of the style sheet."""
+    if isinstance(part, dict):
+        return {name: value if name in NAMES else _coloured(value) for name, value in part.items()}
+    return [_coloured(value) for value in part] if isinstance(part, list) else VARIABLES.get(part, part)
 
 
-def for_page(picture: Picture, explore: bool = False, width: int = WIDTH) -> Spec:
-    """Return the whole specification of a chart on the page, which shows the title."""
-    spec = specification(picture, OF_PAGE, width, explore)
-    del spec["title"]
-    return spec | {"config": CONFIG, "background": None, "padding": 2}
+def _explorable(panel: Spec) -> Spec:
+    """A panel with tooltips on lines, and with panning and zooming of plots of numbers."""
+    x, y = (panel["encoding"][channel] for channel in "xy")
+    layers = [layer | {"mark": layer["mark"] | {"clip": True}} for layer in panel["layer"]]
+    for layer in layers:
+        if layer["mark"].get("style") == "line":
+            layer["mark"]["point"] = {"size": 90, "opacity": 0}
+            layer["encoding"] = layer["encoding"] | {"tooltip": [_coordinate("x", x), _coordinate("y", y)]}
+    if "nominal" not in (x["type"], y["type"]):
+        select = {"type": "interval", "zoom": "wheel![event.shiftKey]"}  # so that the page can be scrolled
+        layers[0]["params"] = [{"name": "view", "select": select, "bind": "scales"}]
+    if x["type"] == "temporal":
+        # The interpreter of the page has no `datetime` of milliseconds, with which Vega-Lite would write times.
+        labels = {name: value for name, value in x["axis"].items() if name not in ("values", "format")}
+        x = x | {"scale": x["scale"] | {"domain": {"expr": str(x["scale"]["domain"])}}, "axis": labels}
+    return panel | {"layer": layers, "encoding": {"x": x, "y": y}}
+
+
+def _coordinate(channel: str, axis: Spec) -> Spec:
+    """A coordinate in a tooltip."""
+    time = {"timeUnit": "utcyearmonthdatehoursminutes", "format": "%Y-%m-%d %H:%M"}
+    return {"field": channel, "title": axis["title"]} | (time if axis["type"] == "temporal" else {})
 
 
 def scripts() -> list[str]:

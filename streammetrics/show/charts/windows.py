@@ -11,8 +11,9 @@ from streammetrics.base import TEXT_DATES, beyond_python, dates, hidden, require
 from streammetrics.data import several
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
+from streammetrics.show.charts.axes import Spec, axis, time_axis
 from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
-from streammetrics.show.charts.picture import Axis, Layer, Picture, between, extent, line
+from streammetrics.show.charts.marks import band, dots, layered, line, reference
 from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series
 
 TIME = hidden("time")
@@ -22,7 +23,7 @@ MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in co
 
 def over_time(
     report: Reports, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
-) -> Picture:
+) -> Spec:
     """Return a metric over time windows, with a line per segment and a band for its interval.
 
     For the arguments, see `Plot.over_time`; models stay separate.
@@ -31,12 +32,12 @@ def over_time(
     report, found, rows = _rows(report, metric, window, by, keys)
     lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
     title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
-    [picture] = _of_metric(report, found, window, {title: lines.of(rows)}, lines, lines.note)
-    return picture
+    [chart] = _of_metric(report, found, window, {title: lines.of(rows)}, lines, lines.note)
+    return chart
 
 
-def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: str) -> dict[str, Picture]:
-    """Return a metric over time windows as a picture per segment, all with the same axes, with a line per model."""
+def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: str) -> dict[str, Spec]:
+    """Return a metric over time windows as a chart per segment, all with the same axes, with a line per model."""
     report, found, rows = _rows(report, metric, window, by, {})
     keys = [c for c in key_columns(rows) if c != window]
     segments = groups_of(report, rows, [c for c in keys if c not in SIDES])
@@ -67,19 +68,22 @@ def _rows(
 
 def _of_metric(
     report: Reports, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
-) -> list[Picture]:
-    y = Axis(words(metric), *metric.range)
-    told = better(metric)
-    dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
+) -> list[Spec]:
+    with_dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
     return timelines(
-        parts, window, y, report.confidence, lines.names, legend=lines.legend, note=note, caption=told, dots=dots
+        *(parts, window, words(metric), metric.range, report.confidence, lines.names),
+        legend=lines.legend,
+        note=note,
+        caption=better(metric),
+        with_dots=with_dots,
     )
 
 
 def timelines(
     parts: Mapping[str, pl.DataFrame],
     window: str,
-    y: Axis,
+    title: str,
+    within: tuple[float, float],
     confidence: float | None,
     names: Sequence[str],
     *,
@@ -87,34 +91,35 @@ def timelines(
     note: str = "",
     caption: str = "",
     limits: Mapping[str, Sequence[float]] | None = None,
-    dots: bool = False,
-) -> list[Picture]:
-    """Return a picture for each part of the rows of a metric, by its title, all with the same axes.
+    with_dots: bool = False,
+) -> list[Spec]:
+    """Return a chart for each part of the rows of a metric, by its title, all with the same axes.
 
     Rows have a column ``series`` with one of the ``names``. Those of the series `BREACH` are dots, which others have
-    only with ``dots``. ``y`` has the title of the axis and the ends that it cannot exceed. Limits are horizontal lines.
+    only ``with_dots``. ``title`` is that of the axis of values, which does not leave a range. Limits are horizontal
+    lines.
     """
-    parts = {title: _timed(part, window) for title, part in parts.items()}
+    parts = {name: _timed(part, window) for name, part in parts.items()}
     frame, limits = pl.concat(parts.values(), how="diagonal_relaxed"), limits or {}
     low, high, how = interval_columns(frame, confidence)
-    times = tuple(frame["x"].unique().sort().to_physical())
-    x = Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time", windows=times)
-    also = pl.Series([limit for title in parts for limit in limits.get(title, ())], dtype=pl.Float64)
-    y = Axis(y.title, *reach((y.low, y.high), frame["value"], frame[low], frame[high], also))
-    subtitle = "; ".join(filter(None, (note, how and f"band: {how}")))
-    return [
-        Picture(
-            title,
-            x,
-            y,
-            [*(line((x.low, x.high), (at, at)) for at in limits.get(title, ())), *_layers(part, low, high, y, dots)],
-            tuple(name for name in names if name != BREACH or name in part["series"]),
-            legend,
-            subtitle,
-            caption,
-        )
-        for title, part in parts.items()
-    ]
+    x = time_axis(window, frame["x"].unique().sort().to_physical().to_list())
+    also = pl.Series([limit for part in parts for limit in limits.get(part, ())], dtype=pl.Float64)
+    ends = reach(within, frame["value"], frame[low], frame[high], also)
+    y = axis(title, *ends)
+    charts = []
+    for name, part in parts.items():
+        shown = [series for series in names if series != BREACH or series in part["series"]]
+        lines, breached = part.filter(pl.col("series") != BREACH), part.filter(series=BREACH)
+        upper, lower = (lines.select("series", "x", y=pl.col(c).clip(*ends)).drop_nulls() for c in (high, low))
+        text = pl.format("{}: {}", TIME, said_with(low, high))
+        points = (part if with_dots else breached).select("series", "x", y="value", text=text)
+        layers = [
+            *(reference(x["scale"]["domain"], (at, at)) for at in limits.get(name, ())),
+            *(band(upper, lower), line(lines.select("series", "x", y="value").sort("series")), dots(points, x, y)),
+        ]
+        facts = [note, how and f"band: {how}"]
+        charts.append(layered(name, x, y, layers, shown, legend, facts, [caption]))
+    return charts
 
 
 def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
@@ -125,16 +130,6 @@ def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
     timed = rows.drop_nulls(["value", window]).with_columns(x=time.cast(pl.Datetime("ms"))).sort("x")
     shown = dates(timed["x"])
     return timed.with_columns(shown.dt.strftime("%Y-%m-%d" if shown.dtype == pl.Date else "%Y-%m-%d %H:%M").alias(TIME))
-
-
-def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> list[Layer]:
-    """A band and a line of each series, with dots unless there are too many."""
-    lines, breached = frame.filter(pl.col("series") != BREACH), frame.filter(series=BREACH)
-    ends = (lines.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
-    layers = [between(*ends), Layer("line", lines.select("series", "x", y="value").sort("series"))]
-    told = pl.format("{}: {}", TIME, said_with(low, high))
-    marked = frame if dots else breached
-    return [*layers, Layer("dot", marked.select("series", "x", y="value", text=told))] if marked.height else layers
 
 
 def window_of(report: Reports) -> list[str]:
@@ -154,8 +149,3 @@ def _window(report: Reports) -> str:
             f" to select the time column. Date and Datetime group columns: {', '.join(found)}.",
         )
     return found[0]
-
-
-def _apart(low: float, high: float) -> tuple[float, float]:
-    """The ends of a time axis, a day for a single window."""
-    return (low, high) if high > low else (low - 43_200_000, high + 43_200_000)

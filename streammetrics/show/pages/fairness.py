@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST, better, in_a_sentence, words
 from streammetrics.reading import listed as listed_of
 from streammetrics.show import charts
-from streammetrics.show.charts import Picture
+from streammetrics.show.charts.axes import Spec
 from streammetrics.show.pages.pictures import Maker
 from streammetrics.show.tables.estimates import CERTIFIED, listed
 from streammetrics.show.tables.html import scrolled
@@ -63,14 +62,14 @@ def metrics_of(report: Report, over: str) -> Iterator[Maker]:
     return (partial(_chart, report, over, shown[0], metric) for metric in shown)
 
 
-def _chart(report: Report, over: str, first: str, metric: str) -> Picture:
-    picture = charts.segments(report, metric, over)
+def _chart(report: Report, over: str, first: str, metric: str) -> Spec:
+    chart = charts.segments(report, metric, over)
     if metric == first:
-        return picture
-    order = [name for name in charts.segments(report, first, over).y.names if name in picture.y.names]
-    names = (*order, *(name for name in picture.y.names if name not in order))
+        return chart
+    names, order = (spec["encoding"]["y"]["scale"] for spec in (chart, charts.segments(report, first, over)))
+    names["domain"].sort(key=lambda name: order["domain"].index(name) if name in order["domain"] else math.inf)
     caption = f"{better(report.find(metric))} In the order of {in_a_sentence(report.find(first))}.".strip()
-    return replace(picture, y=replace(picture.y, names=names), caption=caption)
+    return chart | {"description": caption}
 
 
 def _verdicts(own: Report, over: str) -> Iterator[str]:

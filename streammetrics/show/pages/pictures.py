@@ -13,7 +13,8 @@ from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric, words
 from streammetrics.show import charts
-from streammetrics.show.charts import Picture, as_svg, described, for_page
+from streammetrics.show.charts import as_svg, description_of, for_page, is_empty, values
+from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.series import WHICH, Reports
 from streammetrics.show.charts.svg import WIDTH
 from streammetrics.show.pages.cards import VOLUME
@@ -22,7 +23,7 @@ from streammetrics.show.tables.document import embedded
 if TYPE_CHECKING:
     from streammetrics.report import Report
 
-Maker = Callable[[], Picture]
+Maker = Callable[[], Spec]
 
 COLUMNS = 3
 WIDTHS = (1040, 480, WIDTH)  # pixels of a plot that is alone, one of two, and one of three in a row
@@ -48,37 +49,38 @@ def figures(
     return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
 
 
-def figure(picture: Picture, drawn: str) -> str:
+def figure(chart: Spec, drawn: str) -> str:
     """Return a drawn chart with its title and its caption."""
-    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
-    caption = f'<p class="how">{markup(picture.caption)}</p>' if picture.caption else ""
-    return f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}{caption}</figure>"
+    title, caption = chart["title"], chart["description"]
+    subtitle = f'<p class="sub">{markup(title["subtitle"])}</p>' if "subtitle" in title else ""
+    how = f'<p class="how">{markup(caption)}</p>' if caption else ""
+    return f"<figure><figcaption><h3>{markup(title['text'])}</h3>{subtitle}</figcaption>{drawn}{how}</figure>"
 
 
-def _drawn(picture: Picture, identity: str, interactive: bool, width: int = WIDTHS[-1], twice: bool = False) -> str:
+def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH, twice: bool = False) -> str:
     """The chart. If it is drawn twice, the style sheet shows one of both in narrow windows."""
-    drawn = _script(picture, width) if interactive else as_svg(picture, identity, width)
+    drawn = _script(chart, width) if interactive else as_svg(chart, identity, width)
     if not twice:
         return drawn
-    return f'<div class="in-wide">{drawn}</div><div class="in-narrow">{as_svg(picture, f"{identity}n", NARROW)}</div>'
+    return f'<div class="in-wide">{drawn}</div><div class="in-narrow">{as_svg(chart, f"{identity}n", NARROW)}</div>'
 
 
-def _script(picture: Picture, width: int) -> str:
+def _script(chart: Spec, width: int) -> str:
     """An element for the chart, and the chart as JSON that cannot end its element."""
-    named = f'role="img" aria-label="{markup(picture.title)}"'
-    content = embedded(for_page(picture, explore=True, width=width))
+    named = f'role="img" aria-label="{markup(chart["title"]["text"])}"'
+    content = embedded(for_page(chart, explore=True, width=width))
     return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
 
 
-def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
+def _drawable(makers: Iterable[Maker]) -> Iterator[Spec]:
     """Charts of the available statistics that are not empty."""
     for make in makers:
         try:
-            picture = make()
+            chart = make()
         except (MetricError, ReportError):
             continue
-        if not picture.empty:
-            yield picture
+        if not is_empty(chart):
+            yield chart
 
 
 def curves(total: Reports) -> Iterator[Maker]:
@@ -100,23 +102,20 @@ def calibration(total: Reports) -> Iterator[Maker]:
     yield from (partial(chart, total) for chart in (_equal_width, charts.quantile_calibration))
 
 
-def _equal_width(total: Reports) -> Picture:
+def _equal_width(total: Reports) -> Spec:
     """The chart in bins of equal width, unless each series has only one, and bins of equal size show more."""
-    picture = charts.calibration(total)
+    chart = charts.calibration(total)
     try:
         finer = charts.quantile_calibration(total)
     except (MetricError, ReportError):
-        return picture
-    if _dots(picture) <= len(picture.series) < _dots(finer):
+        return chart
+    bins, more = values(chart, "dot"), values(finer, "dot")
+    if len(bins) == len({row["series"] for row in bins}) < len(more):
         raise ReportError("All rows are in one bin.")
-    return picture
+    return chart
 
 
-def _dots(picture: Picture) -> int:
-    return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
-
-
-def choices(total: Report) -> Picture:
+def choices(total: Report) -> Spec:
     """Return metrics over the threshold; of several models, whose thresholds differ, what they find in as many rows."""
     try:
         return charts.thresholds(total)
@@ -169,17 +168,17 @@ def each_over_time(report: Report, total: Report, interactive: bool) -> str:
     return "".join(made)
 
 
-def small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, interactive: bool) -> str:
+def small_multiples(title: str, drawn: Mapping[str, Spec], identity: str, interactive: bool) -> str:
     """Charts with names below a title, a subtitle, and a caption, which are the same for all."""
-    shown = {name: picture for name, picture in drawn.items() if not picture.empty}
+    shown = {name: chart for name, chart in drawn.items() if not is_empty(chart)}
     if not shown:
         return ""
-    told = described(next(iter(shown.values())))
+    told = description_of(next(iter(shown.values())))
     level = "h4" if title else "h3"
     cards = (
         f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>"
-        f"{_drawn(picture, f'{identity}{i}', interactive)}</figure>"
-        for i, (name, picture) in enumerate(shown.items())
+        f"{_drawn(chart, f'{identity}{i}', interactive)}</figure>"
+        for i, (name, chart) in enumerate(shown.items())
     )
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
     head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
