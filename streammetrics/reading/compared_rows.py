@@ -135,9 +135,9 @@ def _of_equal_numbers(comparison: Comparison, rows: pl.DataFrame, are_same: bool
     if b.state.weighted:
         return WEIGHTED
     counted = {t for s in same_rows.pairs.statistics if isinstance(s, PairedOutcomes) for t in s.thresholds}
-    if not counted or "threshold" not in comparison.frame.columns:
+    if not counted or "threshold" not in b.frame.columns:
         return None
-    others = set(comparison.frame["threshold"].drop_nulls()) - counted  # single histograms have no joint outcomes
+    others = set(b.frame["threshold"].drop_nulls()) - counted  # single histograms have no joint outcomes
     return NOT_COUNTED.format(text.few(sorted(others))) if others else None
 
 
