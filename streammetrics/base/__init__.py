@@ -3,129 +3,97 @@
 from typing import TYPE_CHECKING
 
 from streammetrics.base import forks as forks  # at once: it must know of forks before its first use
-from streammetrics.base.public import late_names as late_names
-from streammetrics.base.public import public_names as public_names
+from streammetrics.base.public import late_names, public_names
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.base.arguments import as_float as as_float
-    from streammetrics.base.arguments import false_discovery_rate as false_discovery_rate
-    from streammetrics.base.arguments import of_percent as of_percent
-    from streammetrics.base.arguments import require_level as require_level
-    from streammetrics.base.arguments import shown as shown
-    from streammetrics.base.arguments import whole as whole
-    from streammetrics.base.disk import LOG as LOG
-    from streammetrics.base.disk import directory as directory
-    from streammetrics.base.disk import settle as settle
-    from streammetrics.base.disk import without_scheme as without_scheme
-    from streammetrics.base.expressions import by_group as by_group
-    from streammetrics.base.expressions import each as each
-    from streammetrics.base.expressions import shares as shares
-    from streammetrics.base.expressions import without_nan as without_nan
-    from streammetrics.base.foreign import FOREIGN as FOREIGN
-    from streammetrics.base.foreign import reason as reason
-    from streammetrics.base.foreign import translated as translated
-    from streammetrics.base.forks import new_lock as new_lock
-    from streammetrics.base.forks import require_threads as require_threads
-    from streammetrics.base.frame import EFFECTIVE_ROWS as EFFECTIVE_ROWS
-    from streammetrics.base.frame import ENOUGH as ENOUGH
-    from streammetrics.base.frame import ENOUGH_OF_UNITS as ENOUGH_OF_UNITS
-    from streammetrics.base.frame import ESTIMATE as ESTIMATE
-    from streammetrics.base.frame import FEW_OF_A_CLASS as FEW_OF_A_CLASS
-    from streammetrics.base.frame import KEPT as KEPT
-    from streammetrics.base.frame import LIMITS as LIMITS
-    from streammetrics.base.frame import METRIC as METRIC
-    from streammetrics.base.frame import NO_LIMITS as NO_LIMITS
-    from streammetrics.base.frame import OF_LABELS as OF_LABELS
-    from streammetrics.base.frame import OF_VERDICTS as OF_VERDICTS
-    from streammetrics.base.frame import REASONS as REASONS
-    from streammetrics.base.frame import RIGHT as RIGHT
-    from streammetrics.base.frame import SAMPLED as SAMPLED
-    from streammetrics.base.frame import VALUE as VALUE
-    from streammetrics.base.frame import VARIANCE as VARIANCE
-    from streammetrics.base.frame import VOLUME as VOLUME
-    from streammetrics.base.frame import A as A
-    from streammetrics.base.frame import B as B
-    from streammetrics.base.frame import because as because
-    from streammetrics.base.frame import enough_rows as enough_rows
-    from streammetrics.base.frame import few_effective as few_effective
-    from streammetrics.base.frame import hidden as hidden
-    from streammetrics.base.frame import joined as joined
-    from streammetrics.base.frame import keys_of as keys_of
-    from streammetrics.base.frame import no_limits as no_limits
-    from streammetrics.base.frame import noted as noted
-    from streammetrics.base.frame import of_all_labels as of_all_labels
-    from streammetrics.base.frame import of_effective_rows as of_effective_rows
-    from streammetrics.base.frame import of_labels_once as of_labels_once
-    from streammetrics.base.frame import outer_limits as outer_limits
-    from streammetrics.base.frame import told_apart as told_apart
-    from streammetrics.base.frame import too_few_effective as too_few_effective
-    from streammetrics.base.keys import TEXT_DATES as TEXT_DATES
-    from streammetrics.base.keys import matching as matching
-    from streammetrics.base.keys import only as only
-    from streammetrics.base.keys import require_free as require_free
-    from streammetrics.base.keys import require_group_columns as require_group_columns
-    from streammetrics.base.lazy import Lazy as Lazy
-    from streammetrics.base.lazy import ds as ds
-    from streammetrics.base.lazy import of_extra as of_extra
-    from streammetrics.base.lazy import pa as pa
-    from streammetrics.base.lazy import pc as pc
-    from streammetrics.base.lazy import pq as pq
-    from streammetrics.base.lazy import to_install as to_install
-    from streammetrics.base.public import publish as publish
-    from streammetrics.base.rounding import ROUNDING as ROUNDING
-    from streammetrics.base.rounding import SUM_ROUNDING as SUM_ROUNDING
-    from streammetrics.base.rounding import above as above
-    from streammetrics.base.rounding import at_least as at_least
-    from streammetrics.base.rounding import at_most as at_most
-    from streammetrics.base.rounding import below as below
-    from streammetrics.base.text import FEW as FEW
-    from streammetrics.base.text import LONGEST as LONGEST
-    from streammetrics.base.text import LONGEST_CELL as LONGEST_CELL
-    from streammetrics.base.text import cell as cell
-    from streammetrics.base.text import did_you_mean as did_you_mean
-    from streammetrics.base.text import few as few
-    from streammetrics.base.text import named as named
-    from streammetrics.base.text import near as near
-    from streammetrics.base.text import near_paths as near_paths
-    from streammetrics.base.text import rows as rows
-    from streammetrics.base.text import shortened as shortened
-    from streammetrics.base.text import shown_of as shown_of
-    from streammetrics.base.text import uncut as uncut
-    from streammetrics.base.text.decimals import Row as Row
-    from streammetrics.base.text.decimals import alike as alike
-    from streammetrics.base.text.decimals import amount as amount
-    from streammetrics.base.text.decimals import bound as bound
-    from streammetrics.base.text.decimals import bounds as bounds
-    from streammetrics.base.text.decimals import compared as compared
-    from streammetrics.base.text.decimals import cutoff as cutoff
-    from streammetrics.base.text.decimals import in_units as in_units
-    from streammetrics.base.text.decimals import interval as interval
-    from streammetrics.base.text.decimals import percentage as percentage
-    from streammetrics.base.text.decimals import rounded as rounded
-    from streammetrics.base.text.decimals import said as said
-    from streammetrics.base.text.decimals import typical_of as typical_of
-    from streammetrics.base.text.decimals import uncertainty as uncertainty
-    from streammetrics.base.text.decimals import whole_percentage as whole_percentage
-    from streammetrics.base.text.markup import markup as markup
-    from streammetrics.base.text.markup import minus as minus
-    from streammetrics.base.text.values import beyond_python as beyond_python
-    from streammetrics.base.text.values import dates as dates
-    from streammetrics.base.text.values import readable as readable
-    from streammetrics.base.text.values import supported as supported
-    from streammetrics.base.text.values import where as where
-    from streammetrics.base.text.values import without_awkward as without_awkward
-    from streammetrics.base.text.values import written as written
-    from streammetrics.base.threads import STEP as STEP
-    from streammetrics.base.threads import STEPS as STEPS
-    from streammetrics.base.threads import of_each as of_each
-    from streammetrics.base.threads import start as start
-    from streammetrics.base.threads import uninterrupted as uninterrupted
-    from streammetrics.base.times import earlier as earlier
-    from streammetrics.base.times import ends as ends
-    from streammetrics.base.times import instant as instant
-    from streammetrics.base.times import moment as moment
-    from streammetrics.base.times import require_length as require_length
-    from streammetrics.base.times import truncated as truncated
-    from streammetrics.base.writing import write_file as write_file
+    from streammetrics.base.arguments import as_float, false_discovery_rate, of_percent, require_level, shown, whole
+    from streammetrics.base.disk import LOG, directory, settle, without_scheme
+    from streammetrics.base.expressions import by_group, each, shares, without_nan
+    from streammetrics.base.foreign import FOREIGN, reason, translated
+    from streammetrics.base.forks import new_lock, require_threads
+    from streammetrics.base.frame import (
+        EFFECTIVE_ROWS,
+        ENOUGH,
+        ENOUGH_OF_UNITS,
+        ESTIMATE,
+        FEW_OF_A_CLASS,
+        KEPT,
+        LIMITS,
+        METRIC,
+        NO_LIMITS,
+        OF_LABELS,
+        OF_VERDICTS,
+        REASONS,
+        RIGHT,
+        SAMPLED,
+        VALUE,
+        VARIANCE,
+        VOLUME,
+        A,
+        B,
+        because,
+        enough_rows,
+        few_effective,
+        hidden,
+        joined,
+        keys_of,
+        no_limits,
+        noted,
+        of_all_labels,
+        of_effective_rows,
+        of_labels_once,
+        outer_limits,
+        told_apart,
+        too_few_effective,
+    )
+    from streammetrics.base.keys import TEXT_DATES, matching, only, require_free, require_group_columns
+    from streammetrics.base.lazy import Lazy, ds, of_extra, pa, pc, pq, to_install
+    from streammetrics.base.public import publish
+    from streammetrics.base.rounding import ROUNDING, SUM_ROUNDING, above, at_least, at_most, below
+    from streammetrics.base.text import (
+        FEW,
+        LONGEST,
+        LONGEST_CELL,
+        cell,
+        did_you_mean,
+        few,
+        named,
+        near,
+        near_paths,
+        rows,
+        shortened,
+        shown_of,
+        uncut,
+    )
+    from streammetrics.base.text.decimals import (
+        Row,
+        alike,
+        amount,
+        bound,
+        bounds,
+        compared,
+        cutoff,
+        in_units,
+        interval,
+        percentage,
+        rounded,
+        said,
+        typical_of,
+        uncertainty,
+        whole_percentage,
+    )
+    from streammetrics.base.text.markup import markup, minus
+    from streammetrics.base.text.values import (
+        beyond_python,
+        dates,
+        readable,
+        supported,
+        where,
+        without_awkward,
+        written,
+    )
+    from streammetrics.base.threads import STEP, STEPS, of_each, start, uninterrupted
+    from streammetrics.base.times import earlier, ends, instant, moment, require_length, truncated
+    from streammetrics.base.writing import write_file
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
+IMPORT = re.compile(r"^ *from (\S+) import (\([^)]*|[^(#\n]*)", re.MULTILINE)
+NAME = re.compile(r"(\w+)(?: as (\w+))?")
 
 
 def public_names(package: str, file: str) -> tuple[list[str], Callable[[], list[str]], Callable[[str], Any]]:
@@ -47,10 +48,11 @@ def late_names(package: str, file: str) -> Callable[[str], Any]:
 
 @cache
 def _modules_of_names(package: str, file: str) -> dict[str, tuple[str, str]]:
-    """The module of each name, and its name there, from the lines ``from module import name as name`` of a file."""
+    """The module of each name, and its name there, from the imports of a file."""
     loader: Any = sys.modules[package].__loader__
     text = loader.get_data(file).decode()
-    return {name: (module, original) for module, original, name in IMPORT.findall(text)}
+    imports = ((module, *name) for module, names in IMPORT.findall(text) for name in NAME.findall(names))
+    return {alias or name: (module, name) for module, name, alias in imports}
 
 
 def publish(module: str, *things: Any) -> None:

@@ -15,30 +15,23 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from streammetrics.base import late_names
-from streammetrics.core.definition import arranging as arranging
-from streammetrics.core.definition import bins as bins
-from streammetrics.core.definition import calibration as calibration
-from streammetrics.core.definition import classes as classes
-from streammetrics.core.definition import decimals as decimals
-from streammetrics.core.definition import errors as errors
-from streammetrics.core.definition import fingerprints as fingerprints
-from streammetrics.core.definition import losses as losses
-from streammetrics.core.definition import numbering as numbering
-from streammetrics.core.definition import outcomes as outcomes
-from streammetrics.core.definition import pairs as pairs
-from streammetrics.core.definition import runs as runs
-from streammetrics.core.definition import sums as sums
-from streammetrics.core.definition.fingerprints import Hashes as Hashes
-from streammetrics.core.definition.fingerprints import mix as mix
-from streammetrics.core.definition.runs import CLIP as CLIP
-from streammetrics.core.definition.runs import NOTHING as NOTHING
-from streammetrics.core.definition.runs import Codes as Codes
-from streammetrics.core.definition.runs import Counts as Counts
-from streammetrics.core.definition.runs import Extent as Extent
-from streammetrics.core.definition.runs import Floats as Floats
-from streammetrics.core.definition.runs import Labels as Labels
-from streammetrics.core.definition.runs import Runs as Runs
-from streammetrics.core.definition.runs import ranges as ranges
+from streammetrics.core.definition import (
+    arranging,
+    bins,
+    calibration,
+    classes,
+    decimals,
+    errors,
+    fingerprints,
+    losses,
+    numbering,
+    outcomes,
+    pairs,
+    runs,
+    sums,
+)
+from streammetrics.core.definition.fingerprints import Hashes, mix
+from streammetrics.core.definition.runs import CLIP, NOTHING, Codes, Counts, Extent, Floats, Labels, Runs, ranges
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -122,24 +115,21 @@ sum_losses: Final = fastest(losses.sum_losses)
 sum_values: Final = fastest(errors.sum_values)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.core.definition.pairs import OUTCOMES as OUTCOMES
-    from streammetrics.core.definition.pairs import SIDE as SIDE
-    from streammetrics.core.definition.pairs import sides as sides
-    from streammetrics.core.definition.sums import settled as settled
-    from streammetrics.core.lattice import Domain as Domain
-    from streammetrics.core.lattice import Lattice as Lattice
-    from streammetrics.core.lattice import Values as Values
-    from streammetrics.core.lattice import shortest_decimal as shortest_decimal
-    from streammetrics.core.moments import FAMILIES as FAMILIES
-    from streammetrics.core.moments import HIGHER as HIGHER
-    from streammetrics.core.moments import MOMENTS as MOMENTS
-    from streammetrics.core.moments import POWERS as POWERS
-    from streammetrics.core.moments import TERMS as TERMS
-    from streammetrics.core.moments import centred as centred
-    from streammetrics.core.moments import error_m2 as error_m2
-    from streammetrics.core.moments import moved_moment as moved_moment
-    from streammetrics.core.moments import no_extremes as no_extremes
-    from streammetrics.core.moments import null_deviance as null_deviance
-    from streammetrics.core.moments import two_sum as two_sum
+    from streammetrics.core.definition.pairs import OUTCOMES, SIDE, sides
+    from streammetrics.core.definition.sums import settled
+    from streammetrics.core.lattice import Domain, Lattice, Values, shortest_decimal
+    from streammetrics.core.moments import (
+        FAMILIES,
+        HIGHER,
+        MOMENTS,
+        POWERS,
+        TERMS,
+        centred,
+        error_m2,
+        moved_moment,
+        no_extremes,
+        null_deviance,
+        two_sum,
+    )
 else:
     __getattr__ = late_names(__name__, __file__)

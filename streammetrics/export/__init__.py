@@ -7,10 +7,8 @@ from streammetrics.base import late_names
 __all__ = ["PrometheusCollector", "to_opentelemetry", "to_prometheus"]
 
 if TYPE_CHECKING:  # imported at first use
-    from streammetrics.export.opentelemetry import to_opentelemetry as to_opentelemetry
-    from streammetrics.export.prometheus import PrometheusCollector as PrometheusCollector
-    from streammetrics.export.prometheus import prometheus_client as prometheus_client
-    from streammetrics.export.prometheus import to_prometheus as to_prometheus
+    from streammetrics.export.opentelemetry import to_opentelemetry
+    from streammetrics.export.prometheus import PrometheusCollector, prometheus_client, to_prometheus
 else:
     __getattr__ = late_names(__name__, __file__)
 
