@@ -13,9 +13,6 @@ from streammetrics.show import page
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-if TYPE_CHECKING:
-    from streammetrics.report.report import Report
-
 FOLDER = "streammetrics"
 NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 
