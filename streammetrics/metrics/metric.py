@@ -108,7 +108,7 @@ class Metric:
         bound = {k: v for k, v in self.options.items() if k in self._bound}
         if self.average is not None:
             bound["average"] = self.average
-        options = ", ".join(f"{k}={_option_text(v)}" for k, v in bound.items())
+        options = ", ".join(f"{k}={int(v) if isinstance(v, float) and v.is_integer() else v}" for k, v in bound.items())
         return f"{self.__name__}({options})" if bound else self.__name__
 
     @property
@@ -222,7 +222,9 @@ class Metric:
         bound = self.with_options(**options) if options else self
         if not columns and not named:
             return bound
-        values = _defaults(self.formula) | dict(zip(self.columns, columns, strict=False)) | named
+        parameters = inspect.signature(self.formula).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is not p.empty}
+        values = defaults | dict(zip(self.columns, columns, strict=False)) | named
         if len(columns) > len(self.columns) or set(values) != set(self.columns):
             raise MetricError(f"{self.__name__} requires one value for each of its columns: {', '.join(self.columns)}.")
         ordered = [values[c] for c in self.columns]
@@ -391,7 +393,11 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
         if isinstance(tree, ast.Name):
             return tree.id, {}
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
-            options = {k.arg: _option_value(k.value) for k in tree.keywords if k.arg is not None}
+            options = {
+                k.arg: k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
+                for k in tree.keywords
+                if k.arg is not None
+            }
             if len(options) == len(tree.keywords):
                 return tree.func.id, options
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of deeply nested text
@@ -412,23 +418,6 @@ def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str,
     parameters = inspect.signature(formula).parameters.values()
     options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return tuple(p.name for p in parameters if p.name not in options), options
-
-
-def _defaults(formula: Callable[..., Any]) -> dict[str, Any]:
-    """Columns that a call can omit, with their defaults."""
-    parameters = inspect.signature(formula).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is not p.empty}
-
-
-def _option_value(node: ast.expr) -> Option:
-    value: Option = node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
-    return value
-
-
-def _option_text(value: Option) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 SIMILAR = 0.65  # minimum similarity of suggestions

@@ -90,9 +90,7 @@ def fairness(report: Report, over: str, reference: Any, min_rows: int, keys: Map
 
 def _difference_last(sampled: Sequence[str]) -> list[str]:
     """The measures with the difference and its interval at the end, which printed frames show."""
-    others = [c for c in (*MEASURES, *sampled) if not c.startswith("difference")]
-    bounds = [c for c in MEASURES if c.startswith("difference_")]
-    return [*others, *bounds, "difference", *(c for c in sampled if c.startswith("difference"))]
+    return [*MEASURES[3:], *sampled[2:], *MEASURES[1:3], MEASURES[0], *sampled[:2]]
 
 
 def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
@@ -166,13 +164,7 @@ def _bounds() -> list[pl.Expr]:
     difference, ratio = value.max() - value.min(), value.min() / value.max()
     least, most = (lower.max() - upper.min()).clip(0), upper.max() - lower.min()
     low, high = lower.min().clip(0) / upper.max(), (upper.min() / lower.max().clip(0)).fill_nan(1).clip(0, 1)
-    sound = value.min() >= 0
-    found = {"difference": difference, "difference_lower": least, "difference_upper": most}
-    found |= {"ratio": ratio, "ratio_lower": low, "ratio_upper": high}
-    return [
-        pl.when(sound if name.startswith("ratio") else True)
-        .then(pl.when(alone).then(found[name.partition("_")[0]]).otherwise(bound))
-        .fill_nan(None)
-        .alias(name)
-        for name, bound in found.items()
-    ]
+    sound = pl.when(value.min() >= 0)
+    differences = (pl.when(alone).then(difference).otherwise(bound) for bound in (difference, least, most))
+    ratios = (sound.then(pl.when(alone).then(ratio).otherwise(bound)) for bound in (ratio, low, high))
+    return [bound.fill_nan(None).alias(n) for n, bound in zip(MEASURES, (*differences, *ratios), strict=True)]

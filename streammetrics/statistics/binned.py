@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Domain, Lattice
@@ -73,16 +74,7 @@ class Binned(Statistic):
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
-        known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
-        return (
-            super().valid(labels)
-            & known
-            & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
-        )
-
-    def _possible(self, cells: pl.Series) -> pl.Series:
-        bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
-        return pl.Series(self.lattice.holds(bins, shifts))
+        return super().valid(labels) & valid_bins(self.lattice.holds)
 
     def edges(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with ``low`` and ``high``, the smallest and the largest value of each bin."""
@@ -90,6 +82,17 @@ class Binned(Statistic):
         return table.with_columns(
             low=pl.Series(self.lattice.lowest(bins, shifts)), high=pl.Series(self.lattice.highest(bins, shifts))
         )
+
+
+def valid_bins(holds: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]]) -> pl.Expr:
+    """Whether a row of a table has a bin and a shift that a lattice holds."""
+
+    def are_held(cells: pl.Series) -> pl.Series:
+        bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
+        return pl.Series(holds(bins, shifts))
+
+    held = pl.struct("shift", "bin").map_batches(are_held, return_dtype=pl.Boolean)
+    return pl.col("shift").is_not_null() & pl.col("bin").is_not_null() & held
 
 
 def bins_of_labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:

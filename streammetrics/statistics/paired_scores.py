@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import SIDE, Domain, Lattice, Values, sides
-from streammetrics.data import Kind, Rows
-from streammetrics.statistics.binned import Binned
+from streammetrics.data import Rows
+from streammetrics.statistics.binned import Binned, valid_bins
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairCounters, Paired
@@ -56,12 +56,12 @@ class PairedScores(Paired):
     capacity: int = CELLS
     domain: Domain = "probability"
 
-    name: ClassVar[str] = "paired_scores"
-    kind: ClassVar[Kind | None] = "binary"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    name = "paired_scores"
+    kind = "binary"
+    roles = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), **Binned.keys}
-    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
-    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
+    counts = ("neg", "pos")
+    checks = Checks(rows=counts, per=(PAIR,), some=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,9 +85,7 @@ class PairedScores(Paired):
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
-        known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
-        within = pl.struct("shift", "bin").map_batches(_are_pairs, return_dtype=pl.Boolean)
-        return super().valid(labels) & known & within
+        return super().valid(labels) & valid_bins(_are_pairs)
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, with ``one`` and ``other``, the order of the cells along each score."""
@@ -107,8 +105,7 @@ def keys_of_pairs(one: Values, other: Values, domain: Domain) -> Values:
     return PAIRS.values(keys)
 
 
-def _are_pairs(cells: pl.Series) -> pl.Series:
-    """Whether each bin, a struct of ``shift`` and ``bin``, contains only keys of pairs."""
-    bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
+def _are_pairs(bins: NDArray[Any], shifts: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each bin contains only keys of pairs."""
     low = bins << np.minimum(shifts, 2 * SIDE).astype(np.int64)
-    return pl.Series(PAIRS.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE))
+    return PAIRS.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE)

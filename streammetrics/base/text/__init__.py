@@ -14,19 +14,3 @@ from streammetrics.base.text.cells import (
     uncut,
 )
 from streammetrics.base.text.values import LONGEST_CELL, shortened
-
-__all__ = [
-    "FEW",
-    "LONGEST",
-    "LONGEST_CELL",
-    "cell",
-    "did_you_mean",
-    "few",
-    "named",
-    "near",
-    "near_paths",
-    "rows",
-    "shortened",
-    "shown_of",
-    "uncut",
-]

@@ -274,7 +274,7 @@ def _in_short(column: Any) -> str:
     return repr(column)
 
 
-def coarser(roles: Roles, columns: Iterable[Column], folds: int | None = None) -> tuple[Roles, dict[str, pl.Expr]]:
+def coarser(roles: Roles, columns: Iterable[Column], folds: int | None) -> tuple[Roles, dict[str, pl.Expr]]:
     """The same roles with fewer or coarser group columns or folds, and the expressions that compute these."""
     names = Names()
     by = tuple(names.of(column) for column in columns)

@@ -89,7 +89,7 @@ def of_moments(table: pl.DataFrame, slopes: Values, columns: Sequence[str], cent
     The sign of the skewness is that of the larger of the influences at the extremes: rows with an extreme true value,
     and rows with a mean true value and the largest error of either sign.
     """
-    bias = _bias(table)
+    bias = (column(table, "over_sum") - column(table, "under_sum")) / column(table, "weight")
     rows_at_ends = (_row(dy, de, bias) for dy, de in _extremes(table, bias))
     influences = np.stack([_influence(slopes, columns, row) - centre for row in rows_at_ends])
     low, high = np.fmin(influences.min(axis=0), 0), np.fmax(influences.max(axis=0), 0)
@@ -133,7 +133,3 @@ def _influence(slopes: Values, columns: Sequence[str], row: Mapping[str, Values]
     amounts = np.stack([row.get(c, np.zeros(len(slopes))) for c in columns], axis=1)[..., np.newaxis]
     influence: Values = (slopes * amounts).sum(axis=1)
     return influence
-
-
-def _bias(table: pl.DataFrame) -> Values:
-    return (column(table, "over_sum") - column(table, "under_sum")) / column(table, "weight")

@@ -72,7 +72,7 @@ def scores(searched: Searched, error: float) -> Iterator[Finding]:
     wrong = [row[WHERE] for row in _ratios(searched, total, error)]
     wrong_models = [row[WHERE].get(MODEL) for _, row in _wrong_labels(searched, error)]
     near = (pl.col("value") - 1).abs() <= MARGIN
-    right = [row[WHERE] for row in decided(total, RATIO, error, near) if _is_near(row, 1)]
+    right = [row[WHERE] for row in decided(total, RATIO, error, near) if max(1 - row[LOW], row[HIGH] - 1) <= MARGIN]
     for row in decided(total, ECCE, error, pl.col("value") > 0):
         mean, rate = _shares(total, row)
         is_known = row[WHERE] in wrong or row[WHERE].get(MODEL) in wrong_models
@@ -190,11 +190,6 @@ def _biases(searched: Searched, rows: Report, error: float) -> Iterator[Row]:
         widened = {**row, LOW: low, HIGH: high, LIMITS[0]: low, LIMITS[1]: high}
         if _distance(widened, 0) > OF_ERRORS * margin:
             yield widened
-
-
-def _is_near(row: Row, best: float) -> bool:
-    """Whether an interval lies within the margin of the best value."""
-    return bool(max(best - row[LOW], row[HIGH] - best) <= MARGIN)
 
 
 def _is_beyond(row: Row, best: float, overall: float | None) -> bool:

@@ -15,37 +15,3 @@ from streammetrics.show.charts.svg import as_svg, description_of, for_page, scri
 from streammetrics.show.charts.thresholds import thresholds
 from streammetrics.show.charts.together import Together
 from streammetrics.show.charts.windows import each_over_time, over_time, window_of
-
-__all__ = [
-    "ComparisonPlot",
-    "Plot",
-    "Together",
-    "VerdictsPlot",
-    "as_altair",
-    "as_svg",
-    "calibration",
-    "caterpillar",
-    "confusion",
-    "description_of",
-    "det",
-    "each_over_time",
-    "error_cdf",
-    "errors",
-    "for_page",
-    "forest",
-    "gain",
-    "is_empty",
-    "lift",
-    "limits",
-    "over_time",
-    "pr",
-    "quantile_calibration",
-    "rec",
-    "roc",
-    "scores",
-    "scripts",
-    "segments",
-    "thresholds",
-    "values",
-    "window_of",
-]

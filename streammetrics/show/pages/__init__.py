@@ -4,5 +4,3 @@ from streammetrics.show.pages.comparison import comparison_page
 from streammetrics.show.pages.drift import drift_page
 from streammetrics.show.pages.notebook import accumulator_html, in_notebook, latest, report_html
 from streammetrics.show.pages.page import page
-
-__all__ = ["accumulator_html", "comparison_page", "drift_page", "in_notebook", "latest", "page", "report_html"]

@@ -62,11 +62,9 @@ def _column(measure: str, own: Sequence[Row]) -> list[Cell]:
 def _of_row(row: Row) -> list[Cell]:
     places, ends = DECIMALS.get(row["measure"]), [row.get(end) for end in LIMITS]
     if places is None or row["value"] is None:
-        value, _, sampled = estimate(row)
-        return [value, Cell(certified(row)), sampled]
+        number, _, sampled = estimate(row)
+        return [number, Cell(certified(row)), sampled]
     said = "" if None in ends else " to ".join(f"{end:.{places}f}" for end in ends)
-    return [Cell(_small(row["value"], places), row["value"]), Cell(certified(row)), Cell(said)]
-
-
-def _small(value: float, places: int) -> str:
-    return f"< {10**-places:.{places}f}" if 0 < value < 10**-places else f"{value:.{places}f}"
+    least = 10**-places
+    value = f"< {least:.{places}f}" if 0 < row["value"] < least else f"{row['value']:.{places}f}"
+    return [Cell(value, row["value"]), Cell(certified(row)), Cell(said)]
