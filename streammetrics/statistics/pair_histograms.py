@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics import core
 from streammetrics.core import Codes, Domain
-from streammetrics.data import Kind, Rows
+from streammetrics.data import Rows
 from streammetrics.metrics import near_one
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import empty, fit_by
@@ -50,12 +50,12 @@ class PairHistograms(Binned):
     capacity: int = 1_024  # per score and class
     domain: Domain = "probability"
 
-    name: ClassVar[str] = "pair_histograms"
-    kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    name = "pair_histograms"
+    kind = "multiclass"
+    roles = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
-    counts: ClassVar[tuple[str, ...]] = ("count",)
-    checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
+    counts = ("count",)
+    checks = Checks(rows=counts, per=("scored",))
 
     def counter(self, weighted: bool) -> ScoreCounters:
         """Counts by bin and class."""

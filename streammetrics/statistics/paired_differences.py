@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Kind, Rows
+from streammetrics.data import Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.error_moments import ErrorMoments
@@ -32,13 +32,7 @@ class PairedDifferences(PairedSums):
     """
 
     single: ClassVar[type[Statistic]]
-    kind: ClassVar[Kind | None]
-    roles: ClassVar[tuple[str, ...]]
-    keys: ClassVar[dict[str, pl.DataType]]
-    counts: ClassVar[tuple[str, ...]] = ("weight",)
-    sums: ClassVar[tuple[str, ...]]
-    decimals: ClassVar[tuple[str, ...]]
-    checks: ClassVar[Checks]
+    counts = ("weight",)
 
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
         cls.single, cls.kind, cls.roles = of, of.kind, of.roles
@@ -103,7 +97,7 @@ class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "b
     PairedLosses(pairs=(('new', 'old'),))
     """
 
-    name: ClassVar[str] = "paired_losses"
+    name = "paired_losses"
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each class: shape (groups, 2, width)."""
@@ -127,7 +121,7 @@ class PairedClassLosses(PairedLosses, of=ClassLoss, losses=("log_loss", "brier")
     PairedClassLosses(pairs=(('new', 'old'),))
     """
 
-    name: ClassVar[str] = "paired_class_losses"
+    name = "paired_class_losses"
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each class: shape (groups, classes, width)."""
@@ -159,7 +153,7 @@ class PairedErrors(PairedDifferences, of=ErrorMoments, losses=("error", "absolut
     PairedErrors(pairs=(('new', 'old'),))
     """
 
-    name: ClassVar[str] = "paired_errors"
+    name = "paired_errors"
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over rows: shape (groups, 13)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,10 +30,10 @@ class PredictedCounts(Thresholded):
     PredictedCounts(thresholds=(0.2, 0.5))
     """
 
-    name: ClassVar[str] = "predicted_counts"
-    counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
-    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
-    squared: ClassVar[tuple[str, ...]] = counts
+    name = "predicted_counts"
+    counts = ("predicted_positives", "predicted_negatives")
+    checks = Checks(rows=counts, per=("threshold",))
+    squared = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,8 +24,8 @@ class RowCounts(Summed):
     RowCounts()
     """
 
-    name: ClassVar[str] = "row_counts"
-    counts: ClassVar[tuple[str, ...]] = ("rows", "dropped")
+    name = "row_counts"
+    counts = ("rows", "dropped")
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows, without weights."""
