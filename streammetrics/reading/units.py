@@ -102,7 +102,7 @@ def paired_intervals(
 ) -> pl.DataFrame:
     """Return keys, metric, and limits of ``b - factor * a``, if the rows of both are in the same folds of units.
 
-    Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`). ``frame`` has
+    Common variation, such as units that are hard for both models, cancels (see `jackknife_intervals`). ``frame`` has
     keys, metric, ``b``, and ``a`` times the factor.
     """
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if m.interval.jackknifed]

@@ -12,5 +12,5 @@ method is not valid. A confidence level that is not between 0 and 1 is a `Specif
 | a mean over the bins of a histogram | `mean_interval` |
 | a quantile | `quantile_interval` |
 | any other smooth metric of counts or sums, such as F1, average precision, or RMSE | `influence_intervals` |
-| with ``unit``, any metric except counts, extremes, and quantiles | `jackknife_interval` |
+| with ``unit``, any metric except counts, extremes, and quantiles | `jackknife_intervals` |
 """
