@@ -19,6 +19,7 @@ from streammetrics.base import (
     B,
     few_effective,
     hidden,
+    joined,
     keys_of,
     outer_limits,
     too_few_effective,
@@ -188,7 +189,7 @@ def _with_limits(values: pl.DataFrame, comparison: Comparison, factor: float) ->
         limits = independent_intervals(sides, *estimates_of(comparison, confidence), factor)
     else:
         limits = sides.drop("a", "b").with_columns(NO_LIMITS)
-    return values.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return joined(values, limits, keys)
 
 
 def _limits_of_units(

@@ -12,6 +12,7 @@ from streammetrics.base import (
     LIMITS,
     VARIANCE,
     few_effective,
+    joined,
     noted,
     of_effective_rows,
 )
@@ -41,7 +42,7 @@ def with_intervals(
     else:
         found = units_intervals(frame, folds, metrics, confidence)
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
-    joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    estimates = joined(frame, found, keys)
     reasons, otherwise, needed = {}, {}, {}
     for _, sample, own in samples:
         for m in own:
@@ -55,17 +56,17 @@ def with_intervals(
     ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
     at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
     at_end = pl.any_horizontal(at_ends)
-    undecided = set(joined.filter(without & told.is_null())["metric"])
+    undecided = set(estimates.filter(without & told.is_null())["metric"])
     few = of_few_rows(state, samples, {m: least for m, least in needed.items() if m.name in undecided})
     found = few.with_columns(pl.lit(True).alias(FEW_OF_A_CLASS))
-    joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
+    estimates = joined(estimates, found, few.columns)
     of_class = (without & told.is_null() & pl.col(FEW_OF_A_CLASS)).fill_null(False)
-    joined = joined.with_columns(of_class.alias(FEW_OF_A_CLASS))
+    estimates = estimates.with_columns(of_class.alias(FEW_OF_A_CLASS))
     why = pl.when(FEW_OF_A_CLASS).then(pl.lit(FEW_ROWS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
     said = pl.format("no interval: {}", pl.coalesce(told, why))
     rows = pl.when(~without & few_effective(units=folds is not None)).then(of_effective_rows())
     said = pl.when(without).then(said).otherwise(pl.format("{}, so the interval can be too narrow", rows))
-    return joined.select(pl.exclude("note", VARIANCE), note=noted("note", said))
+    return estimates.select(pl.exclude("note", VARIANCE), note=noted("note", said))
 
 
 def _reason_with_units(metric: Metric) -> str | None:

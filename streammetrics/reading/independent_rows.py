@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from streammetrics.base import EFFECTIVE_ROWS, LIMITS, A, B, no_limits
+from streammetrics.base import EFFECTIVE_ROWS, LIMITS, A, B, joined, no_limits
 from streammetrics.metrics import Metric, Read, Sample, difference_interval, limits_of
 from streammetrics.reading.estimates import by_view, estimate, with_label
 from streammetrics.statistics import (
@@ -124,7 +124,7 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame,
     for side, limits in ((A, a), (B, b)):
         own = [c for c in (*LIMITS, EFFECTIVE_ROWS) if c in limits.columns]
         ends = limits.select(*keys, pl.col(own).name.prefix(side)).cast(frame.select(keys).schema)
-        both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        both = joined(both, ends, keys)
     of_a, of_b = ([pl.col(f"{side}{limit}") for limit in LIMITS] for side in (A, B))
     low, high = (factor * limit for limit in (of_a if factor > 0 else reversed(of_a)))
     rows = [c for c in (f"{A}{EFFECTIVE_ROWS}", f"{B}{EFFECTIVE_ROWS}") if c in both.columns]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, no_limits
+from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, joined, no_limits
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import (
@@ -308,7 +308,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
         ends = {TOTAL: pl.col("value"), "value": without, LOW: pl.lit(0.0), HIGH: pl.lit(1.0)}
         limits = jackknife_intervals(left.with_columns(**ends), [GROUP, "threshold"], confidence)
         limits = limits.select(GROUP, "threshold", *LIMITS)
-        whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
+        whole = joined(whole, limits, [GROUP, "threshold"])
     elif whole.schema["rows"].is_float():  # weights do not give the number of rows
         whole = whole.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
     else:

@@ -9,7 +9,19 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import EFFECTIVE_ROWS, ESTIMATE, LIMITS, RIGHT, SAMPLED, VARIANCE, A, B, hidden, no_limits
+from streammetrics.base import (
+    EFFECTIVE_ROWS,
+    ESTIMATE,
+    LIMITS,
+    RIGHT,
+    SAMPLED,
+    VARIANCE,
+    A,
+    B,
+    hidden,
+    joined,
+    no_limits,
+)
 from streammetrics.data import FOLD
 from streammetrics.metrics import (
     FEW_PLACEMENTS,
@@ -69,7 +81,7 @@ def with_fewest_rows(found: pl.DataFrame, *sides: pl.DataFrame) -> pl.DataFrame:
     keys = [c for c in found.columns if c not in (*LIMITS, VARIANCE, EFFECTIVE_ROWS)]
     rows = pl.concat([side.select(*keys, EFFECTIVE_ROWS).cast(found.select(keys).schema) for side in sides])
     fewest = rows.group_by(keys).agg(pl.min(EFFECTIVE_ROWS))
-    return found.drop(EFFECTIVE_ROWS).join(fewest, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return joined(found.drop(EFFECTIVE_ROWS), fewest, keys)
 
 
 def units_that_differ(found: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -168,7 +180,7 @@ def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidenc
         some = _groups_of(state, few.select(by)) if by else state
         limits.append(rows_intervals(some, samples_of(some, own), confidence))
     found = pl.concat(limits, how="diagonal_relaxed").select(*keys, *LIMITS)
-    return few.join(found.cast(few.schema), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return joined(few, found.cast(few.schema), keys)
 
 
 def _groups_of(state: State, keys: pl.DataFrame) -> State:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import LIMITS, RIGHT, dates, ends, hidden, keys_of, truncated
+from streammetrics.base import LIMITS, RIGHT, dates, ends, hidden, joined, keys_of, truncated
 from streammetrics.comparison import drift_over
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Values, e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
@@ -176,7 +176,7 @@ def courses(
     reference = None if rule.against is None else (before(since, rule.against), since)
     found = with_coverage(found, rule, windows, (since, ends(since, rule.over)), reference, starts)
     groups = found.select(keys).unique(maintain_order=True).with_row_index(PLACE)
-    column = found.select(keys).join(groups, on=keys, how="left", nulls_equal=True, maintain_order="left")[PLACE]
+    column = joined(found.select(keys), groups, keys)[PLACE]
     place = starts.search_sorted(found[window].cast(starts.dtype)).to_numpy(), column.to_numpy()
     enough = found.select((pl.col(ROWS) >= rule.min_rows).fill_null(False) & ~has_few_labels(rule)).to_series()
     breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import because, dates, ends, publish
+from streammetrics.base import because, dates, ends, joined, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE, alarms, with_alarms
@@ -163,7 +163,7 @@ def reported(place: Table, table: Any) -> pl.DataFrame:
 def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Return breached verdicts that were not reported, and those of alarms that began after the last report."""
     breached = frame.filter(pl.col("verdict") == "breached")
-    both = breached.join(told, on=BREACH, how="left", nulls_equal=True, maintain_order="left")
+    both = joined(breached, told, BREACH)
     later = (pl.col("since") > pl.col(WINDOW)).fill_null(False)
     return both.filter(pl.col(WINDOW).is_null() | later).select(frame.columns)
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.base import LIMITS, METRIC, as_float, few_effective, keys_of, matching, text
+from streammetrics.base import LIMITS, METRIC, as_float, few_effective, joined, keys_of, matching, text
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
@@ -193,7 +193,7 @@ class Remainders:
             limits = independent_intervals(sides, one, other, 1.0)
         else:
             limits = paired_intervals(sides, rest[1], own[1], [self.metric], self.confidence, 1.0)
-        return differences.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        return joined(differences, limits, keys)
 
     @property
     def _worse(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import amount, hidden, matching, readable, require_free, text
+from streammetrics.base import amount, hidden, joined, matching, readable, require_free, text
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.show.charts.axes import Spec
@@ -112,10 +112,10 @@ def series_of(
         groups, note = _largest(report, frame, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
     groups = groups.with_columns(series=_name(groups.select(varying)))
-    joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
+    named = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
     of_reports = WHICH not in report.state.keys
     legend = " · ".join(c for c in varying if not (of_reports and c == WHICH))
-    return Series(joined, tuple(groups["series"]), legend, columns, total - groups.height, note)
+    return Series(named, tuple(groups["series"]), legend, columns, total - groups.height, note)
 
 
 def _largest(report: Reports, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
@@ -131,7 +131,7 @@ def _largest(report: Reports, frame: pl.DataFrame, groups: pl.DataFrame, most: i
     for sizes, what in (*ranks, (_positives_of(frame, every), "the most positives")):
         if sizes.width:
             *on, size = sizes.columns
-            sized = sized.join(sizes, on=on, how="left", nulls_equal=True, maintain_order="left")
+            sized = joined(sized, sizes, on)
             by[size] = f"with {what}"
     sized = sized.sort([SHARED, *by], descending=True, nulls_last=True, maintain_order=True)
     if sides:
