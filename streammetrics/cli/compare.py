@@ -107,6 +107,6 @@ def compare_command(
         return
     more = "Choose them with --metric, or read all of them with --format csv."
     tables = comparison_tables(found, width(), more, noted=False)
-    every = with_notes([differences_table(found.frame, found.names, found.b.by)], *only_threshold(found.frame))
+    every = with_notes([differences_table(found._judged, found.names, found.b.by)], *only_threshold(found.frame))
     first = findings_above(form)
     show_tables(found.frame, found.findings() if first else [], first, tables, every, form, output)

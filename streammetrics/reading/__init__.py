@@ -6,7 +6,14 @@ from streammetrics.base import late_names
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.available import columns_of, find
-    from streammetrics.reading.changes import AHEAD_NOTES, changes_of, differences_of, few_rows_reason, with_better_side
+    from streammetrics.reading.changes import (
+        AHEAD,
+        changes_of,
+        differences_of,
+        few_rows_reason,
+        with_better_side,
+        with_names,
+    )
     from streammetrics.reading.compared_rows import common_folds, warning
     from streammetrics.reading.curves import curve
     from streammetrics.reading.diagnosis.comparison import findings_of_comparison

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -26,7 +27,7 @@ from streammetrics.base import (
 )
 from streammetrics.metrics import BEST, Metric, direction
 from streammetrics.reading.compared_rows import common_folds, compared_rows
-from streammetrics.reading.differences import BOUNDS, estimates_of, metrics_of, values_of
+from streammetrics.reading.differences import BOUNDS, LETTERS, estimates_of, metrics_of, values_of
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
 from streammetrics.reading.units import of_effective_units, paired_intervals, units_that_differ, with_fewest_rows
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 EQUAL, CENTER, APART, TOGETHER = map(hidden, ("equal", "best", "apart", "together"))
 FEW = {"few_rows": "too few rows", "few_rows_differ": "too few rows differ"}
-AHEAD = "ahead, not significant"
-AHEAD_NOTES = (AHEAD, f"{AHEAD} with its bounds", "on these rows; no confidence interval")  # after the name of a side
+AHEAD = hidden("ahead")  # the side that is ahead, if the note says no more
+NOT_SIGNIFICANT = "ahead, not significant"
 
 
 def differences_of(comparison: Comparison) -> pl.DataFrame:
@@ -50,7 +51,8 @@ def differences_of(comparison: Comparison) -> pl.DataFrame:
 
 
 def with_better_side(comparison: Comparison) -> pl.DataFrame:
-    """Return differences with the side that is ``better``, and why it is open. See `Comparison.frame`."""
+    """Return differences with the side that is ``better``, a or b, and why it is open, for `with_names`."""
+    comparison = replace(comparison, names=LETTERS)
     differences = differences_of(comparison)
     size = pl.max_horizontal(pl.col("a", "b").abs())
     rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
@@ -63,9 +65,9 @@ def with_better_side(comparison: Comparison) -> pl.DataFrame:
         pl.when(EQUAL)
         .then(pl.lit("equal"))
         .when((is_high & above) | (is_low & below))
-        .then(pl.lit(comparison.names[1]))
+        .then(pl.lit("b"))
         .when((is_high & below) | (is_low & above))
-        .then(pl.lit(comparison.names[0]))
+        .then(pl.lit("a"))
     )
     changed = with_distances(differences, comparison).with_columns(equal).with_columns(better=ahead)
     frame = differences.rename({"value": "difference"}).drop(BOUNDS, EFFECTIVE_ROWS, "note", strict=False)
@@ -77,18 +79,27 @@ def with_better_side(comparison: Comparison) -> pl.DataFrame:
     few = few_effective(units=by_units) & is_limited
     too_few = too_few_effective(FEW[few_rows_reason(comparison)], units=by_units)
     is_open = (pl.col("better") != "equal") & ~(is_limited & ~few & ((low > 0) | (high < 0)))
-    not_significant, within_bounds, untested = map(pl.lit, AHEAD_NOTES)
     reason = (
         pl.when(few)
-        .then(pl.format("{}: {}", not_significant, too_few))
+        .then(pl.format("{}: {}", pl.lit(NOT_SIGNIFICANT), too_few))
         .when(is_limited & ((lower > 0) | (upper < 0)))
-        .then(within_bounds)
+        .then(pl.lit(f"{NOT_SIGNIFICANT} with its bounds"))
         .when(is_limited)
-        .then(not_significant)
-        .otherwise(untested)
+        .then(pl.lit(NOT_SIGNIFICANT))
+        .otherwise(pl.lit("on these rows; no confidence interval"))
     )
     note = pl.when(is_open).then(pl.format("{} {}", "better", reason)).otherwise("note")
-    return frame.with_columns(changed.select(better=pl.when(~is_open).then("better"), note=note))
+    sides = {"better": ~is_open, AHEAD: is_open & ~few}
+    better = {name: pl.when(is_of_side).then("better") for name, is_of_side in sides.items()}
+    return frame.with_columns(changed.select(**better, note=note))
+
+
+def with_names(judged: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
+    """Return differences `with_better_side` with the names of both sides. The first letter of a note is a side."""
+    sides = dict(zip(LETTERS, names, strict=True))
+    note = pl.format("{}{}", pl.col("note").str.head(1).replace(sides), pl.col("note").str.slice(1))
+    named = [pl.col(name).replace(sides) for name in ("better", AHEAD) if name in judged.columns]
+    return judged.with_columns(*named, *[note.alias("note")] * ("note" in judged.columns))
 
 
 def few_rows_reason(comparison: Comparison) -> str:

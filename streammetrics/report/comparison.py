@@ -13,7 +13,15 @@ from streammetrics.base import LIMITS, VOLUME, publish, require_free, text, writ
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
 from streammetrics.metrics import EVERYWHERE, Margins, Metric, smallest_difference, upper_level
-from streammetrics.reading import Finding, SameRows, findings_of_comparison, warning, with_better_side
+from streammetrics.reading import (
+    AHEAD,
+    Finding,
+    SameRows,
+    findings_of_comparison,
+    warning,
+    with_better_side,
+    with_names,
+)
 from streammetrics.report.gate import check_margins
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
@@ -73,6 +81,10 @@ class Comparison:
         Raises:
             ColumnError: If a group column has different types.
         """
+        return with_names(self._judged, self.names).drop(AHEAD, strict=False)
+
+    @cached_property
+    def _judged(self) -> pl.DataFrame:
         return with_better_side(self)
 
     @cached_property

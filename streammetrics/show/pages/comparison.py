@@ -122,7 +122,7 @@ def differences(comparison: Comparison, title: str, interactive: bool) -> Sectio
     unjudged = [name for name in undirected if name in frame["metric"]]
     judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
     said = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
-    table = filtered(differences_table(frame, total.names, caption=f"Differences of {b} from {a}"), "metrics")
+    table = filtered(differences_table(total._judged, total.names, caption=f"Differences of {b} from {a}"), "metrics")
     return Section("differences", title, pictures.figures("forest", _forests(comparison), interactive) + said + table)
 
 
@@ -138,8 +138,8 @@ def groups(comparison: Comparison) -> Section:
     by, metric = tuple(comparison.b.by), comparison.primary
     if comparison.total.b.by == comparison.b.by or metric is None:
         return Section("groups", "Groups", "")
-    frame = comparison.frame.filter(metric=metric.name)
-    decided = pl.col("better").is_in(comparison.names)
+    frame = comparison._judged.filter(metric=metric.name)
+    decided = pl.col("better").is_in(LETTERS)
     frame = frame.sort(decided, pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     caption = f"Differences of {metric.name} in each group"

@@ -113,7 +113,7 @@ def compared_models(total: Report, interactive: bool) -> str:
 
 def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     """The findings of two models, the chart of their differences, and the table of those with an interval."""
-    (a, b), every = comparison.names, comparison.frame
+    (a, b), every = comparison.names, comparison._judged
     heading = f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
     frame = every.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import LONGEST, Row, amount, compared, rows, shown_of, told_apart
 from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
-from streammetrics.reading import AHEAD_NOTES
+from streammetrics.reading import AHEAD, with_names
 from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 from streammetrics.show.tables.terminal import as_text
@@ -46,7 +46,7 @@ def comparison_tables(comparison: Comparison, width: int | None, more: str, note
 
 def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[Table]:
     by, of_total = comparison.b.by, comparison.total
-    frame, total = (_with_names(side.frame, comparison.names, names) for side in (comparison, of_total))
+    frame, total = comparison._judged, of_total._judged
     metrics = [m for m in comparison.a.metrics if m.name in frame["metric"]]
     notes, difference = sizes(total, names), comparison.detectable
     if comparison.primary is not None and difference:
@@ -60,23 +60,11 @@ def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[T
     return with_notes([*together, groups], others)
 
 
-def _with_names(frame: pl.DataFrame, names: tuple[str, str], others: tuple[str, str]) -> pl.DataFrame:
-    """The frame with other names of its sides, with which notes begin."""
-    sides = dict(zip(names, others, strict=True))
-
-    def renamed(note: str) -> str:
-        side = max((name for name in names if note.startswith(f"{name} ")), key=len, default="")
-        return note.replace(side, sides[side], 1) if side else note
-
-    notes = [pl.col("note").map_elements(renamed, return_dtype=pl.String)] if "note" in frame.columns else []
-    return frame.with_columns(pl.col("better").replace(sides), *notes)
-
-
 def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:
     """A table of all groups, or of those with a better side first if they are many."""
     notes = []
     if by:
-        groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(names).any())
+        groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(LETTERS).any())
         groups = groups.sort("better", descending=True, maintain_order=True)
         shown = groups.head(shown_of(groups.height))
         frame = frame.join(shown, on=by, how="semi", nulls_equal=True, maintain_order="left")
@@ -86,15 +74,19 @@ def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], capti
 
 
 def differences_table(
-    frame: pl.DataFrame, names: Sequence[str], by: Sequence[str] = (), caption: str = "", of_one_metric: bool = False
+    frame: pl.DataFrame,
+    names: tuple[str, str],
+    by: Sequence[str] = (),
+    caption: str = "",
+    of_one_metric: bool = False,
 ) -> Table:
-    """Return the frame of a comparison as a table: one row per group and metric, with the names of both sides.
+    """Return judged differences as a table: one row per group and metric, with the names of both sides.
 
     Group columns come first. If all rows are ``of_one_metric``, its name is omitted. Numbers of rows are only in
     `sizes`, unless there is nothing else.
     """
     judged = frame.filter(~pl.col("metric").is_in(SIZES))
-    frame = frame if judged.is_empty() else judged
+    frame = with_names(frame if judged.is_empty() else judged, names)
     metric, header = [] if of_one_metric else ["metric"], "{1} - {0}".format(*names)
     keys = [c for c in told_apart(frame) if c not in by]
     named = [
@@ -107,7 +99,7 @@ def differences_table(
         *(replace(ESTIMATE[0], name=header if len(header) <= LONG else "difference"), *ESTIMATE[1:]),
         Column("note", optional=True),
     ]
-    cells, verdicts = [], [_verdict(row, names) for row in rows(frame)]
+    cells, verdicts = [], list(map(_verdict, rows(frame)))
     for row, (better, note) in zip(rows(frame), verdicts, strict=True):
         a, b, difference = compared(row)
         cells.append(
@@ -130,13 +122,11 @@ def _best(frame: pl.DataFrame) -> Iterator[str]:
         yield f"Nearer to {value} is better: {', '.join(name for name in names if BEST.get(name) == value)}."
 
 
-def _verdict(row: Row, names: Sequence[str]) -> tuple[str, str]:
+def _verdict(row: Row) -> tuple[str, str]:
     """The better side, in parentheses if it is only ahead, and the note on other rows."""
-    note = row.get("note") or ""
-    ahead = next((n for n in names if note in (f"{n} {why}" for why in AHEAD_NOTES)), None)
-    if ahead is not None:
-        return f"({ahead})", ""
-    return row["better"] or "", note
+    if row.get(AHEAD):
+        return f"({row[AHEAD]})", ""
+    return row["better"] or "", row.get("note") or ""
 
 
 def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
