@@ -39,7 +39,7 @@ PROPER = ("Matthews", "Cohen's", "Youden's", "Brier", "Gini", "Jaccard", "Poisso
 BEST = {"bias": 0, "median_error": 0, "calibration_in_the_large": 0, "calibration_ratio": 1}  # between worse values
 
 
-def words(metric: Metric) -> str:
+def words(metric: Metric, with_options: bool = True) -> str:
     """The name of a metric in words, with its options.
 
     >>> from streammetrics.metrics import f1, log_loss, roc_auc
@@ -47,7 +47,7 @@ def words(metric: Metric) -> str:
     ('ROC AUC', 'Log loss', 'F1 score (average=macro)')
     """
     name = metric.__name__
-    options = metric.name.removeprefix(name)
+    options = metric.name.removeprefix(name) if with_options else ""
     said = NAMES.get(name) or name.replace("_", " ").capitalize()
     return f"{said} {options}" if options else said
 

@@ -58,7 +58,7 @@ def thresholds(
             continue
         curve = pl.concat([curves[m].frame.with_columns(series=in_words[m]) for m in own])
         shown = curve.filter(inside(x, curve["threshold"]))["value"]
-        title = "Value" if len(own) > 1 else words(own[0]).partition(" (")[0]
+        title = "Value" if len(own) > 1 else words(own[0], with_options=False)
         y = axis(title, *(SHARES if own[0].range == SHARES else extent(shown)))
         steps = (partial(_steps, side=side, ends=x["scale"]["domain"]) for side in ("value", "upper", "lower"))
         layers = [reference((at, at), y["scale"]["domain"]) for at in marked]

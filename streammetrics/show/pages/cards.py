@@ -158,5 +158,5 @@ def _explained(total: Report, shown: list[Metric], of_cards: str) -> str:
 
 def _meaning(metric: Metric) -> str:
     """The summary of a metric without its name."""
-    told = prose(metric).removeprefix(f"{words(metric).partition(' (')[0]}: ")
+    told = prose(metric).removeprefix(f"{words(metric, with_options=False)}: ")
     return told[:1].upper() + told[1:]
