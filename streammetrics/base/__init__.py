@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.base.foreign import FOREIGN, reason, translated
     from streammetrics.base.forks import new_lock, require_threads
     from streammetrics.base.frame import (
+        AHEAD,
         EFFECTIVE_ROWS,
         ENOUGH,
         ENOUGH_OF_UNITS,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         VALUE,
         VARIANCE,
         VOLUME,
+        WHY_OPEN,
         A,
         B,
         because,

@@ -11,11 +11,11 @@ METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
-REASONS = (  # for verdicts
+WHY_OPEN = (
     *("few_rows_of_class", "no_interval", "false_discovery_rate", "wide_bounds", "at_limit", "few_rows"),
-    *("few_rows_differ", "short_history", "few_labels", "no_window", "bounds_only", "before_labels"),
-    "incomplete_period",
+    *("few_rows_differ", "short_history", "few_labels"),
 )
+REASONS = (*WHY_OPEN, "no_window", "bounds_only", "before_labels", "incomplete_period")  # for verdicts
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 
@@ -46,6 +46,7 @@ NO_LIMITS = [
 
 
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
+AHEAD = hidden("ahead")  # side of a comparison that is ahead, if its note says no more
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 
 

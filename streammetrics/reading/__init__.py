@@ -7,7 +7,6 @@ from streammetrics.base import late_names
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.available import columns_of, find
     from streammetrics.reading.changes import (
-        AHEAD,
         changes_of,
         differences_of,
         few_rows_reason,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics.base import (
+    AHEAD,
     EFFECTIVE_ROWS,
     LIMITS,
     METRIC,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 EQUAL, CENTER, APART, TOGETHER = map(hidden, ("equal", "best", "apart", "together"))
 FEW = {"few_rows": "too few rows", "few_rows_differ": "too few rows differ"}
-AHEAD = hidden("ahead")  # the side that is ahead, if the note says no more
 NOT_SIGNIFICANT = "ahead, not significant"
 
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VOLUME, publish, require_free, text, write_file
+from streammetrics.base import AHEAD, LIMITS, VOLUME, publish, require_free, text, write_file
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
 from streammetrics.metrics import EVERYWHERE, Margins, Metric, smallest_difference, upper_level
 from streammetrics.reading import (
-    AHEAD,
     Finding,
     SameRows,
     findings_of_comparison,

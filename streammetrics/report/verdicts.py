@@ -15,6 +15,7 @@ from streammetrics.base import (
     NO_LIMITS,
     REASONS,
     VALUE,
+    WHY_OPEN,
     because,
     enough_rows,
     few_effective,
@@ -242,11 +243,12 @@ def verdict_rows(
 def _reasons(found: pl.DataFrame) -> dict[str, pl.Expr]:
     """The codes of the reasons for verdicts, and the effective rows if there are too few."""
     codes = [code for code in REASONS if hidden(code) in found.columns]
-    each = [pl.when(hidden(code)).then(pl.lit(code)) for code in codes]
+    is_open = pl.col(VERDICT) == "open"
+    each = [pl.when(pl.col(hidden(code)) & (is_open | (code not in WHY_OPEN))).then(pl.lit(code)) for code in codes]
     reasons = {"reasons": pl.concat_list(pl.lit(None, pl.String), *each).list.drop_nulls()}
     few = [hidden(code) for code in FEW_EFFECTIVE if code in codes]
     numbers = {"effective_rows": EFFECTIVE_ROWS, "effective_rows_needed": ENOUGH_ROWS} if few else {}
-    return reasons | {name: pl.when(pl.any_horizontal(few)).then(number) for name, number in numbers.items()}
+    return reasons | {name: pl.when(is_open & pl.any_horizontal(few)).then(number) for name, number in numbers.items()}
 
 
 def check(

@@ -16,7 +16,7 @@ SUMS = "Confusion counts and losses by group: run time relative to a Polars quer
 HISTOGRAMS = "Score histograms of 1,024 bins by group, from Parquet (lower is better)"
 MEMORY = """
 import sys, streammetrics as sm
-statistics = [eval(f"sm.{text}") for text in sys.argv[3:]]
+statistics = [eval(f"sm.statistics.{text}") for text in sys.argv[3:]]
 by = [sys.argv[2]] if sys.argv[2] else []
 sm.accumulate(sys.argv[1], sm.Accumulator(*statistics, y_true="label", y_score="score", by=by)).compact()
 """

@@ -166,7 +166,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     elif row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
     if row["verdict"] != "too few rows":
-        yield from (WORDS[reason].format_map(row) for reason in row["reasons"])
+        yield from (WORDS[reason].format_map(row) for reason in row["reasons"] if WORDS[reason])
     if row["verdict"] == "open" and row.get("rows_needed"):
         yield f"about {row['rows_needed']:,} rows would decide{_duration(row.get('days_needed'))}"
 
