@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Domain, Lattice
@@ -84,7 +83,7 @@ class Binned(Statistic):
         )
 
 
-def valid_bins(holds: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]]) -> pl.Expr:
+def valid_bins(holds: Callable[..., Any]) -> pl.Expr:
     """Whether a row of a table has a bin and a shift that a lattice holds."""
 
     def are_held(cells: pl.Series) -> pl.Series:

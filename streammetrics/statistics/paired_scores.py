@@ -105,7 +105,7 @@ def keys_of_pairs(one: Values, other: Values, domain: Domain) -> Values:
     return PAIRS.values(keys)
 
 
-def _are_pairs(bins: NDArray[Any], shifts: NDArray[Any]) -> NDArray[np.bool_]:
+def _are_pairs(bins: NDArray[Any], shifts: NDArray[Any]) -> Any:
     """Whether each bin contains only keys of pairs."""
     low = bins << np.minimum(shifts, 2 * SIDE).astype(np.int64)
     possible: NDArray[np.bool_] = PAIRS.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE)
