@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.base import SUM_ROUNDING, whole
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
@@ -40,15 +40,15 @@ class CalibrationBins(Summed):
     bins: int = 10
 
     name = "calibration_bins"
-    kind = "binary"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
-    counts = ("weight", "pos")
-    support = pl.sum("pos")
-    sums = ("score_sum", "score_square_sum", "pos_score_sum")
-    decimals = sums
-    squared = (*counts, *sums)
-    checks = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
+    counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
+    sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
+    decimals: ClassVar[tuple[str, ...]] = sums
+    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
+    checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, least=1, most=1_000_000))

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 
@@ -27,11 +27,11 @@ class ClassLoss(Losses):
     """
 
     name = "class_loss"
-    kind = "multiclass"
+    kind: ClassVar[Kind | None] = "multiclass"
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
-    counts = ("class_weight",)
-    squared = (*counts, *Losses.sums)
-    checks = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
+    counts: ClassVar[tuple[str, ...]] = ("class_weight",)
+    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Classes."""

@@ -33,11 +33,11 @@ class ConfusionCounts(Thresholded):
     """
 
     name = "confusion_counts"
-    roles = ("y_true",)
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
-    checks = Checks(rows=counts, per=("threshold",))
-    squared = counts
-    support = (pl.col("tp") + pl.col("fn")).first()
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
+    squared: ClassVar[tuple[str, ...]] = counts
+    support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
@@ -59,8 +59,8 @@ class CutCounts(ConfusionCounts):
     ``cut_neg`` and ``cut_pos`` are the rows of the bin that contains the threshold; the other counts exclude them.
     """
 
-    counts = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
-    squared = ()
+    counts: ClassVar[tuple[str, ...]] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
+    squared: ClassVar[tuple[str, ...]] = ()
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Half of the rows of the bin reach the threshold, or all or none of a class."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import few
-from streammetrics.data import LABEL, Roles, Rows, plain_labels
+from streammetrics.data import LABEL, Kind, Roles, Rows, plain_labels
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
@@ -47,12 +47,12 @@ class ConfusionMatrix(Statistic):
     order: tuple[Any, ...] = ()
 
     name = "confusion_matrix"
-    kind = "multiclass"
-    roles = ("y_true",)
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
-    counts = ("count",)
-    checks = Checks(rows=counts)
-    squared = counts
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,7 @@ from streammetrics.core import (
     null_deviance,
     two_sum,
 )
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, at_most
@@ -108,11 +108,11 @@ class ErrorMoments(Statistic):
     power: float = 1.5
 
     name = "error_moments"
-    kind = "regression"
-    roles = ("y_true", "y_pred")
-    counts = ("weight",)
-    means = (*MEANS, *RESTS)
-    checks = Checks(
+    kind: ClassVar[Kind | None] = "regression"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
+    checks: ClassVar[Checks] = Checks(
         rows=counts,
         signed=(*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS),
         unbounded=SUMMED,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.core import Lattice
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, Read
@@ -44,9 +44,9 @@ class Histogram(Binned):
     of: Of = "y_score"
 
     name = "histogram"
-    counts = ("count",)
-    checks = Checks(rows=counts)
-    squared = counts
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,11 +94,11 @@ class ErrorHistogram(Binned):
     """
 
     name = "error_histogram"
-    kind = "regression"
-    roles = ("y_true", "y_pred")
-    counts = ("count",)
-    checks = Checks(rows=counts)
-    squared = counts
+    kind: ClassVar[Kind | None] = "regression"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics import core
 from streammetrics.core import Codes, Domain
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.metrics import near_one
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import empty, fit_by
@@ -51,11 +51,11 @@ class PairHistograms(Binned):
     domain: Domain = "probability"
 
     name = "pair_histograms"
-    kind = "multiclass"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
-    counts = ("count",)
-    checks = Checks(rows=counts, per=("scored",))
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
 
     def counter(self, weighted: bool) -> ScoreCounters:
         """Counts by bin and class."""

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.error_moments import ErrorMoments
@@ -32,7 +32,13 @@ class PairedDifferences(PairedSums):
     """
 
     single: ClassVar[type[Statistic]]
-    counts = ("weight",)
+    kind: ClassVar[Kind | None]
+    roles: ClassVar[tuple[str, ...]]
+    keys: ClassVar[dict[str, pl.DataType]]
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    sums: ClassVar[tuple[str, ...]]
+    decimals: ClassVar[tuple[str, ...]]
+    checks: ClassVar[Checks]
 
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
         cls.single, cls.kind, cls.roles = of, of.kind, of.roles

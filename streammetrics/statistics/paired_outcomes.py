@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import OUTCOMES
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded
@@ -45,10 +45,10 @@ class PairedOutcomes(PairedSums, Thresholded):
     """
 
     name = "paired_outcomes"
-    roles = ("y_true",)
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
-    counts = CELLS
-    checks = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
+    counts: ClassVar[tuple[str, ...]] = CELLS
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
 
     def __post_init__(self) -> None:
         Thresholded.__post_init__(self)
@@ -103,10 +103,10 @@ class PairedMatches(PairedSums):
     """
 
     name = "paired_matches"
-    kind = "multiclass"
-    roles = ("y_true",)
-    counts = ("both_right", "one_right", "other_right", "none_right")
-    checks = Checks(rows=counts, per=(PAIR,), some=True)
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    counts: ClassVar[tuple[str, ...]] = ("both_right", "one_right", "other_right", "none_right")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def values(self, rows: Rows) -> dict[str, Any]:
         """Whether each model is correct."""

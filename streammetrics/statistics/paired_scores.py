@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import SIDE, Domain, Lattice, Values, sides
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.binned import Binned, valid_bins
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
@@ -57,11 +57,11 @@ class PairedScores(Paired):
     domain: Domain = "probability"
 
     name = "paired_scores"
-    kind = "binary"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), **Binned.keys}
-    counts = ("neg", "pos")
-    checks = Checks(rows=counts, per=(PAIR,), some=True)
+    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

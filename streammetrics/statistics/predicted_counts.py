@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -31,9 +31,9 @@ class PredictedCounts(Thresholded):
     """
 
     name = "predicted_counts"
-    counts = ("predicted_positives", "predicted_negatives")
-    checks = Checks(rows=counts, per=("threshold",))
-    squared = counts
+    counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.summed import Summed
 
@@ -19,9 +19,9 @@ LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a s
 class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
-    roles = ("y_true", "y_score")
-    sums = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
-    decimals = sums
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    decimals: ClassVar[tuple[str, ...]] = sums
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
@@ -41,12 +41,12 @@ class ProbabilityLoss(Losses):
     """
 
     name = "probability_loss"
-    kind = "binary"
+    kind: ClassVar[Kind | None] = "binary"
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
-    counts = ("weight",)
-    support = pl.col("weight").filter(pl.col("actual") == 1).sum()
-    squared = (*counts, *Losses.sums)
-    checks = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
+    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Negatives and positives."""

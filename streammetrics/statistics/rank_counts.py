@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.summed import Summed
 
@@ -24,13 +24,13 @@ class RankCounts(Summed):
     """
 
     name = "rank_counts"
-    kind = "multiclass"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
-    first = 1
-    counts = ("count",)
-    squared = counts
-    checks = Checks(rows=counts)
+    first: ClassVar[int] = 1
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+    squared: ClassVar[tuple[str, ...]] = counts
+    checks: ClassVar[Checks] = Checks(rows=counts)
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Ranks."""

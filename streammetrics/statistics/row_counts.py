@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,7 @@ class RowCounts(Summed):
     """
 
     name = "row_counts"
-    counts = ("rows", "dropped")
+    counts: ClassVar[tuple[str, ...]] = ("rows", "dropped")
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows, without weights."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -48,7 +48,7 @@ class RowFingerprint(Summed):
     columns: tuple[str, ...] = ()
 
     name = "row_fingerprint"
-    counts = ("truth_first", "truth_second", "row_first", "row_second")
+    counts: ClassVar[tuple[str, ...]] = ("truth_first", "truth_second", "row_first", "row_second")
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns):

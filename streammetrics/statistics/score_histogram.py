@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
 from streammetrics.base import percentage
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
+from streammetrics.data import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
@@ -42,12 +44,12 @@ class ScoreHistogram(Binned):
     domain: Domain = "probability"
 
     name = "score_histogram"
-    kind = "binary"
-    roles = ("y_true", "y_score")
-    counts = ("neg", "pos")
-    checks = Checks(rows=counts)
-    squared = counts
-    support = pl.sum("pos")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[tuple[str, ...]] = counts
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -48,9 +48,9 @@ class TDigest(Statistic):
     of: Of = "error"
 
     name = "tdigest"
-    counts = ("weight",)
-    checks = Checks(rows=counts)
-    depends_on_order = True
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(

@@ -20,7 +20,7 @@ class Together:
     """Reports by name, with an additional group column ``report``."""
 
     def __init__(self, reports: Mapping[str, Report]) -> None:
-        self.reports = dict(reports)
+        self.reports: dict[str, Report] = dict(reports)
         self._first, *others = self.reports.values()
         for other in others:
             if set(other.by) != set(self._first.by):
