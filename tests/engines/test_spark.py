@@ -143,7 +143,9 @@ def test_frames_without_states_are_told(session, files):
     acc = TASKS["binary"](BY)
     for frame in (read(files), engine.states(read(files), acc).drop("week")):
         for use in (engine.collect, engine.merge):
-            with pytest.raises(sm.errors.SpecificationError, match=r"The data frame has no states of .* not found"):
+            with pytest.raises(
+                sm.errors.SpecificationError, match=r"The data frame does not contain states of .* not found"
+            ):
                 use(frame, acc)
 
 
