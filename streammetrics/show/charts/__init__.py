@@ -3,13 +3,13 @@
 `Report.plot` makes charts of Altair of them, and `as_svg` draws them for a page.
 """
 
-from streammetrics.show.charts.error_curves import errors, rec
+from streammetrics.show.charts.error_curves import error_cdf, errors, rec
 from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.groups import caterpillar, segments
 from streammetrics.show.charts.marks import is_empty, values
 from streammetrics.show.charts.matrix import confusion
 from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
-from streammetrics.show.charts.ranking import gain, pr, roc, scores
+from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.show.charts.reliability import calibration, quantile_calibration
 from streammetrics.show.charts.svg import as_svg, description_of, for_page, scripts
 from streammetrics.show.charts.thresholds import thresholds
