@@ -145,12 +145,12 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
 
 def with_rows_needed(found: pl.DataFrame, needed: pl.Expr) -> pl.DataFrame:
     """Add `NEEDED`, the number of rows that would decide open verdicts, or the reason if none would."""
-    is_open, is_bounded = pl.col(VERDICT) == "open", pl.col("lower") < pl.col("upper")
+    is_open, is_bounded = pl.col(VERDICT) == "open", (pl.col("lower") < pl.col("upper")).fill_null(False)
     is_finite = is_open & (needed < MOST_ROWS).fill_null(False)
     never = is_open & ~is_finite
     return found.with_columns(
         pl.when(is_finite).then(needed.clip(pl.col(ROWS)).round_sig_figs(2)).cast(pl.Int64).alias(NEEDED),
-        *because(wide_bounds=never & is_bounded.fill_null(False), at_limit=never & ~is_bounded.fill_null(False)),
+        *because(wide_bounds=never & is_bounded, at_limit=never & ~is_bounded),
     )
 
 
@@ -220,9 +220,7 @@ def judged_of_sample(
     """Return estimates of rows or ``units`` with verdicts as `judged` does, which are open on few effective rows."""
     few = few_effective(units=units)
     found = judged(found, required, min_rows, sampled=sampled, undecided=UNDECIDED | few)
-    return found.with_columns(
-        pl.lit(enough_rows(units)).alias(ENOUGH_ROWS), *because(few_rows=(pl.col(VERDICT) == "open") & few)
-    )
+    return found.with_columns(pl.lit(enough_rows(units)).alias(ENOUGH_ROWS), *because(few_rows=few))
 
 
 def verdict_rows(
@@ -234,21 +232,21 @@ def verdict_rows(
     columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
     columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
     columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
-    none = dict.fromkeys(("effective_rows", "effective_rows_needed"), pl.lit(None))
-    columns = none | columns
     schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
     return found.select(columns[name].alias(name) for name in schema).cast(schema)
 
 
 def _reasons(found: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The codes of the reasons for verdicts, and the effective rows if there are too few."""
+    """The codes of the reasons for verdicts, of which some explain open ones alone; effective rows if they are few."""
     codes = [code for code in REASONS if hidden(code) in found.columns]
     is_open = pl.col(VERDICT) == "open"
     each = [pl.when(pl.col(hidden(code)) & (is_open | (code not in WHY_OPEN))).then(pl.lit(code)) for code in codes]
-    reasons = {"reasons": pl.concat_list(pl.lit(None, pl.String), *each).list.drop_nulls()}
     few = [hidden(code) for code in FEW_EFFECTIVE if code in codes]
-    numbers = {"effective_rows": EFFECTIVE_ROWS, "effective_rows_needed": ENOUGH_ROWS} if few else {}
-    return reasons | {name: pl.when(is_open & pl.any_horizontal(few)).then(number) for name, number in numbers.items()}
+    numbers = {"effective_rows": EFFECTIVE_ROWS, "effective_rows_needed": ENOUGH_ROWS}
+    return {"reasons": pl.concat_list(pl.lit(None, pl.String), *each).list.drop_nulls()} | {
+        name: pl.when(is_open & pl.any_horizontal(few)).then(number) if few else pl.lit(None)
+        for name, number in numbers.items()
+    }
 
 
 def check(
