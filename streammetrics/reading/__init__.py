@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         with_better_side,
         with_names,
     )
-    from streammetrics.reading.compared_rows import common_folds, warning
+    from streammetrics.reading.compared_rows import has_common_folds, warning
     from streammetrics.reading.curves import curve
     from streammetrics.reading.diagnosis.comparison import findings_of_comparison
     from streammetrics.reading.diagnosis.data import of_one_class

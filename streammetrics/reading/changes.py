@@ -27,7 +27,7 @@ from streammetrics.base import (
     too_few_effective,
 )
 from streammetrics.metrics import BEST, Metric, direction
-from streammetrics.reading.compared_rows import common_folds, compared_rows
+from streammetrics.reading.compared_rows import common_folds, compared_rows, has_common_folds
 from streammetrics.reading.differences import BOUNDS, LETTERS, estimates_of, metrics_of, values_of
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
@@ -75,7 +75,7 @@ def with_better_side(comparison: Comparison) -> pl.DataFrame:
         return frame.with_columns(changed["better"])
     (lower, upper), (low, high) = map(pl.col, LIMITS), outer_limits()
     is_limited = lower.is_not_null() & upper.is_not_null()
-    by_units = common_folds(comparison.a, comparison.b) is not None
+    by_units = has_common_folds(comparison.a, comparison.b)
     few = few_effective(units=by_units) & is_limited
     too_few = too_few_effective(FEW[few_rows_reason(comparison)], units=by_units)
     is_open = (pl.col("better") != "equal") & ~(is_limited & ~few & ((low > 0) | (high < 0)))

@@ -101,10 +101,15 @@ def compared_rows(comparison: Comparison) -> pl.DataFrame:
 
 def common_folds(a: Report, b: Report) -> tuple[State, State] | None:
     """Return the rows of both sides by the same folds of units, if they have enough."""
-    number = number_of_common_folds(a, b)
-    if a.folds is None or b.folds is None or number < FEWEST_FOLDS:
+    if a.folds is None or b.folds is None or not has_common_folds(a, b):
         return None
+    number = number_of_common_folds(a, b)
     return _coarser(a.folds, a.number_of_folds // number), _coarser(b.folds, b.number_of_folds // number)
+
+
+def has_common_folds(a: Report, b: Report) -> bool:
+    """Return whether both sides have enough folds of the same units."""
+    return a.folds is not None and b.folds is not None and number_of_common_folds(a, b) >= FEWEST_FOLDS
 
 
 def number_of_common_folds(a: Report, b: Report) -> int:
@@ -127,7 +132,7 @@ def _of_equal_numbers(comparison: Comparison, rows: pl.DataFrame, are_same: bool
     a, b, same_rows = comparison.a, comparison.b, comparison.same_rows
     if comparison.confidence is None:
         return None
-    if common_folds(a, b) is not None:
+    if has_common_folds(a, b):
         return UNKNOWN_ROWS if rows["is_unknown"].any() else None
     if same_rows is None:
         by_units = 0 < number_of_common_folds(a, b) < FEWEST_FOLDS

@@ -26,7 +26,7 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
-from streammetrics.reading import ROWS, at_only, changes_of, common_folds, few_rows_reason, with_row_count
+from streammetrics.reading import ROWS, at_only, changes_of, few_rows_reason, has_common_folds, with_row_count
 from streammetrics.report.verdicts import (
     ENOUGH_ROWS,
     NO_INTERVAL,
@@ -95,7 +95,7 @@ def at(comparison: Comparison, metrics: Sequence[str | Metric], confidence: floa
 
 def reason_without_interval(comparison: Comparison, metric: Metric) -> str:
     """Return why the difference of a metric has no interval, and what to do."""
-    method, by_units = metric.interval, common_folds(comparison.a, comparison.b) is not None
+    method, by_units = metric.interval, has_common_folds(comparison.a, comparison.b)
     of_rows = method.without_folds or TOO_FEW_UNITS if by_units else NOT_WITHOUT_UNITS
     return comparison.note or method.reason or of_rows
 
@@ -120,7 +120,7 @@ class _Gate:
     def verdicts(self) -> pl.DataFrame:
         """The change in each group with its verdict, which is open without an interval."""
         comparison, limit = self.comparison, self.margin.limit(self.metric)
-        by_units, sampled = common_folds(comparison.a, comparison.b) is not None, comparison.confidence is not None
+        by_units, sampled = has_common_folds(comparison.a, comparison.b), comparison.confidence is not None
         change = self._change(limit.limit)
         for report, name in ((comparison.a, OTHER_ROWS), (comparison.b, ROWS)):
             change = with_row_count(change, report.state, name)
@@ -135,7 +135,7 @@ class _Gate:
         untested = pl.lit(reason_without_interval(comparison, self.metric))
         verdicts = verdicts.with_columns(
             pl.lit(enough_rows(by_units)).alias(ENOUGH_ROWS),
-            *because(no_interval=is_open & without, **{few_rows_reason(comparison): is_open & ~without & few}),
+            *because(no_interval=without, **{few_rows_reason(comparison): few}),
             note=noted("note", pl.when(is_open & without).then(untested)),
         )
         needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(EFFECTIVE_ROWS), units=by_units)
