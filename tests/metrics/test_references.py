@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 from references import TASKS
 
 from streammetrics.metrics import declared_metrics
@@ -99,3 +100,35 @@ def test_metrics_of_no_rows(task):
     assert {metric: value for metric, value in found.items() if value is not None} == {
         metric: truth for metric, truth in values.items() if metric in found and not isnan(truth)
     }
+
+
+TOTALS = {
+    *("support", "positives", "negatives", "predicted_positives", "predicted_negatives", "ss_res", "ss_tot"),
+    *("true_positives", "false_positives", "false_negatives", "true_negatives", "false_positives(average=micro)"),
+}
+# Those that are corrected for the number of rows, or computed from squares of weights, which can exceed floats.
+OF_ROWS = ["adjusted_r2", "adjusted_r2(features=3)", "expected_ecce", "ecce_p_value"]
+SCALES = [  # weights in eighths, the capacity of histograms, and what the weights are multiplied by
+    (pl.lit(5), 16_384, (2.0**-664, 2.0**664)),  # exact, so that no sum meets a level by chance
+    (1 + pl.int_range(301) * 5 % 8, 16, (1e-200, 1e200)),
+]
+
+
+first, *others = TASKS
+
+
+@pytest.mark.parametrize("task", [first, *(pytest.param(task, marks=pytest.mark.thorough) for task in others)])
+def test_metrics_do_not_depend_on_the_scale_of_weights(task):
+    of = TASKS[task]
+
+    def metrics(weight, capacity, scale):
+        rows = of.data[:301].with_columns(w=weight / 8 * scale)
+        frame = of.make(sample_weight="w", capacity=capacity).update(rows).finalize([*of.references]).frame
+        factor = pl.when(pl.col("metric").is_in(TOTALS)).then(scale).otherwise(1.0)
+        return frame.filter(~pl.col("metric").is_in(OF_ROWS)).with_columns(pl.col("value", "lower", "upper") / factor)
+
+    for weight, capacity, scales in SCALES:
+        expected = metrics(weight, capacity, 1.0)
+        assert expected["value"].is_not_null().all()
+        for scale in scales:
+            assert_frame_equal(metrics(weight, capacity, scale), expected, rel_tol=1e-9, abs_tol=1e-12)
