@@ -1,5 +1,3 @@
-from fractions import Fraction
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,35 +11,6 @@ RANKING = [m for m in sm.all_metrics() if set(m.columns) == {"neg", "pos"}]
 def read(metric, label, score, weight=1.0):
     rows = pl.DataFrame({"bin": score, "neg": weight * ~label, "pos": weight * label})
     return rows.group_by("bin").agg(pl.sum("neg", "pos")).sort("bin").select(metric.expression()).item()
-
-
-@pytest.mark.parametrize("seed", range(50))
-@pytest.mark.whole
-def test_the_equal_error_rate_of_small_data_is_the_rational_number(seed):
-    random = np.random.default_rng(seed)
-    rows = int(random.integers(2, 12))
-    label = np.append([True, False], random.random(rows) < 0.5)
-    score = random.integers(0, random.integers(1, 9), rows + 2) + (seed % 3 - 1) * 9 * label  # inverted, mixed, perfect
-    weight = random.choice([0.25, 0.5, 3], rows + 2) if seed % 2 else np.ones(rows + 2)
-    truth = crossing(label, score, weight)
-    found = read(equal_error_rate, label, score, weight)
-    assert found == pytest.approx(float(truth), abs=1e-15)
-    if truth in (0, 1):
-        assert found == truth
-
-
-def crossing(label, score, weight):
-    """The equal error rate in rational numbers."""
-    totals = [Fraction(weight[label == side].sum()) for side in (False, True)]
-    fpr, fnr = Fraction(0), Fraction(1)
-    for edge in np.unique(score)[::-1]:
-        above = [Fraction(weight[(label == side) & (score >= edge)].sum()) for side in (False, True)]
-        fpr_below, fnr_below = above[0] / totals[0], 1 - above[1] / totals[1]
-        if fpr_below >= fnr_below:
-            part = (fnr - fpr) / (fpr_below - fpr + fnr - fnr_below)
-            return fpr + part * (fpr_below - fpr)
-        fpr, fnr = fpr_below, fnr_below
-    raise AssertionError
 
 
 def test_a_perfect_ranking_has_an_equal_error_rate_of_0():

@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-import sklearn.metrics as sk
 from polars.testing import assert_frame_equal
 from strategies import use_small_chunks
 
@@ -11,18 +10,7 @@ import streammetrics as sm
 
 LABELS = ["news", "sport", "art"]
 TRUE, PRED, SCORE = ({label: f"{role}_{label}" for label in LABELS} for role in "yzp")
-OF_A_LABEL = {
-    "precision": sk.precision_score,
-    "recall": sk.recall_score,
-    "f1": sk.f1_score,
-    "jaccard": lambda *a, **kw: sk.jaccard_score(*a, **kw | {"zero_division": 0}),
-}
 BINARY = ("roc_auc", "average_precision", "ks", "best_f1", "log_loss", "brier_score", "ece", "mcc", "kappa", "accuracy")
-AVERAGES = ("macro", "micro", "weighted")
-
-
-def exactly(value):
-    return pytest.approx(value, rel=1e-12, abs=1e-15)
 
 
 def rows(count=300):
@@ -33,31 +21,6 @@ def rows(count=300):
     kinds = zip((TRUE, PRED, SCORE), (y, z, p), strict=True)
     columns = {names[label]: of[:, i] for names, of in kinds for i, label in enumerate(LABELS)}
     return pl.DataFrame(columns | {"w": rng.random(count) + 0.1, "g": rng.integers(0, 2, count)})
-
-
-@pytest.mark.parametrize("weight", ["w", None])
-@pytest.mark.parametrize("predicted", ["y_score", "y_pred"])
-def test_equals_scikit_learn(predicted, weight):
-    roles = {"y_pred": PRED} if predicted == "y_pred" else {"y_score": SCORE, "threshold": 0.4}
-    report = sm.multilabel(y_true=TRUE, sample_weight=weight, by="g", **roles).update(rows()).finalize()
-    for (group,), part in rows().group_by("g"):
-        y, z, p = (part.select(kind.values()).to_numpy().astype(float) for kind in (TRUE, PRED, SCORE))
-        z = z if predicted == "y_pred" else p >= 0.4
-        w = {"sample_weight": part["w"].to_numpy() if weight else None}
-        expected = {
-            "subset_accuracy": sk.accuracy_score(y, z, **w),
-            "hamming_loss": sk.hamming_loss(y, z, **w),
-            "samples_jaccard": sk.jaccard_score(y, z, average="samples", zero_division=0, **w),
-        }
-        for average in AVERAGES:
-            for name, reference in OF_A_LABEL.items():
-                expected[f"{name}(average={average})"] = reference(y, z, average=average, zero_division=np.nan, **w)
-            if predicted == "y_score":
-                expected[f"roc_auc(average={average})"] = sk.roc_auc_score(y, p, average=average, **w)
-                name = f"average_precision(average={average})"
-                expected[name] = sk.average_precision_score(y, p, average=average, **w)
-        for name, value in expected.items():
-            assert report.get(name, g=group).value == exactly(value), name
 
 
 @pytest.mark.parametrize("capacity", [16, 4096])
