@@ -1,7 +1,6 @@
 """ECCE of correlated rows: its p-value by signs of the folds, bounds, groups, labels, few units, and its error rate."""
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.stats import norm
 
@@ -32,27 +31,6 @@ def test_bounds_of_coarse_bins_contain_the_exact_values(weighted):
     for name in ALL:
         assert coarse[name].lower < exact[name].value < coarse[name].upper, name
         assert exact[name].lower == exact[name].upper
-
-
-def test_groups_labels_models_and_merged_states():
-    data = pl.DataFrame(correlated(4, 2_000, size=4)).with_columns(
-        g=pl.col("u") % 2, q=1 - pl.col("p"), z=1 - pl.col("y")
-    )
-    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by="g", unit="u")
-    merged = sm.merge([acc.empty().update(data[i::3]) for i in range(3)])
-    report = merged.finalize(ALL, confidence=0.9)
-    for g in range(2):
-        alone = evaluated(data.filter(g=g), 0.9)
-        for name in ALL:
-            assert report.get(name, g=g, model="a").value == pytest.approx(alone[name].value)
-        assert report.get("ecce", g=g, model="a").ci_upper == pytest.approx(alone["ecce"].ci_upper)
-        assert report.get("ecce_p_value", g=g, model="b").value < 0.01
-    assert report.rollup().get("ecce_p_value", model="a").value == evaluated(data)["ecce_p_value"].value
-    labels = sm.multilabel(y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, unit="u").update(data)
-    found = labels.finalize([*ALL, "ecce_p_value(average=macro)"])
-    for label in "yz":
-        assert found.get("ecce_p_value", label=label).value == pytest.approx(evaluated(data)["ecce_p_value"].value)
-    assert found.rows("ecce_p_value(average=macro)")["note"].item() == FEW
 
 
 def test_the_scale_of_weights_does_not_matter():

@@ -124,25 +124,6 @@ def test_without_enough_variance_there_is_no_p_value():
     assert evaluated([], [])["ecce"].value is None
 
 
-@pytest.mark.thorough
-def test_groups_labels_and_merged_states():
-    label, score = rows(2, 900)
-    data = pl.DataFrame({"y": label.astype(int), "p": score, "g": ["a", "b", None] * 300})
-    acc = sm.binary(y_true="y", y_score="p", by="g")
-    parts = [acc.empty().update(data[i::3]) for i in range(3)]
-    merged = parts[2].merge(parts[0]).merge(parts[1])
-    for report in (acc.update(data).finalize(ALL), merged.finalize(ALL)):
-        for g in ("a", "b", None):
-            own = data.filter(pl.col("g").eq_missing(pl.lit(g)))
-            assert report.get("ecce", g=g).value == pytest.approx(by_rows(own["y"].to_list(), own["p"].to_list()))
-    assert merged.rollup([]).finalize(ALL)["ecce"].value == pytest.approx(by_rows(label, score))
-    scores = {"x": "p", "z": "q"}
-    several = sm.multiclass(y_true="y", y_score=scores)
-    columns = {"y": np.where(label, "x", "z"), "p": score, "q": 1 - score}
-    found = several.update(columns).finalize(ALL)
-    assert found.get("ecce", label="x").value == pytest.approx(by_rows(label, score))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_p_values_are_uniform_and_intervals_cover_if_scores_are_calibrated(weighted):
     random, groups, size = np.random.default_rng(3), 400, 400

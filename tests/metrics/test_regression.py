@@ -5,10 +5,8 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-import sklearn.metrics as sk
 from data import DELIVERIES, deliveries
 from polars.testing import assert_frame_equal
-from scipy import stats
 
 import streammetrics as sm
 
@@ -31,17 +29,6 @@ def test_what_is_shown():
     more = {"msle", "log_cosh", "poisson_deviance", "d2_poisson", "d2_gamma", "tweedie_deviance"}
     assert more <= set(every.frame["metric"]) - set(plain.frame["metric"])
     assert_frame_equal(every.frame.join(plain.frame, on="metric", how="semi"), plain.frame)
-
-
-def test_moments_where_the_mean_is_large():
-    """A sum of squares would have no correct digit left."""
-    rng = np.random.default_rng(1)
-    y = 1.7e9 + rng.normal(0, 1, 3_000)
-    p = y + rng.normal(0, 0.5, 3_000)
-    report = report_of(y, p, parts=9)
-    assert report["r2"].value == pytest.approx(sk.r2_score(y, p), rel=1e-6)
-    assert report["pearson_r"].value == pytest.approx(stats.pearsonr(y, p).statistic, rel=1e-6)
-    assert report["explained_variance"].value == pytest.approx(sk.explained_variance_score(y, p), rel=1e-6)
 
 
 @pytest.mark.whole
@@ -124,32 +111,6 @@ def test_no_rows(options):
         assert report.curve("rec").is_empty()
         assert none.to_bytes() == direct.to_bytes()
         assert sm.Accumulator.from_bytes(none.to_bytes()).to_bytes() == none.to_bytes()
-
-
-def test_true_values_alone_are_those_of_a_regression():
-    for statistic, metric in (
-        (sm.statistics.Histogram(of="y_true"), "median"),
-        (sm.statistics.TDigest(of="y_true"), "digest_quantile"),
-    ):
-        report = sm.Accumulator(statistic, y_true="x").update({"x": [1.5, 2.5, 9.0]}).finalize()
-        assert report[metric].value == 2.5
-    labels = sm.Accumulator(sm.statistics.Histogram(), y_true="x", y_score="p").update({"x": [1, 0], "p": [0.9, 0.2]})
-    assert labels.finalize()["median"].value == 0.55
-
-
-def test_error_curves():
-    rows = deliveries()
-    report = sm.regression(**DELIVERIES, by="route").update(rows).finalize()
-    for kind, along, of in (("error_cdf", "value", lambda e: e), ("rec", "tolerance", np.abs)):
-        curve = report.curve(kind)
-        assert curve.columns == ["route", along, "share", "lower", "upper"]
-        for route in ("north", "south", "east"):
-            part = rows.filter(route=route)
-            errors = np.sort(of((part["forecast"] - part["minutes"]).to_numpy()))
-            own = curve.filter(route=route)
-            assert own[along].to_list() == errors.tolist()
-            assert own["share"].to_numpy() == pytest.approx(np.arange(1, len(errors) + 1) / len(errors))
-            assert own["lower"].equals(own["upper"], check_names=False)
 
 
 def test_one_value_in_place_of_several():

@@ -60,15 +60,6 @@ def test_curves_are_those_of_scikit_learn(label, score):
     assert found["lift"]["lift"][1:].to_list() == pytest.approx(tpr[1:] / targeted[1:])
 
 
-def test_pr_auc_is_the_area_below_the_interpolation_of_davis_and_goadrich():
-    """True and false positives grow in proportion from one threshold to the next."""
-    counts = report().curve("pr").select("tp", "fp").to_numpy()
-    steps = np.linspace(0, len(counts) - 1, 100_001)[1:]
-    tp, fp = (np.interp(steps, range(len(counts)), column) for column in counts.T)
-    area = np.trapezoid(np.append(1, tp / (tp + fp)), np.append(0, tp / tp[-1]))
-    assert report()["pr_auc"].value == pytest.approx(area, rel=1e-6)
-
-
 def test_operating_points():
     best = point(report(), maximize="f1")
     assert (best["threshold"], best["tp"], best["fp"], best["fn"], best["tn"]) == (0.2, 3, 2, 0, 0)
