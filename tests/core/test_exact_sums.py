@@ -6,12 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics import core
-from streammetrics.data.rows.codes import summed
 from streammetrics.data.rows.exact_sums import DECIMAL, added_up, to_decimals, to_floats
 
 UNITS = st.integers(-(10**36), 10**36)  # of 1e-18; sums of a hundred fit
@@ -32,21 +30,6 @@ def test_sums_are_those_of_whole_numbers(rows):
     numbers, places = [n for n, _ in rows], np.array([p for _, p in rows], dtype=np.intp)
     expected = [sum(n for n, p in rows if p == place) for place in range(5)]
     assert units(added_up(decimals(numbers), places, 5)) == expected
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_sums_are_those_of_polars_in_any_order_of_slices_and_chunks(seed):
-    rng = np.random.default_rng(seed)
-    size, groups = int(rng.integers(1, 5_000)), int(rng.integers(1, 50))
-    table = pl.DataFrame({"g": rng.integers(0, groups, size), "x": to_decimals(pl.Series(rng.normal(0, 1e6, size)))})
-    expected = table.group_by("g").agg(pl.sum("x")).sort("g")
-    assert summed(table, ["g"]).equals(expected)
-    cut = int(rng.integers(0, size + 1))
-    parts = [table[cut:], table[:cut]]
-    assert summed(pl.concat(parts, rechunk=False), ["g"]).equals(expected)
-    apart = pl.concat([summed(part, ["g"]) for part in parts if part.height])
-    assert summed(apart, ["g"]).equals(expected)
-    assert summed(table[cut:], ["g"]).equals(table[cut:].group_by("g").agg(pl.sum("x")).sort("g"))
 
 
 def test_a_sum_with_an_unknown_value_is_unknown():

@@ -9,8 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from polars.testing import assert_frame_equal
-from states import DATA, header, state
+from states import header, state
 
 import streammetrics as sm
 
@@ -21,21 +20,6 @@ def test_the_names_of_folders_are_no_columns(tmp_path):
     acc = state("grouped")
     acc.save(folder / "a[1].parquet")
     assert sm.Accumulator.load(folder / "a[1].parquet").to_bytes() == acc.to_bytes()
-
-
-@pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("streammetrics.statistics.state.storage.FILES", 4)
-    task = sm.binary(y_true="y", y_score="p", by=by)
-    parts = [task.empty().update(DATA[50 * i : 50 * i + 50]) for i in range(6)]
-    paths = [tmp_path / f"{i}{suffix}" for i in range(6)]
-    for part, path in zip(parts, paths, strict=True):
-        part.save(path)
-    loaded, merged = sm.Accumulator.load(*paths), sm.merge(parts)
-    assert loaded.seen == 300
-    assert_frame_equal(loaded.finalize().frame, merged.finalize().frame, rel_tol=1e-12)
-    assert loaded.to_arrow()["score_histogram"].equals(merged.to_arrow()["score_histogram"])
 
 
 def test_among_many_files_the_one_at_fault_is_named(tmp_path):

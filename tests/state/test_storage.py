@@ -5,7 +5,6 @@ import json
 import duckdb
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 from states import DATA, SIZE, state, task, with_cell
@@ -26,13 +25,6 @@ def test_round_trips(make, rows, tmp_path):
     assert sm.Accumulator.from_arrow(acc.to_arrow()).to_bytes() == acc.to_bytes()
 
 
-@task
-def test_rows_that_are_none_add_nothing(make):
-    counted = make.empty().update(DATA)
-    for empty in (make, make.empty().update(DATA.clear())):
-        assert (empty + counted).to_bytes() == (counted + empty).to_bytes() == counted.to_bytes()
-
-
 def test_labels_that_are_equal_keep_their_types():
     for labels in ([0, 1], [False, True], [0.0, 1.0]):
         acc = sm.multiclass(y_true="y", y_pred="p", labels=labels)
@@ -46,19 +38,6 @@ def test_metadata_says_what_it_is():
     assert header["version"] == sm.__version__
     assert header["columns"]["by"] == ["g"]
     assert [s["name"] for s in header["statistics"]] == table.column_names[1:]
-
-
-def test_states_put_together_add_up():
-    parts = [state("grouped", part) for part in (DATA[:100], DATA[100:])]
-    together = pa.concat_tables([p.to_arrow() for p in parts])
-    assert (
-        sm.Accumulator.from_arrow(together)
-        .finalize(["roc_auc"])
-        .frame.equals((parts[0] + parts[1]).finalize(["roc_auc"]).frame)
-    )
-    assert sum(parts).to_bytes() == sm.merge(parts).to_bytes()
-    with pytest.raises(TypeError):
-        sum(parts, 1)
 
 
 def test_cells_summed_by_sql_are_brought_back_to_the_capacity(tmp_path):
