@@ -4,18 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from loops import CLASSES, LOOPS, Rows, forms
+from loops import Rows, forms
 
 from streammetrics.core import Runs
 from streammetrics.core.definition import (
     arranging,
-    classes,
     decimals,
-    fingerprints,
-    losses,
     numbering,
-    outcomes,
-    pairs,
     sums,
 )
 
@@ -25,53 +20,6 @@ ONE_RUN = Runs(np.array([0, ROWS]), np.array([0]))
 
 def rows(seed=0):
     return Rows(np.random.default_rng(seed), ROWS, groups=1)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_outcomes_count_the_thresholds_that_a_score_reaches(seed):
-    label, score, thresholds, *_, out = LOOPS["count_outcomes"](rows(seed))
-    counts = np.zeros_like(out, np.int64)
-    outcomes.count_outcomes(label, score, thresholds, None, ONE_RUN, counts)
-    for of_label in (0, 1):
-        reached = [(score[label == of_label] >= threshold).sum() for threshold in thresholds]
-        assert counts[0, ::-1, of_label].cumsum()[::-1].tolist() == [(label == of_label).sum(), *reached]
-
-
-def test_ranks_and_likeliest_classes_are_those_of_sorting():
-    truth, scores, *_ = LOOPS["count_ranks"](rows())
-    rank = np.argmax(np.argsort(-np.array(scores), axis=0, kind="stable") == truth, axis=0)
-    counts = np.zeros((1, CLASSES), dtype=np.int64)
-    classes.count_ranks(truth, scores, None, ONE_RUN, counts)
-    assert counts[0].tolist() == np.bincount(rank, minlength=CLASSES).tolist()
-    assert classes.likeliest(scores).tolist() == np.argmax(scores, axis=0).tolist()
-
-
-@pytest.mark.parametrize("probability", [True, False])
-def test_joint_keys_keep_the_order_of_each_value(probability):
-    drawn = rows()
-    values = [drawn.probability() if probability else drawn.real() for _ in range(2)]
-    keys = np.empty(ROWS, dtype=np.int64)
-    pairs.interleave(*values, probability, keys)
-    assert keys.min() >= 0
-    for value, side in zip(values, pairs.sides(keys), strict=True):
-        assert (np.diff(side[np.argsort(value, kind="stable")]) >= 0).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_sums_of_losses_are_those_of_numpy_in_any_order(seed):
-    drawn = rows(seed)
-    label, score, order = drawn.label, drawn.probability(), drawn.random.permutation(ROWS)
-    found, again = np.zeros((2, 1, 2, 9), np.int64)
-    losses.sum_losses(label, score, None, ONE_RUN, found)
-    losses.sum_losses(label[order], score[order], None, ONE_RUN, again)
-    assert np.array_equal(found, again)
-    clipped = np.clip(score, 1e-15, 1 - 1e-15)
-    log_loss, brier = -np.log(np.where(label == 1, clipped, 1 - clipped)), (score - label) ** 2
-    for of_label in (0, 1):
-        own = label == of_label
-        near = [math.fsum(values[own]) for values in (log_loss, log_loss**2, brier, brier**2)]
-        cells = found[0, of_label]
-        np.testing.assert_allclose(cells[1::2] / 1e6 + cells[2::2] / 1e18, near, rtol=1e-10)
 
 
 def test_logarithm_is_right_to_the_last_digits():
@@ -153,13 +101,3 @@ def test_the_extent_is_nan_beside_nan_and_that_of_nothing_is_empty():
                 values[row] = np.inf
                 assert form.extent(values)[1] == np.inf
                 values[row] = row - 3.0
-
-
-def test_fingerprints_do_not_depend_on_the_order_of_rows():
-    drawn, (whole, again) = rows(), np.zeros((2, 1, 4), dtype=np.int64)
-    order = drawn.random.permutation(ROWS)
-    label, score = drawn.label, drawn.real()
-    fingerprints.add_fingerprints([label], [score], ONE_RUN, whole)
-    fingerprints.add_fingerprints([label[order]], [score[order]], ONE_RUN, again)
-    assert whole.any()
-    assert np.array_equal(whole, again)
