@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
-from strategies import bins_of, histogram, use_small_chunks
+from strategies import bins_of, histogram
 
 import streammetrics as sm
 
@@ -84,14 +84,6 @@ def test_bounds_hold_with_as_many_bins_as_the_capacity(kind, seed, capacity, wei
         assert weighted or all(acc.finalize([m])[m].exact for m in METRICS)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("rows", [2, 1, 0])
-def test_hardly_any_rows(rows):
-    acc = histogram([0.2, 0.7][:rows], [0, 1][:rows])
-    assert bins_of(acc).height == rows
-    assert acc.finalize()["roc_auc"].value == (1.0 if rows == 2 else None)
-
-
 @pytest.mark.parametrize("capacity", [136, 72, 400])
 def test_atoms_keep_their_bins(capacity):
     """Near an atom a bin can be needed for each power of two of distance; capacities leave room for them."""
@@ -122,30 +114,6 @@ def test_fine_groups_over_all_floats():
         for batch in batches:
             acc.update(batch).finalize()
         assert acc.to_bytes() == whole.to_bytes()
-
-
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_groups_and_ranges_that_grow_from_batch_to_batch(weight, monkeypatch):
-    """Arrays of cells take in new groups, and scores beyond those seen."""
-    use_small_chunks(monkeypatch, rows=200)
-    rng = np.random.default_rng(3)
-    batches = [
-        pl.DataFrame(
-            {
-                "g": rng.integers(0, 1 + i, 300),
-                "p": 0.5 + (rng.random(300) - 0.5) * 2.0 ** (i - 12),
-                "y": rng.random(300) < 0.3,
-                "w": rng.integers(1, 4, 300) / 4,  # sums of quarters are exact
-            }
-        )
-        for i in range(12)
-    ]
-    acc = task(16, by="g", sample_weight=weight)
-    whole = acc.empty().update(pl.concat(batches).sort("p"))
-    for batch in batches:
-        acc.update(batch)
-    assert acc.to_bytes() == whole.to_bytes()
-    assert acc.seen == 3600
 
 
 BIG = 1_000_000

@@ -144,15 +144,6 @@ def test_the_order_of_models_does_not_matter_to_cells_and_is_kept_by_reports():
         assert made.finalize(["accuracy"]).frame["model"].unique(maintain_order=True).to_list() == ["new", "old"]
 
 
-@pytest.mark.parametrize("by", ["country", ()])
-def test_workers_that_have_counted_one_block_each_add_up(by):
-    """The counters of a pair know of no groups but those that came before its first model."""
-    rows = candidates()
-    acc = sm.binary(y_true="clicked", y_score={"m": "old", "z": "new", "k": pl.col("old").sqrt().alias("k")}, by=by)
-    total = sm.merge(acc.empty().update(part) for part in (rows[:600], rows[600:900], rows[900:]))
-    assert total.to_bytes() == acc.update(rows).to_bytes()
-
-
 def test_states_without_pairs_have_no_intervals():
     plain = sm.binary(pairs=False, **CANDIDATES).update(ROWS)
     again = plain + sm.Accumulator.from_bytes(plain.to_bytes())

@@ -1,14 +1,12 @@
 """Statistics of one's own: sums of what each row gives."""
 
 import inspect
-import pickle
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 import pytest
 from data import DELIVERIES, deliveries
-from polars.testing import assert_frame_equal
 from strategies import use_small_chunks
 
 import streammetrics as sm
@@ -47,21 +45,6 @@ def intervals(**options):
     return sm.Accumulator(ForecastIntervals(), y_true="minutes", lower="low", upper=pl.col("high"), **options)
 
 
-def test_metrics_of_groups_and_weights_are_those_of_the_rows():
-    rows = ROWS.with_columns(w=pl.int_range(500) % 4 / 2)
-    report = intervals(sample_weight="w", by="route").update(rows).finalize()
-    for found, of in ((report, rows.group_by("route")), (report.rollup(), [((), rows)])):
-        for keys, part in of:
-            weight, held, width = part.select(
-                "w", CONTAINED.alias("held"), (pl.col("high") - pl.col("low")).alias("width")
-            )
-            own = dict(zip(["route"], keys, strict=False))
-            assert found.get("share_contained", **own).value == pytest.approx(
-                np.average(held, weights=weight), rel=1e-12
-            )
-            assert found.get("mean_range", **own).value == pytest.approx(np.average(width, weights=weight), rel=1e-12)
-
-
 def kit_rows(count, rng):
     """Rows for the kit, whose intervals have a lower and an upper end."""
     lower = rng.gamma(2, 2, count)
@@ -82,12 +65,6 @@ def test_units_give_intervals():
     report = intervals(unit="u").update(ROWS).finalize(confidence=0.9)
     for metric in ("share_contained", "mean_range"):
         assert report[metric].ci_lower < report[metric].value < report[metric].ci_upper
-
-
-def test_it_is_pickled_with_its_columns():
-    acc = intervals(by="route").update(ROWS)
-    again = pickle.loads(pickle.dumps(acc)).update(ROWS)
-    assert_frame_equal(again.finalize().frame, (acc + acc).finalize().frame)
 
 
 def test_options_have_defaults_and_are_saved():

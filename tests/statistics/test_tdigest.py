@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from sklearn.metrics import median_absolute_error
 from strategies import merged_as_a_tree, shards, shuffled
 
 import streammetrics as sm
@@ -156,26 +155,6 @@ def test_few_values_are_read_as_numpy_does_to_the_last_bit():
     exact = {digest_quantile(q=q): lambda rows, q=q: np.quantile(rows, q) for q in SHARES}
     for metric, found in estimates(acc, [*exact]).items():
         assert found == {i: (exact[metric](rows) + 0.0,) * 3 for i, rows in enumerate(samples)}, metric
-
-
-def test_weighted_quantiles_are_scikit_learns():
-    rng = np.random.default_rng(0)
-    rows = pl.DataFrame(
-        {"x": np.abs(rng.normal(size=100).round(1)), "w": rng.choice([0.25, 0.5, 0.1, 3.7], 100), "g": 0}
-    )
-    fine = digest(rows, 100, sample_weight="w")
-    coarse = merged_as_a_tree([digest(part, sample_weight="w") for part in shards(rows, rng, 9)], rng)
-    x, w = rows["x"].to_numpy(), rows["w"].to_numpy()
-    total = np.cumsum(w[np.argsort(x)])
-    shares = (0, 0.0123, 0.77, 0.999, 1)
-    answers = {digest_quantile(q=q): np.sort(x)[min(np.searchsorted(total, q * total[-1]), 99)] for q in shares}
-    answers[digest_quantile] = median_absolute_error(x, np.zeros(100), sample_weight=w)
-    answers |= {digest_cdf(x=value): w[x <= value].sum() / total[-1] for value in (0.1, 0.5, 2)}
-    of_fine, of_coarse = (estimates(acc, [*answers]) for acc in (fine, coarse))
-    for metric, expected in answers.items():
-        assert of_fine[metric][0] == pytest.approx((expected,) * 3, rel=1e-12)
-        value, lower, upper = of_coarse[metric][0]
-        assert lower - 1e-12 <= min(value, expected) <= max(value, expected) <= upper + 1e-12
 
 
 def test_weights_and_sums_are_conserved():
