@@ -1,6 +1,5 @@
 """Bounds hold for every order and every tie of the rows inside coarse bins, by brute force over small histograms."""
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -68,33 +67,6 @@ def test_every_order_lies_within_the_bounds_and_the_cases_attain_them(seed):
         assert truth[metric.name].null_count() == 0, metric
         if metric is not average_precision:
             assert (lowest, highest) == pytest.approx((lower, upper), abs=ROUNDING), metric
-
-
-def random_rows(seed, weighted):
-    """Labels, scores and weights of rows in five coarse bins: bin k holds the scores in [k, k + 1)."""
-    random = np.random.default_rng(seed)
-    bins = random.integers(0, 5, 400)
-    label = random.random(400) < bins / 6
-    score = bins + random.integers(0, 10 ** random.integers(1, 6), 400) / 10.0**5
-    return label, score, random.choice([0.25, 0.5, 3.7], 400) if weighted else np.ones(400)
-
-
-def histogram(label, score, weight, shift):
-    rows = pl.DataFrame({"bin": score, "neg": weight * ~label, "pos": weight * label})
-    return rows.group_by("bin").agg(pl.sum("neg", "pos")).sort("bin").with_columns(shift=pl.lit(shift, pl.UInt8))
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(2))
-def test_larger_bins(seed, weighted):
-    label, score, weight = random_rows(seed, weighted)
-    table = histogram(label, np.floor(score), weight, 9)
-    exact = histogram(label, score, weight, 0)
-    truth = exact.select(**{metric.name: metric.expression() for metric in RANKING}).row(0, named=True)
-    for metric in RANKING:
-        lower, upper = promised(metric, table, weighted)
-        assert lower - ROUNDING <= truth[metric.name] <= upper + ROUNDING, metric
 
 
 def test_average_precision_bounds_are_nearly_attained():

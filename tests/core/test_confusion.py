@@ -124,15 +124,6 @@ def test_no_rows_give_no_rows():
             assert found.schema == views(cells, ["a", "b"])[view].schema
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("order", [(), ("low", "high")], ids=["natural", "given"])
-def test_an_empty_accumulator_is_undefined(order):
-    acc = sm.Accumulator(sm.statistics.ConfusionMatrix(order), y_true="y", y_pred="z")
-    assert acc.finalize(["kappa(weights=linear)"])["kappa(weights=linear)"].note == "undefined: 0/0"
-    other = acc.empty().update({"y": ["low", "high"], "z": ["low", "low"]})
-    assert (acc + other).finalize(["accuracy"])["accuracy"].value == 0.5
-
-
 def test_true_negatives_of_weights_are_no_dust():
     """0.1 + 0.2 + 0.3 - 0.3 - 0.2 - 0.1 is no 0, and specificity would be 1 or negative."""
     actual, predicted = [*"aabacac"], [*"bcaaabc"]

@@ -8,7 +8,6 @@ from math import inf
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from value_bins import HUGE, TINY, bins, histogram, read, read_one, samples
 
 from streammetrics.metrics import (
@@ -141,15 +140,6 @@ def test_ranks_are_never_one_off():
     rows = [*range(8), *[inf] * 93]
     assert read_one(quantile(q=0.07), rows, rows, [1] * 101) == (7, 7, 7)
     assert read_one(quantile(q=0.29), [-inf] * 29 + [0] * 72, [-inf] * 29 + [0] * 72, [1] * 101) == (0, 0, 0)
-
-
-def test_groups_are_read_apart_and_alike():
-    table = histogram(samples(seed=4, number=3), coarsen=np.random.default_rng(5))
-    for metric in ONE_OF_EACH:
-        alone = pl.concat([read(metric, part) for part in table.partition_by("group", maintain_order=True)])
-        assert_frame_equal(read(metric, table), alone, check_exact=metric not in AREAS, rel_tol=1e-14, abs_tol=0)
-        columns = [table.filter(pl.col("group") == 0)[c].to_list() for c in ("low", "high", "count")]
-        assert metric(*columns) == alone["value"][0]
 
 
 def test_no_rows_give_nothing_and_empty_bins_change_nothing():

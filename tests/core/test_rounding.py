@@ -98,27 +98,6 @@ def evaluated(label, score, weight=None):
     return sm.evaluate(batch, sm.binary(y_true="y", y_score="p", sample_weight=None if weight is None else "w"))
 
 
-def test_a_rate_that_equals_the_level_reaches_it():
-    for weight in (None, 0.1):
-        one = evaluated([0, 0, 0, 1, 1] + [0] * 7, [(12 - i) / 13 for i in range(12)], weight)
-        found = one["recall_at_fpr(fpr=0.3)"]
-        assert (found.value, found.lower, found.upper) == (1, 1, 1)
-        other = evaluated([0, 0, 0, 1, 0, 0, 1], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], weight)
-        assert other["recall_at_fpr(fpr=0.6)"].value == pytest.approx(0.5, rel=1e-12)
-
-
-def test_equal_weights_meet_a_level_as_rows_do():
-    label, score = [1] * 8 + [0] * 10 + [1] * 2, [(30 - i) / 31 for i in range(20)]
-    plain, weighted = evaluated(label, score), evaluated(label, score, 0.1)
-    for metric in ("precision_at_recall(recall=0.8)", "recall_at_fpr(fpr=0.2)"):
-        assert weighted[metric].value == pytest.approx(plain[metric].value, rel=1e-12)
-    assert weighted["precision_at_recall(recall=0.8)"].value == 1
-    for report in (plain, weighted):
-        point = report.operating_point(maximize="precision", subject_to="recall >= 0.8")
-        assert point.select("value", "threshold").row(0) == (1.0, score[7])
-        assert report.check("precision_at_recall(recall=0.8) >= 1", confidence=None).hold
-
-
 def test_of_thresholds_alike_but_for_rounding_the_highest_is_taken():
     label, score = [1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0], [(20 - i) / 21 for i in range(13)]
     for weight in (None, 0.1, 1 / 3):

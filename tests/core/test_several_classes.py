@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from strategies import confusion_cells
 
 import streammetrics as sm
-from streammetrics.metrics import find_metric
 from streammetrics.metrics import several_classes as m
 from streammetrics.statistics.confusion import overall_view
 
-COLUMNS = ("correct", "actual", "predicted", "distance", "square_distance")
 KAPPAS = {weights: m.kappa(weights=weights) for weights in (None, "linear", "quadratic")}
 
 
@@ -113,13 +111,6 @@ def test_thousands_of_labels_do_not_cancel():
     found = read(KAPPAS.values(), cells, order=range(labels))
     for weights, kappa in KAPPAS.items():
         assert found[kappa.name].item() == pytest.approx(float(exact_kappa(rows.tolist(), weights)), rel=1e-12)
-
-
-def test_found_by_name_beside_metrics_of_two_classes():
-    two, several = ("tp", "fp", "fn", "tn"), COLUMNS
-    assert find_metric("kappa", several) == m.kappa
-    assert find_metric("kappa(weights=linear)", [*two, *several]) == m.kappa(weights="linear")
-    assert find_metric("kappa", two).columns == two
 
 
 def test_rows_of_one_label_give_kappa_no_interval_of_rounding():

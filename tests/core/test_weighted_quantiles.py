@@ -64,11 +64,3 @@ def test_weights_are_weights_however_they_add_up(metric, weight, parts):
         assert found.lower <= truth <= found.upper
         assert capacity < 40 or found.value == truth
         assert sm.Accumulator.from_bytes(total.to_bytes()).finalize()[metric] == found
-
-
-@pytest.mark.parametrize("metric", KEPT)
-def test_without_weights_quantiles_are_those_of_rows(metric):
-    acc = sm.Accumulator(KEPT[metric](40), y_true="y", y_pred="p").update({"y": np.zeros(32), "p": TWINS})
-    found = acc.finalize()[metric]
-    assert found.value == found.lower == found.upper == np.quantile(TWINS, 0.9)
-    assert found.value != np.quantile(TWINS, 0.9, method="averaged_inverted_cdf")
