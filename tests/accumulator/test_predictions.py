@@ -1,7 +1,6 @@
 """Predictions whose labels have not come: volume, nulls, scores and predicted positives, and labels that come later."""
 
 import numpy as np
-import polars as pl
 import pytest
 from data import candidates
 from scipy import stats
@@ -12,32 +11,6 @@ SHOWN = [
     *("rows", "dropped", "dropped_rate", "predicted_positive_rate"),
     *("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)"),
 ]
-
-
-def test_a_report_is_that_of_numpy_by_group_model_and_threshold():
-    rows = candidates().with_columns(w=pl.col("old") + 0.1)
-    options = {"y_score": {"a": "partial", "b": "new"}, "thresholds": (0.2, 0.7), "by": "country"}
-    plain, weighted = (
-        sm.predictions(sample_weight=weight, **options).update(rows).finalize() for weight in (None, "w")
-    )
-    for (country,), of_country in rows.group_by("country"):
-        for model, column in options["y_score"].items():
-            part = of_country.drop_nulls(column)
-            p, w = part[column].to_numpy(), part["w"].to_numpy()
-            keys = {"country": country, "model": model}
-            expected = [len(p), of_country.height - len(p), 1 - len(p) / of_country.height]
-            expected += [p.mean(), np.quantile(p, 0.05), np.median(p), np.quantile(p, 0.95)]
-            found = [plain.get(metric, **keys).value for metric in SHOWN if metric != "predicted_positive_rate"]
-            assert found == pytest.approx(expected, rel=1e-12)
-            assert weighted.get("mean", **keys).value == pytest.approx(np.average(p, weights=w))
-            for threshold in options["thresholds"]:
-                rates = [r.get("predicted_positive_rate", threshold=threshold, **keys) for r in (plain, weighted)]
-                expected = [(p >= threshold).mean(), w[p >= threshold].sum() / w.sum()]
-                assert [rate.value for rate in rates] == pytest.approx(expected)
-                assert all(rate.exact for rate in rates)
-                positives = plain.get("predicted_positives", threshold=threshold, **keys).value
-                assert positives == len(p) - plain.get("predicted_negatives", threshold=threshold, **keys).value
-                assert positives == (p >= threshold).sum()
 
 
 def test_predicted_labels():
