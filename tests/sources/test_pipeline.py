@@ -1,6 +1,5 @@
 """One pass over any source: the same report from each, nothing lost on the way."""
 
-from datetime import date
 from itertools import count
 
 import duckdb
@@ -152,30 +151,6 @@ def test_rows_alone_can_be_counted(folder):
 def test_progress_is_shown(capsys):
     sm.evaluate(DATA, task(), progress=True)
     assert "rows/s" in capsys.readouterr().err
-
-
-def test_a_reader_of_an_arrow_stream_is_streamed():
-    reader = pa.RecordBatchReader.from_batches(
-        DATA.to_arrow().schema, iter(DATA.to_arrow().to_batches(max_chunksize=100))
-    )
-    assert sm.accumulate(reader, task()).seen == SIZE
-
-
-PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
-
-
-def test_folders_that_name_columns(tmp_path):
-    for day in ("2026-01-01", "2026-01-02"):
-        folder = tmp_path / "scored" / f"day={day}" / "country=DE"
-        folder.mkdir(parents=True)
-        PAIR.write_parquet(folder / "part-0.parquet")
-    task = sm.binary(y_true="y", y_score="p", by=["day", "country"], metrics=["rows"])
-    for source in (tmp_path / "scored", tmp_path / "scored/*/country=DE/*.parquet"):
-        found = sm.evaluate(source, task).frame
-        assert found.select("day", "country", "value").rows() == [
-            (date(2026, 1, 1), "DE", 2),
-            (date(2026, 1, 2), "DE", 2),
-        ]
 
 
 def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
