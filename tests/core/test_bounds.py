@@ -52,7 +52,7 @@ CONSTRAINTS = {
 ROUNDING = 1e-12
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_every_order_lies_within_the_bounds_and_the_cases_attain_them(seed):
     bins = random_bins(seed)
     truth = all_rankings(bins).group_by("ranking").agg(m.expression().alias(m.name) for m in RANKING)

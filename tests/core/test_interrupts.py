@@ -48,8 +48,7 @@ def interrupted(command, ready, **options):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("pause", [0.02, 3600], ids=["a slow source", "a stuck source"])
+@pytest.mark.parametrize(("workers", "pause"), [(1, 0.02), (2, 3600)], ids=["a slow source", "a stuck source"])
 def test_an_interrupt_ends_a_pass_over_an_iterable(workers, pause):
     code = PASS.replace("WORKERS", str(workers)).replace("PAUSE", str(pause))
     code, out, err, seconds = interrupted([sys.executable, "-c", code], ready=4)

@@ -42,7 +42,7 @@ def count(times):
             (bins.add_classes if sides == 3 else bins.add)(*rows)
     return peak()
 
-print(count(1), count(20))
+print(count(1), count(8))
 """
 
 

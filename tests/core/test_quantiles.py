@@ -29,7 +29,7 @@ from streammetrics.metrics import (
     within,
 )
 
-LEVELS = (0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 0.999, 1)
+LEVELS = (0, 1 / 3, 0.5, 0.999, 1)
 
 
 def mean_of(a, b):
@@ -99,7 +99,7 @@ def truths(metric, data):
 
 
 def test_bins_of_one_value_give_the_value_to_the_last_bit():
-    data = samples(seed=0, number=48)
+    data = samples(seed=0, number=24)
     table = histogram(data)
     for metric in METRICS:
         found, expected = read(metric, table), truths(metric, data)
@@ -110,7 +110,7 @@ def test_bins_of_one_value_give_the_value_to_the_last_bit():
 
 
 def test_coarse_bins_bound_the_truth():
-    data = samples(seed=2, number=64)
+    data = samples(seed=2, number=32)
     table = histogram(data, coarsen=np.random.default_rng(3))
     assert (table["low"] < table["high"]).mean() > 0.3
     for metric in METRICS:
@@ -124,7 +124,7 @@ def test_coarse_bins_bound_the_truth():
 
 
 def test_ranks_are_never_one_off():
-    sizes, levels = range(1, 41), {f"{percent} %": percent for percent in (*range(0, 101, 4), 7, 29, 55, 57, 58)}
+    sizes, levels = range(1, 41), {f"{percent} %": percent for percent in (0, 7, 20, 28, 29, 50, 55, 57, 58, 60, 100)}
     table = histogram([np.arange(n) for n in sizes]).select(
         "group", "count", "weighted", value_low="low", value_high="high"
     )

@@ -31,10 +31,10 @@ def any_digests(rows, rng):
     return table.sort("group", "mean").select("group", "mean", pl.col("weight").cast(pl.Int64), "min", "max")
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 8])
+@pytest.mark.parametrize("n", [1, 2, 8])
 def test_bounds_hold_however_rows_were_put_together(n):
     rng = np.random.default_rng(n)
-    rows = np.concatenate([rng.integers(-3, 4, (100, n)) * 1.0, rng.normal(size=(100, n))])
+    rows = np.concatenate([rng.integers(-3, 4, (40, n)) * 1.0, rng.normal(size=(40, n))])
     table = any_digests(rows, rng)
     quantiles = {digest_quantile(q=q): np.quantile(rows, q, axis=1) for q in (0, 0.05, 1 / 6, 0.4, 0.83, 0.97, 1)}
     shares = {digest_cdf(x=x): (rows <= x).mean(axis=1) for x in (-1.0, 0.0, 0.5)}

@@ -8,7 +8,7 @@ import pytest
 
 import streammetrics as sm
 
-GROUPS = 3_000_000  # a state of 240 MB
+GROUPS = 1_500_000  # a state of 120 MB
 LONGEST = 0.1  # seconds
 
 

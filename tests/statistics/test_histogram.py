@@ -116,25 +116,24 @@ def test_fine_groups_over_all_floats():
         assert acc.to_bytes() == whole.to_bytes()
 
 
-BIG = 1_000_000
+MANY = 200_000
 DISTRIBUTIONS = {
-    "click rates": lambda rng: 1 / (1 + np.exp(-rng.normal(-5, 1.5, BIG))),
-    "rare": lambda rng: 1 / (1 + np.exp(-rng.normal(-9, 3, BIG))),
-    "saturated": lambda rng: 1 / (1 + np.exp(-rng.normal(8, 4, BIG))),
-    "near one": lambda rng: 1 - rng.random(BIG) * 1e-6,
-    "rounded": lambda rng: rng.beta(2, 5, BIG).round(3),
-    "float32": lambda rng: rng.beta(2, 5, BIG).astype(np.float32).astype(np.float64),
+    "click rates": lambda rng: 1 / (1 + np.exp(-rng.normal(-5, 1.5, MANY))),
+    "rare": lambda rng: 1 / (1 + np.exp(-rng.normal(-9, 3, MANY))),
+    "saturated": lambda rng: 1 / (1 + np.exp(-rng.normal(8, 4, MANY))),
+    "near one": lambda rng: 1 - rng.random(MANY) * 1e-6,
+    "rounded": lambda rng: rng.beta(2, 5, MANY).round(3),
+    "float32": lambda rng: rng.beta(2, 5, MANY).astype(np.float32).astype(np.float64),
 }
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("atoms", [(), (0.05,)], ids=str)
-@pytest.mark.parametrize("make", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
-def test_bounds_of_a_million_rows_are_narrow(make, atoms):
+@pytest.mark.parametrize(("name", "atoms"), [*((name, ()) for name in DISTRIBUTIONS), ("click rates", (0.05,))])
+def test_bounds_of_many_rows_are_narrow(name, atoms):
     rng = np.random.default_rng(7)
-    score = make(rng)
-    label = rng.random(BIG) < 0.02 + 0.5 * (score.argsort().argsort() / BIG) ** 2
-    score = np.where(rng.random(BIG) < 0.3, atoms[0], score) if atoms else score
+    score = DISTRIBUTIONS[name](rng)
+    label = rng.random(MANY) < 0.02 + 0.5 * (score.argsort().argsort() / MANY) ** 2
+    score = np.where(rng.random(MANY) < 0.3, atoms[0], score) if atoms else score
     acc = histogram(score, label, 16_384, atoms=atoms)
     found, truth = acc.finalize(["roc_auc"])["roc_auc"], roc_auc_score(label, score)
     assert found.lower - ROUNDING <= truth <= found.upper + ROUNDING

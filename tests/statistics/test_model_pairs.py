@@ -174,9 +174,10 @@ def scores(rows, share, correlation, seed=3):
     return pl.DataFrame({"clicked": y} | {m: 1 / (1 + np.exp(1 - x)) for m, x in (("old", one), ("new", other))})
 
 
-@pytest.mark.parametrize("share", [0.1, 0.02, 0.5])
-@pytest.mark.parametrize("correlation", [0.9, 0.6, 0.99])
-@pytest.mark.parametrize("rows", [20_000, 2_000, 200_000])
+@pytest.mark.parametrize(
+    ("rows", "correlation", "share"),
+    [(20_000, 0.9, 0.1), (20_000, 0.99, 0.5), (2_000, 0.9, 0.02), (2_000, 0.6, 0.5), (200_000, 0.9, 0.02)],
+)
 def test_the_error_of_a_difference_of_aucs_is_that_of_delong(rows, share, correlation):
     frame = scores(rows, share, correlation)
     y, *sides = (frame[c].to_numpy() for c in ("clicked", "old", "new"))
