@@ -87,15 +87,6 @@ def test_the_limit_can_be_changed():
     assert sm.binary(y_true="y", y_score="p").max_groups == 1_000_000
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_pass_over_too_many_groups_ends(workers):
-    acc, plain = task(), sm.binary(y_true="y", y_score="p")
-    with pytest.raises(sm.errors.DataError, match=MANY):
-        sm.accumulate([batch(g) for g in "abcdefghij" * 5], into={"a": acc, "b": plain}, workers=workers)
-    assert acc.seen == plain.seen
-    assert acc.state.groups.height <= 3
-
-
 def test_groups_of_a_pass_that_another_accumulator_rejects_do_not_count():
     def batch(group):
         return {"y": [1, 0], "p": [0.5, 0.5], "g": [group] * 2}

@@ -123,6 +123,8 @@ CASES = {
         {0.05: "subset_accuracy hamming_loss samples_jaccard"},
     ),
 }
+SECOND = [(0.7 * pl.col(p) + 0.3 * pl.col(p).reverse()).alias(f"new_{p}") for p in DIGITS["y_score"].values()]
+DIGITS_OF_TWO = {"old": DIGITS["y_score"], "new": {label: f"new_{p}" for label, p in DIGITS["y_score"].items()}}
 PAIRS = {
     "rows": (
         partial(sm.binary, thresholds=0.3, **CANDIDATES),
@@ -137,6 +139,11 @@ PAIRS = {
         partial(sm.binary, thresholds=0.3, **CANDIDATES, **UNIT),
         of_units(candidates().with_columns(ROW), "row", FOLDS),
         {0.02: "roc_auc gini log_loss brier_score f1 mcc accuracy recall average_precision"},
+    ),
+    "ten labels": (
+        partial(sm.multiclass, y_true="digit", y_score=DIGITS_OF_TWO),
+        digits()[:200].with_columns(ROW, *SECOND),
+        {0.05: "log_loss brier_score accuracy error_rate"},
     ),
     "errors": (
         partial(sm.regression, y_true="target", y_pred=CANDIDATES["y_score"]),

@@ -1,5 +1,7 @@
 """What a statistic keeps: which numbers a row adds to which cell of its table, computed by Polars."""
 
+import math
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.statistics import (
+    ErrorMoments,
     LabelSets,
     PairedClassLosses,
     PairedErrors,
@@ -113,6 +116,16 @@ LABELS = {"y_true": {"one": "y", "other": "v"}}
 ABOVE = [
     (pl.col("s").list.get(i) > own("s")) | ((pl.col("s").list.get(i) == own("s")) & (i < NUMBER)) for i in range(3)
 ]
+SIZE, AHEAD, BEHIND = ERROR.abs(), ERROR.clip(0), (-ERROR).clip(0)
+SHARE, SYMMETRIC = SIZE / t, 2 * SIZE / (t + pl.col("e"))
+LOG_RATIO = (pl.col("e") / t).log()
+LOSSES = {  # of the families of errors, by row
+    "squared_log_error": (pl.col("e").log1p() - t.log1p()) ** 2,
+    "log_cosh": SIZE + (-2 * SIZE).exp().log1p() - math.log(2),
+    "poisson_deviance": 2 * (ERROR - t * LOG_RATIO),
+    "gamma_deviance": 2 * (LOG_RATIO + t / pl.col("e") - 1),
+    "tweedie_deviance": 4 * (t.sqrt() - pl.col("e").sqrt()) ** 2 / pl.col("e").sqrt(),
+}
 CLASS_LOG, OTHER_CLASS_LOG = (-own(scores).clip(1e-15, 1 - 1e-15).log() for scores in "sr")
 OF_SCORE = pl.col("s").list.get(pl.col("scored"))
 
@@ -186,6 +199,17 @@ TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the 
         *(PairedMatches(PAIR), {"y_true": "k", "y_pred": {"a": "l", "b": "m"}}, {"pair": pl.lit(0)}),
         MATCHES,
     ),
+    "sums of errors": (
+        *(ErrorMoments(("log", "log_cosh", "poisson", "gamma", "tweedie")), {"y_true": "t", "y_pred": "e"}, {}),
+        {"weight": pl.lit(1), "over_sum": AHEAD, "over_square_sum": AHEAD**2}
+        | {"under_sum": BEHIND, "under_square_sum": BEHIND**2, "square_error_sum": ERROR**2}
+        | {"error_fourth_sum": ERROR**4, "absolute_actual_sum": t, "actual_square_sum": t**2}
+        | {"absolute_product_sum": SIZE * t, "percentage_sum": SHARE, "percentage_square_sum": SHARE**2}
+        | {"percentage_fourth_sum": SHARE**4, "symmetric_percentage_sum": SYMMETRIC}
+        | {"symmetric_percentage_square_sum": SYMMETRIC**2}
+        | {f"{name}_sum": loss for name, loss in LOSSES.items()}
+        | {f"{name}_square_sum": loss**2 for name, loss in LOSSES.items()},
+    ),
     "errors of two": (
         *(PairedErrors(PAIR), {"y_true": "t", "y_pred": {"a": "e", "b": "f"}}, {"pair": pl.lit(0)}),
         {"weight": pl.lit(1)} | powers(**ERRORS),
@@ -239,7 +263,7 @@ def cells(rows, keys, values, squared):
 @settings(max_examples=3)
 @given(rows=ROWS)
 def test_a_row_adds_its_values_to_its_cells(statistic, columns, keys, values, weighted, rows):
-    weight, squared = ("w", statistic.squared) if weighted else (None, ())
+    weight, squared = ("w", [c for c in statistic.squared if c in values]) if weighted else (None, ())
     acc = sm.Accumulator(statistic, by="g", sample_weight=weight, **columns).update(rows)
     found = statistic.with_floats(acc.state.tables[statistic.name]).join(acc.state.groups, on="group")
     found = statistic.edges(found) if "low" in keys else found

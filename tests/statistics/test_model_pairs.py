@@ -289,35 +289,6 @@ def test_better_needs_bound_and_interval():
     assert (coarse["better"], coarse["ci_lower"] > 0) == (None, True)
 
 
-def test_differences_of_classes_are_those_of_rows():
-    rng = np.random.default_rng(0)
-    y, seen = rng.integers(0, 3, 900), rng.normal(size=(900, 3))
-    p = {}
-    for model, gain in (("old", 1.0), ("new", 1.2)):
-        odds = np.exp(gain * (y[:, None] == np.arange(3)) + seen + 0.5 * rng.normal(size=(900, 3)))
-        p[model] = odds / odds.sum(axis=1, keepdims=True)
-    rows = {"y": y} | {f"{m}{i}": p[m][:, i] for m in MODELS for i in range(3)}
-    report = (
-        sm.multiclass(y_true="y", y_score={m: {i: f"{m}{i}" for i in range(3)} for m in MODELS}).update(rows).finalize()
-    )
-    metrics = ["accuracy", "error_rate", "log_loss", "brier_score"]
-    frames = (report.compare(*models, metrics=metrics).frame for models in (MODELS, MODELS[::-1]))
-    there, back = ({row["metric"]: row for row in frame.to_dicts()} for frame in frames)
-    losses = {m: -np.log(p[m][np.arange(len(y)), y]) for m in MODELS}
-    briers = {m: ((p[m] - np.eye(3)[y]) ** 2).sum(axis=1) for m in MODELS}
-    for metric, loss in (("log_loss", losses), ("brier_score", briers)):
-        difference = loss["new"] - loss["old"]
-        assert there[metric]["difference"] == pytest.approx(difference.mean())
-        assert standard_error(there[metric]) == pytest.approx(difference.std() / np.sqrt(len(y)), rel=0.04)
-    right = {m: p[m].argmax(axis=1) == y for m in MODELS}
-    more, less = right["new"] & ~right["old"], right["old"] & ~right["new"]
-    of_rows = of_counts(more.sum(), less.sum(), len(y))
-    assert limits(there["accuracy"]) == pytest.approx(of_rows)
-    assert there["error_rate"]["ci_lower"] == pytest.approx(-of_rows[1])
-    for metric, row in there.items():
-        assert limits(row) == pytest.approx([-end for end in limits(back[metric])[::-1]], abs=1e-9)
-
-
 # Decisions that change
 
 
