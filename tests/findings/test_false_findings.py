@@ -23,10 +23,10 @@ def of_groups(seed, rows, groups=4):
     return binary(pl.concat(part.with_columns(g=pl.lit(str(i))) for i, part in enumerate(parts)))
 
 
-def of_few_high_scores(seed, rows, share, high, low):
+def of_few_high_scores(seed, rows):
     """The ratio of expected and observed positives depends on about five rows."""
     rng = np.random.default_rng(seed)
-    p = np.where(rng.random(rows) < share, high, low)
+    p = np.where(rng.random(rows) < 4 / rows, 0.5, 0.0002)
     return binary(pl.DataFrame({"y": rng.random(rows) < p, "p": p}), by=())
 
 
@@ -42,21 +42,17 @@ def of_errors(seed, rows, skewed=False):
     return sm.regression(y_true="y", y_pred="z", by="g").update(frame).finalize()
 
 
-SETTINGS = {
-    f"{name}, {rows:,} rows": partial(make, rows=rows, **options)
-    for rows in (20, 200, 2_000, 20_000)
-    for name, make, options in (
-        ("rare events, weak scores", of_scores, {"rate": 0.02, "spread": 0.3}),
-        ("rare events", of_scores, {"rate": 0.02, "spread": 1.3}),
-        ("balanced", of_scores, {"rate": 0.5, "spread": 1.3}),
-        ("frequent events", of_scores, {"rate": 0.95, "spread": 0.5}),
-        ("four groups", of_groups, {}),
-        ("few high scores", of_few_high_scores, {"share": 4 / rows, "high": 0.5, "low": 0.0002}),
-        ("three classes", of_classes, {"labels": 3}),
-        ("ten classes", of_classes, {"labels": 10}),
-        ("errors", of_errors, {}),
-        ("skewed errors of small groups", of_errors, {"skewed": True}),
-    )
+KINDS = {  # of a number of rows
+    "rare events, weak scores": partial(of_scores, rate=0.02, spread=0.3),
+    "rare events": partial(of_scores, rate=0.02, spread=1.3),
+    "balanced": partial(of_scores, rate=0.5, spread=1.3),
+    "frequent events": partial(of_scores, rate=0.95, spread=0.5),
+    "four groups": of_groups,
+    "few high scores": of_few_high_scores,
+    "three classes": partial(of_classes, labels=3),
+    "ten classes": partial(of_classes, labels=10),
+    "errors": of_errors,
+    "skewed errors of small groups": partial(of_errors, skewed=True),
 }
 
 
@@ -72,17 +68,19 @@ def test_no_model_of_rare_events_without_faults_is_bad():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_few_reports_of_models_without_faults_blame_the_model(setting):
-    found = [faults(SETTINGS[setting](seed)) for seed in range(5)]
-    assert sum(map(bool, found)) <= 1, found
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_reports_of_models_without_faults_blame_the_model(kind):
+    """Two of each size, so that a size that is always blamed is noticed."""
+    blamed = [(rows, faults(KINDS[kind](seed, rows))) for rows in (20, 200, 2_000) for seed in range(2)]
+    assert sum(bool(findings) for _, findings in blamed) <= 1, blamed
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_at_most_one_report_in_20_of_models_without_faults_blames_the_model(setting):
-    reports = 400 if "20,000" not in setting else 200
-    false = sum(bool(faults(SETTINGS[setting](seed))) for seed in range(100, 100 + reports))
+@pytest.mark.parametrize("rows", [20, 200, 2_000, 20_000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_most_one_report_in_20_of_models_without_faults_blames_the_model(kind, rows):
+    reports = 400 if rows < 20_000 else 200
+    false = sum(bool(faults(KINDS[kind](seed, rows))) for seed in range(100, 100 + reports))
     assert false <= FEWER * reports + 2 * (FEWER * reports) ** 0.5
 
 
@@ -100,7 +98,12 @@ def drifts(seed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.long) for start in range(10, 80, 10))])
 @pytest.mark.parametrize("kind", [differences, drifts])
-def test_few_pairs_without_differences_have_findings(kind, start):
-    assert sum(bool(kind(seed)) for seed in range(start, start + 10)) <= 2
+def test_few_pairs_without_differences_have_findings(kind):
+    assert sum(bool(kind(seed)) for seed in range(4)) <= 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [differences, drifts])
+def test_few_of_many_pairs_without_differences_have_findings(kind):
+    assert sum(bool(kind(seed)) for seed in range(80)) <= 16
