@@ -16,9 +16,6 @@ from streammetrics.testing.laws import require_same
 DIGEST = lambda: sm.Accumulator(sm.statistics.TDigest(compression=10), **ERRORS)  # noqa: E731
 
 
-task = pytest.mark.parametrize("make", [*TASKS.values(), DIGEST], ids=[*TASKS, "digest"])
-
-
 QUERIES = {
     "all": {},
     "some": {"since": "2026-01-02", "until": date(2026, 1, 4), "by": "country"},
@@ -31,7 +28,7 @@ QUERIES = {
 
 
 @pytest.mark.thorough
-@task
+@pytest.mark.parametrize("make", [TASKS["models"], TASKS["classes"], TASKS["regression"], DIGEST], ids=lambda make: make().task)
 def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
         monkeypatch.setattr(

@@ -111,20 +111,20 @@ def test_a_page_has_the_numbers_of_the_history(stores, shown):
     assert [row[0].text for row in now(page).rows] == ["All rows"]
 
 
-@pytest.mark.parametrize("rules", [RULES[:2], RULES], ids=["some", "all"])
+@pytest.mark.parametrize("rules", [RULES[:2], RULES[2:]], ids=["values", "alarms"])
 def test_breaches_and_verdicts_are_those_that_a_check_after_each_window_finds(rules, stores, shown):
     """Also of rules over several windows, whose values are those of their own period."""
-    quality, checks = stores[0], []
+    quality, checks, looks = stores[0], [], (0, 2, 5, 6, 7)
     page = shown(quality, rules=rules)
-    for number, day in enumerate(LABELED):
-        rows = sm.check(quality, rules, until=day + timedelta(days=1)).frame.rows(named=True)
+    for number in looks:
+        rows = sm.check(quality, rules, until=LABELED[number] + timedelta(days=1)).frame.rows(named=True)
         for row in rows:
             row["segment"] = row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows"
         checks += [(row["name"], row["segment"], number) for row in rows if row["verdict"] == "breached"]
     breaches = runs(page)
-    marked = [(*which, n) for *which, first, last in breaches for n in range(first, last + 1)]
+    marked = [(*which, n) for *which, first, last in breaches for n in range(first, last + 1) if n in looks]
     assert sorted(marked) == sorted(checks)
-    assert len(marked) > 5
+    assert len(marked) > 2
     for row in rows:
         cell = now(page).row(row["segment"])[row["name"]]
         assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
@@ -298,8 +298,7 @@ def test_a_single_window_without_segments_has_no_drift(shown, tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_nothing_is_wider_than_the_window(browser, stores, tmp_path, width, scheme):
     stores[0].save_html(tmp_path / "page.html", rules=RULES[:2], scores=stores[1])
     with opening(browser, tmp_path / "page.html", ready="figure svg") as open_page:

@@ -141,10 +141,7 @@ def test_another_specification_changes_nothing(tmp_path):
 
 COPIES = {  # the old specification, the new one, and what is kept of old rows in the new one
     "segment": (acc(by="day"), acc(), lambda frame: frame.with_columns(region=pl.lit(None, pl.String))),
-    "fewer segments": (acc(), acc(by="day"), None),
-    "fewer thresholds": (acc(), acc(*instead(sm.statistics.ConfusionCounts(0.5))), None),
-    "capacity": (acc(), acc(*instead(sm.statistics.ScoreHistogram(capacity=16))), None),
-    "fewer statistics": (acc(), acc(*KEPT[:2]), None),
+    "less of all": (acc(), acc(sm.statistics.ConfusionCounts(0.5), sm.statistics.ScoreHistogram(16), by="day"), None),
     "weights and units": (acc(sample_weight="w", unit="u"), acc(KEPT[1], sample_weight="w", unit="u", by="day"), None),
     "pairs": (models("a", "b", pairs=False), models("a", "b"), None),
 }
