@@ -22,7 +22,7 @@ import streammetrics as sm
 uri, options, writer = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 history = sm.MetricStore(uri, storage_options=options)
 task = sm.binary(y_true="y", y_score="p", by="day")
-for n in range(10):
+for n in range(6):
     batch = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 1 + n % 5)] * 2}
     history.append(task.empty().update(batch), batch_id=f"{writer} {n}")
 """
@@ -85,4 +85,4 @@ def test_writers_that_race_lose_nothing_and_double_nothing(options):
     commands = [[sys.executable, "-c", APPENDS, uri, json.dumps(options), writer] for writer in ("a", "b")]
     writers = [subprocess.Popen(command) for command in commands]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
-    assert sm.MetricStore(uri, storage_options=options).query().finalize()["rows"].value == 2 * 2 * 10
+    assert sm.MetricStore(uri, storage_options=options).query().finalize()["rows"].value == 2 * 2 * 6

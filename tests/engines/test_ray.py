@@ -1,16 +1,16 @@
 """Ray Data on a local cluster of two workers."""
 
 import logging
-from datetime import datetime
 from functools import cache
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from laws import GROUPS, laws, parts
 
 import streammetrics as sm
 from streammetrics.engines import ray as engine
-from streammetrics.testing import Engine, checks
+from streammetrics.testing import Engine
 from streammetrics.testing.engine_tasks import BY, EXACT, SIZES, alone
 
 pytestmark = pytest.mark.engine
@@ -44,7 +44,7 @@ def states(source, acc):
     return [engine.collect(engine.states(source, acc, partitions=2), acc).to_arrow()]
 
 
-LAWS = checks(Engine(engine, blocks, states, retries=True, prunes_columns=False))  # blocks are there before it is asked
+LAWS = laws(Engine(engine, blocks, states, retries=True, prunes_columns=False))  # blocks are there before it is asked
 
 
 @pytest.mark.parametrize("check", LAWS, ids=str)
@@ -72,21 +72,17 @@ def test_states_are_united_and_rolled_up(files):
     assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
 
 
-GROUPS = {  # of blocks with different types of the same groups
-    "decimals": [
-        pl.Series(["1.5", "2.0", "100.0"]).cast(pl.Decimal(10, 1)),
-        pl.Series(["1.50", "2.00", "7.25", None]).cast(pl.Decimal(12, 2)),
-        pl.Series(["2", "100"]).cast(pl.Decimal(5, 0)),
-    ],
+BLOCKS = {  # Arrow has no enumerations, and Ray no blocks without rows
+    "decimals": GROUPS["decimals"],
     "numbers": [pl.Series([1, 2, 3, None]), pl.Series([1.0, 2.0, 0.5]), pl.Series([1, 0], dtype=pl.UInt8)],
     "text": [pl.Series(["a", None]), pl.Series(["a", "b"], dtype=pl.Categorical), pl.Series([None, None])],
-    "times": [pl.Series([datetime(2026, 1, 1, 3)], dtype=pl.Datetime(unit)) for unit in ("ms", "us", "ns")],
+    "times": GROUPS["times"],
 }
 
 
-@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize("groups", BLOCKS.values(), ids=BLOCKS)
 def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
-    frames = [pl.DataFrame({"y": [1] * len(g), "p": [0.5] * len(g), "g": g}) for g in groups]
+    frames = parts(groups)
     source = pytest.importorskip("ray.data").from_arrow(
         [f.to_arrow(compat_level=pl.CompatLevel.oldest()) for f in frames]
     )
