@@ -305,8 +305,8 @@ def imports(path: Path) -> Iterator[Figure]:
         return float(alone(f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"))
 
     kinds = ("import polars", "import streammetrics", "from streammetrics import binary, evaluate")
-    times = {code: [run(code) for _ in range(2)] for code in kinds}
-    for _ in range(9):
+    times = {code: [run(code)] for code in kinds}
+    for _ in range(2 * measure.most_rounds - 1):
         for code, found in times.items():
             found.append(run(code))
     polars, library, used = (median(found) for found in times.values())
