@@ -144,9 +144,8 @@ def simulate(folder, seed, steps, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(2))
-def test_joiners_that_die_and_race_agree_with_the_truth(seed, tmp_path, monkeypatch):
-    truth = simulate(tmp_path, seed, 16, monkeypatch)
+def test_joiners_that_die_and_race_agree_with_the_truth(tmp_path, monkeypatch):
+    truth = simulate(tmp_path, 0, 16, monkeypatch)
     assert truth.final
     assert truth.expired
 
