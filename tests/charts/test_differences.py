@@ -107,7 +107,7 @@ def test_expected_values_are_not_widened_by_their_bounds_again(tmp_path):
     task = {"by": "day", "capacity": 64}
     labels.append(sm.binary(**CLICKS, **task).update(clicks().filter(~last)), batch_id="labels")
     scores.append(sm.predictions(y_score="score", **task).update(clicks()), batch_id="scores")
-    rules = [sm.Rule(f"roc_auc >= {limit}", before_labels=True, odds=1.2) for limit in np.linspace(0.6, 0.9, 61)]
+    rules = [sm.Rule(f"roc_auc >= {limit}", before_labels=True, odds=1.2) for limit in np.linspace(0.6, 0.9, 21)]
     verdicts = sm.check(labels, rules, scores=scores)
     assert {"holds", "open", "breached"} == set(verdicts.frame["verdict"])
     assert (verdicts.frame["lower"] < verdicts.frame["value"]).all()
