@@ -20,6 +20,16 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def two_models(folder):
+    """A state of two models, with two thresholds."""
+    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
+    by = ["--by", "day", "--by", "country"]
+    run("evaluate", folder / "days", "--y-true", "clicked", *scores, *by, "--save", folder / "by day.state")
+    sm.Accumulator.load(folder / "by day.state").rollup().save(folder / "two.state")
+    return folder / "two.state"
+
+
 @pytest.fixture
 def days(folder, tmp_path, monkeypatch):
     """A folder with the states of two days, and rules."""

@@ -19,17 +19,6 @@ def test_places_that_cannot_be_written_are_told_before_the_data_are_read(option,
     assert "is a directory" in run(*wanted, tmp_path, code=2)
 
 
-@pytest.mark.thorough
-def test_groups_that_differ_are_told(folder):
-    one, other = folder / "monday.state", folder / "state"
-    told = "Error: The group columns differ: 'day', 'country' and 'country'. Roll both up to the same ones.\n"
-    assert run("compare", one, other, code=2) == told
-    assert run("drift", one, other, code=2).endswith("lacks. Roll both up to the same ones.\n")
-    for command in ("compare", "drift"):
-        run(command, one, other, "--total")
-        run(command, one, other, "--by", "country")
-
-
 def test_errors_name_options():
     options = {
         Argument("nulls", "drop"): "--nulls drop",

@@ -55,11 +55,6 @@ def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder)
     assert run(*check, f"roc_auc >= {high + 1e-9}", code=1).splitlines()[-1].endswith("breached")
 
 
-def test_check_of_a_state_without_rows_fails(tmp_path):
-    sm.binary(y_true="y", y_score="p", by="g").save(tmp_path / "empty.state")
-    assert "undefined: no rows" in run("check", tmp_path / "empty.state", "--require", "roc_auc >= 0.1", code=1)
-
-
 def test_check_of_small_groups(tmp_path):
     rows = {"y": [0, 1] * 60 + [1], "p": [0.1, 0.9] * 60 + [0.5], "g": ["a"] * 120 + [None]}
     sm.binary(y_true="y", y_score="p", by="g").update(rows).save(tmp_path / "some.state")
@@ -71,20 +66,10 @@ def test_check_of_small_groups(tmp_path):
     assert count == "Undecided, allowed: 1 of 2"
 
 
-def test_check_says_which_verdicts_have_no_interval(folder):
-    check = ["check", folder / "state", "--total", "--require"]
-    assert run(*check, "ece <= 0.5").splitlines()[-1].endswith("holds: on these rows")
-    assert run(*check, "rows >= 1").splitlines()[-1].endswith("holds")
-    assert "holds; " not in run(*check, "ece <= 0.0001", "--format", "github", code=1)
-    assert "breached: on these rows; value 0." in run(*check, "ece <= 0.0001", "--format", "github", code=1)
-
-
-def test_check_of_one_model(folder, tmp_path):
-    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click"]
-    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
-    check = ["check", tmp_path / "two.state", "--require", "roc_auc>=0.6"]
+def test_check_of_one_model(two_models):
+    check = ["check", two_models, "--require", "roc_auc>=0.6"]
     assert "  model  " in run(*check, code=1)
     assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
-    for form in ("table", "github", "junit", "markdown", "json"):
+    for form in ("table", "github", "junit"):
         found = run(*check, "--model", "bad", "--format", form, code=1)
         assert re.search(r"roc_auc (>|&gt;|\\>)= 0\.6(,|%2C) model bad", found)

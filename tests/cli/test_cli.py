@@ -43,7 +43,7 @@ def test_labels_thresholds_nulls_and_weights(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("form", ["table", "json", "parquet"])
+@pytest.mark.parametrize("form", ["table", "parquet"])
 def test_a_reader_that_goes_away_is_no_error(form, folder):
     command = [sys.executable, "-c", "from streammetrics.cli import main; main()"]
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
@@ -55,8 +55,7 @@ def test_a_reader_that_goes_away_is_no_error(form, folder):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("form", ["table", "github"])
-@pytest.mark.parametrize("grouped", [[], ["--total"]], ids=["groups", "one"])
+@pytest.mark.parametrize(("form", "grouped"), [("table", []), ("github", ["--total"])], ids=["groups", "one"])
 def test_piped_tables_are_as_wide_as_asked(grouped, form, folder):
     def shown(*width):
         show = ["show", folder / "state", *grouped, "--confidence", 0.95, "--format", form, *width]
@@ -76,12 +75,6 @@ def test_an_evaluation_that_drops_all_rows_is_told(tmp_path):
     assert warning in run(*evaluate, "--y-score", "p", "--nulls", "drop")
     assert warning in run(*evaluate, "--y-pred", "y", "--sample-weight", "w")
     assert "Warning" not in run(*evaluate, "--y-pred", "y")
-
-
-def test_predictions_without_labels(folder):
-    found = run("evaluate", folder / "days", "--task", "predictions", "--y-score", "p_click", "--format", "csv")
-    expected = sm.evaluate(folder / "days", sm.predictions(y_score="p_click")).frame
-    assert pl.read_csv(found.encode())["value"].round(9).equals(expected["value"].round(9))
 
 
 @pytest.mark.thorough
@@ -165,14 +158,7 @@ def test_demo(tmp_path):
 
 
 def test_as_a_program(folder):
-    command = [
-        sys.executable,
-        "-c",
-        "from streammetrics.cli import main; main()",
-        "show",
-        str(folder / "state"),
-        "--total",
-    ]
+    command = [sys.executable, "-c", "from streammetrics.cli import main; main()", "show", folder / "state", "--total"]
     found = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert found.stdout.startswith("severity  code   finding\n")
     assert "\n\nmetric  " in found.stdout

@@ -201,8 +201,9 @@ def test_scores_that_only_one_model_has(folder):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("row", [4_000, 120_000])
-@pytest.mark.parametrize("task", [EVALUATE, ("--y-true", "model_score", "--y-score", "churned")])
+@pytest.mark.parametrize(
+    ("row", "task"), [(120_000, EVALUATE), (4_000, ("--y-true", "model_score", "--y-score", "churned"))]
+)
 def test_text_among_numbers_can_stand_for_null(row, task, folder):
     write({row: "n/a"}, rows=130_000)
     message = evaluate(*task, code=2)

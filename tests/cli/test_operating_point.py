@@ -8,12 +8,11 @@ import streammetrics as sm
 
 
 def test_the_best_threshold_of_each_group(folder):
-    lines = run(
-        "operating-point", folder / "state", "--minimize", "cost(fp=1, fn=10)", "--subject-to", "recall>=0.5"
-    ).splitlines()
+    cheapest = ["operating-point", folder / "state", "--minimize", "cost(fp=1, fn=10)"]
+    lines = run(*cheapest, "--subject-to", "recall>=0.5").splitlines()
     assert lines[0].split() == ["country", "threshold", "cost(fp=1,", "fn=10)", "recall", "tp", "fp", "fn", "tn"]
     assert [line.split()[0] for line in lines[2:8]] == ["BR", "DE", "FR", "IN", "JP", "US"]
-    narrow = run("operating-point", folder / "state", "--minimize", "cost(fp=1, fn=10)", "--width", 50).splitlines()
+    narrow = run(*cheapest, "--width", 50).splitlines()
     assert narrow[0].split() == ["country", "threshold", "cost(fp=1,", "fn=10)"]
     assert lines[8] == "Chosen on these rows: check the threshold on others, where it is usually worse."
 
@@ -32,23 +31,9 @@ def test_a_threshold_with_a_guarantee(folder):
 
 
 def test_no_threshold_has_a_reason(folder):
-    asked = [
-        "operating-point",
-        folder / "state",
-        "--maximize",
-        "recall",
-        "--total",
-        "--confidence",
-        "0.95",
-        "--subject-to",
-    ]
-    _, _, row = run(*asked, "precision>=0.99999").splitlines()
+    point = ["operating-point", folder / "state", "--total", "--maximize"]
+    _, _, row = run(*point, "recall", "--confidence", 0.95, "--subject-to", "precision>=0.99999").splitlines()
     assert row.split("  ")[-1] == "too few rows: precision >= 0.99999 needs at least 299,572, got 20,000"
-
-
-def test_a_constraint_that_no_threshold_meets_is_said(folder):
-    *_, row, told = run(
-        "operating-point", folder / "state", "--total", "--maximize", "f1", "--subject-to", "fpr<0"
-    ).splitlines()
+    *_, row, told = run(*point, "f1", "--subject-to", "fpr<0").splitlines()
     assert row.split()[0] == "–"
     assert told == "–: no threshold meets fpr<0."

@@ -7,7 +7,6 @@ import pytest
 from commands import run
 
 import streammetrics as sm
-from streammetrics.reading import sorted_by
 
 ROWS = pl.DataFrame(
     {
@@ -51,27 +50,9 @@ def test_the_metric_is_shown_first(folder):
     assert [line.split()[0] for line in total.splitlines()[2:4]] == ["roc_auc", "f1"]
 
 
-def test_several_values_of_a_group_place_it_by_the_worst():
+def test_several_values_of_a_group_place_it_by_the_worst(folder):
     rows = ROWS.filter(pl.col("g").is_in(["perfect", "reversed"]))
-    acc = sm.binary(y_true="y", y_score="p", by="g", thresholds=(0.05, 0.5)).update(rows)
-    report = sorted_by(acc.finalize(confidence=0.9), "accuracy")
-    assert report.frame["g"].unique(maintain_order=True).to_list() == ["reversed", "perfect"]
-    assert report.frame.sort("g", "metric", "threshold").equals(
-        acc.finalize(["accuracy", *acc.finalize()], confidence=0.9).frame.sort("g", "metric", "threshold")
-    )
-
-
-def test_models_and_units_are_sorted_too():
-    rows = ROWS.with_columns(unit=pl.int_range(pl.len()))
-    acc = sm.binary(y_true="y", y_score={"p": "p", "q": "q"}, by="g", unit="unit").update(rows)
-    report = acc.finalize(confidence=0.9)
-    found = sorted_by(report, "roc_auc").frame.filter(metric="roc_auc")
-    assert found["value"].to_list() == [*sorted(found["value"].drop_nulls()), None, None]
-    assert found.sort("g", "model").equals(report.frame.filter(metric="roc_auc").sort("g", "model"))
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_pages_and_histories_are_sorted(folder):
-    run("show", folder / "rows.state", "--sort", "roc_auc", "--html", folder / "page.html")
-    assert (folder / "page.html").stat().st_size > 1000
-    assert "--sort" in run("store", "report", "--help")
+    task = sm.binary(y_true="y", y_score={"p": "p", "q": "q"}, by="g", thresholds=(0.05, 0.5))
+    task.update(rows).save(folder / "several.state")
+    for metric in ("accuracy", "roc_auc"):
+        assert groups(run("show", folder / "several.state", "--sort", metric, "--format", "csv"))[0] == "reversed"

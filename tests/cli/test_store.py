@@ -149,16 +149,6 @@ def test_check_until(history):
     assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1
 
 
-def test_limits_of_rules_are_in_the_range_of_their_metric(history):
-    store = sm.MetricStore("history")
-    with pytest.raises(
-        sm.errors.MetricError,
-        match=r"^The limit of roc_auc >= 80 must be between 0 and 1, got 80\. For 80%, pass 0\.8\.$",
-    ):
-        sm.check(store, sm.Rule("roc_auc >= 80"))
-    sm.check(store, [sm.Rule("roc_auc >= -0.02", against="1d"), sm.Rule("rows >= 1e9")])
-
-
 def test_windows_compact_and_retain(history):
     run("store", "append", "history", "monday.state", "--batch-id", "again")
     before = run("store", "windows", "history").splitlines()

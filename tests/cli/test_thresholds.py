@@ -18,10 +18,8 @@ def test_thresholds_of_tasks(folder):
 
 
 @pytest.mark.thorough
-def test_each_command_can_read_one_of_several_models(folder, tmp_path):
-    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--by", "day", "--by", "country"]
-    two, history = tmp_path / "two.state", tmp_path / "history"
-    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", two)
+def test_each_command_can_read_one_of_several_models(two_models, tmp_path):
+    two, history = two_models.with_name("by day.state"), tmp_path / "history"
     run("store", "append", history, two, "--window", "day")
     commands = (
         ["show", two, "--total", "--metric", "roc_auc"],
@@ -39,38 +37,31 @@ def test_each_command_can_read_one_of_several_models(folder, tmp_path):
 
 
 @pytest.mark.thorough
-def test_metrics_are_read_at_any_threshold(folder, tmp_path):
-    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
-    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
-    report = sm.Accumulator.load(tmp_path / "two.state").finalize()
+def test_metrics_are_read_at_any_threshold(two_models):
+    report = sm.Accumulator.load(two_models).finalize()
     asked = ["--metric", "recall", "--metric", "roc_auc", "--threshold"]
     for threshold in (0.12, 0.3):
-        rows = json.loads(run("show", tmp_path / "two.state", *asked, threshold, "--format", "json"))
+        rows = json.loads(run("show", two_models, *asked, threshold, "--format", "json"))
         recalls, areas = ([row for row in rows if row["metric"] == name] for name in ("recall", "roc_auc"))
         for row in recalls:
             found = report.get("recall", model=row["model"], threshold=threshold)
             assert (row["threshold"], row["value"], row["lower"]) == (threshold, found.value, found.lower)
         assert [row["value"] for row in areas] == report.rows("roc_auc")["value"].to_list()
-    shown = run("show", tmp_path / "two.state", *asked, 0.12)
+    shown = run("show", two_models, *asked, 0.12)
     assert shown.splitlines()[-1] == "Scores of at least 0.12 count as positive."
     limit = f"{report.get('recall', model='good', threshold=0.12).value - 1e-6:.9f}"
-    check = ["check", tmp_path / "two.state", "--model", "good", "--require", f"recall>={limit}", "--threshold"]
+    check = ["check", two_models, "--model", "good", "--require", f"recall>={limit}", "--threshold"]
     assert "threshold 0.12" in run(*check, 0.12)
     run(*check, 0.9, code=1)
-    compared = run("compare", tmp_path / "two.state", "--models", "good", "bad", *asked, 0.12, "--format", "json")
+    compared = run("compare", two_models, "--models", "good", "bad", *asked, 0.12, "--format", "json")
     assert [row["threshold"] for row in json.loads(compared)] == [0.12, None]
 
 
 @pytest.mark.thorough
-def test_a_comparison_says_which_threshold_to_evaluate_for_intervals(folder, tmp_path):
-    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
-    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
-    compare = ["compare", tmp_path / "two.state", "--models", "good", "bad", "--metric"]
-    assert "Differences at threshold 0.12 have" in run(*compare, "recall", "--threshold", 0.12)
-    assert "evaluate with threshold 0.12." in " ".join(run(*compare, "recall", "--threshold", 0.12).split())
-    assert "Differences" not in run(*compare, "recall", "--threshold", 0.3)
-    assert "Differences" not in run(*compare, "recall")
-    assert "Differences" not in run(*compare, "roc_auc")
+def test_a_comparison_says_which_threshold_to_evaluate_for_intervals(two_models):
+    compare = ["compare", two_models, "--models", "good", "bad", "--metric", "recall", "--threshold"]
+    assert "evaluate with threshold 0.12." in " ".join(run(*compare, 0.12).split())
+    assert "Differences" not in run(*compare, 0.3)
 
 
 @pytest.mark.thorough

@@ -79,8 +79,8 @@ def screen(printed):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [(50, 100), (12, 40)])
-def test_a_terminal_shows_the_last_look_alone(size, files, tmp_path):
+def test_a_terminal_shows_the_last_look_alone(files, tmp_path):
+    size = (12, 40)
     printed, code = on_terminal([*files, "--watch", "--save", str(tmp_path / "all.state")], size)
     assert code == 0
     assert printed.count("%|") == BATCHES

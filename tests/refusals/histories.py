@@ -276,6 +276,7 @@ CHECKS = {
     "an unknown segment": (_checked(sm.Rule("rows >= 1", by="region")), SpecificationError, "'region'"),
     "an unknown distribution": (_checked(sm.Rule("psi(of='error') <= 1", against="7d")), ReportError, "'error'"),
     "bins of drift": (_checked(sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d")), SpecificationError, "bins="),
+    "a limit out of range": (_checked(sm.Rule("roc_auc >= 80")), MetricError, "roc_auc >= 80", "0.8"),
     "an unknown model": (_checked(sm.Rule("rows >= 1", model="new")), ReportError, "'new'", "none"),
     "an alarm by window": (
         _checked(sm.Rule("accuracy >= 0.5", alarm="1 per year", by="day")),
