@@ -72,7 +72,6 @@ def acc(name):
             by="route", **DELIVERIES | {"y_pred": {"forecast": "forecast", "naive": "naive"}}
         ).update(deliveries()),
         "weights and units": lambda: sm.binary(by="shop", **VISITS).update(visits()),
-        "weights": lambda: sm.binary(**VISITS | {"unit": None}).update(visits()),
         "predictions": lambda: sm.predictions(y_score="partial", by="country", nulls="drop").update(candidates()),
         "no rows": lambda: sm.binary(by="country", **CLICKS).update(none),
         "one class": lambda: sm.binary(**CLICKS).update(clicks().filter(~pl.col("clicked"))[:50]),
@@ -112,7 +111,7 @@ PAGES = {  # writes a page
         name: (lambda path, name=name: report(name).save_html(path))
         for name in (
             *("classes", "errors", "weights and units", "no rows", "labels", "two models", "models of other rows"),
-            *("models over time", "many groups", "predicted labels", "weights", "predictions", "one class"),
+            *("models over time", "many groups", "predicted labels", "predictions", "one class"),
         )
     },
     "comparison": of_sides(lambda a, b: sm.compare(a, b, independent=True)),
@@ -143,12 +142,12 @@ FORMS = ("markdown", "json", "csv", "github")
 REQUIRE = ["--require", "roc_auc >= 0.81", "--require", "ece <= 0.01"]
 TEXTS = {  # a command, the formats that it has, and its exit code
     "show groups": (lambda: ["show", state("two classes"), "--confidence", "0.95"], FORMS, 0),
-    "show many groups": (lambda: ["show", state("many groups")], FORMS, 0),
-    "show models": (lambda: ["show", state("two models"), "--total"], FORMS, 0),
-    "show labels": (lambda: ["show", state("labels")], FORMS, 0),
+    "show many groups": (lambda: ["show", state("many groups")], ("markdown",), 0),
+    "show models": (lambda: ["show", state("two models"), "--total"], ("markdown",), 0),
+    "show labels": (lambda: ["show", state("labels")], ("markdown",), 0),
     "show errors": (lambda: ["show", state("errors"), "--confidence", "0.9"], FORMS, 0),
     "check": (lambda: ["check", state("two classes"), *REQUIRE], (*FORMS, "junit"), 1),
-    "compare": (lambda: ["compare", state("two classes"), state("other days"), "--independent"], FORMS[:3], 0),
+    "compare": (lambda: ["compare", state("two classes"), state("other days"), "--independent"], ("markdown",), 0),
     "compare models": (
         lambda: ["compare", state("two models"), "--models", "old", "new", "--metric", "roc_auc", "--metric", "ece"],
         FORMS[:3],
@@ -161,7 +160,11 @@ TEXTS = {  # a command, the formats that it has, and its exit code
         (*FORMS, "junit"),
         1,
     ),
-    "store report": (lambda: history() and ["store", "report", FOLDER / "history", "--by", "country"], FORMS, 0),
+    "store report": (
+        lambda: history() and ["store", "report", FOLDER / "history", "--by", "country"],
+        ("markdown",),
+        0,
+    ),
 }
 
 
@@ -192,5 +195,5 @@ def printed(command, *options):
 
 def text(command):
     """The outlines of a command at every width, and in every format."""
-    tables = {f"width {w}": outline_of_text(printed(command, "--width", str(w))) for w in (60, 80, 120)}
+    tables = {f"width {w}": outline_of_text(printed(command, "--width", str(w))) for w in (60, 120)}
     return tables | {form: outline_of(form, printed(command, "--format", form)) for form in TEXTS[command][1]}

@@ -141,6 +141,7 @@ def test_decisions_are_those_of_the_rows():
         assert len(per_row.text.partition(".")[2]) == 4
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_only_counts_of_none_and_of_all_rows_are_0_and_100_percent(tmp_path):
     rows = {"y": [True, False], "p": [0.9, 0.1], "weight": [4e-6, 1.0]}
     task = sm.binary(y_true="y", y_score="p", sample_weight="weight", thresholds=[0.5, 0.95])
@@ -205,6 +206,7 @@ def test_measures_of_a_drift_are_those_of_its_frame():
         assert same(value, total.filter(of=of.text, measure=measure.text)["value"].item())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_many_groups_are_listed_as_their_chart(tmp_path):
     rows = clicks().with_columns(place=pl.format("place {}", pl.int_range(pl.len()) % 60))
     made = sm.binary(by="place", **CLICKS).update(rows).finalize(["roc_auc"], confidence=0.95)
@@ -264,6 +266,7 @@ def test_a_history_lists_its_newest_windows_in_notebooks(tmp_path):
     assert re.search(rf"{day}</td><td[^>]*>3</td><td[^>]*>{size}<", store._repr_html_())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_certified_bounds_contain_the_value(tmp_path):
     coarse = sm.binary(**CLICKS, capacity=64).update(clicks()).finalize(["roc_auc", "average_precision", "ks"])
     coarse.save_html(tmp_path / "page.html")
@@ -278,6 +281,7 @@ def test_certified_bounds_contain_the_value(tmp_path):
         assert low <= value <= high
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_is_written_by_every_command(tmp_path):
     path, state = tmp_path / "page.html", tmp_path / "a.state"
     acc("errors").save(state)

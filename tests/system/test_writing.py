@@ -42,6 +42,7 @@ save = pytest.mark.parametrize(("name", "save"), SAVES.items(), ids=SAVES)
 
 
 @save
+@pytest.mark.usefixtures("undrawn")
 def test_a_full_disk_leaves_the_file_as_it_was(acc, name, save, tmp_path, monkeypatch):
     path = tmp_path / name
     save(acc, path)
