@@ -14,7 +14,7 @@ from streammetrics.core import Domain, Lattice
 from streammetrics.data import several
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.bins import fit
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, Types
 from streammetrics.statistics.view import GROUP
 
 CAPACITY = 16_384
@@ -31,7 +31,7 @@ class Binned(Statistic):
     domain: Domain = "real"
     atoms: tuple[float, ...] = ()
 
-    keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
+    keys: ClassVar[Types] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capacity", whole(Argument("capacity"), self.capacity, most=MOST_CAPACITY))

@@ -14,6 +14,7 @@ from streammetrics import core
 from streammetrics.base import SUM_ROUNDING, whole
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks, at_most
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
@@ -41,13 +42,13 @@ class CalibrationBins(Summed):
 
     name = "calibration_bins"
     kind: ClassVar[Kind | None] = "binary"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
-    counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    keys: ClassVar[Types] = {"bin": pl.Int32()}
+    counts: ClassVar[Names] = ("weight", "pos")
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
-    sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
-    decimals: ClassVar[tuple[str, ...]] = sums
-    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
+    sums: ClassVar[Names] = ("score_sum", "score_square_sum", "pos_score_sum")
+    decimals: ClassVar[Names] = sums
+    squared: ClassVar[Names] = (*counts, *sums)
     checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:

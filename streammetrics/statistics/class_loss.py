@@ -11,6 +11,7 @@ from streammetrics import core
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
+from streammetrics.statistics.statistic import Names, Types
 
 
 class ClassLoss(Losses):
@@ -28,9 +29,9 @@ class ClassLoss(Losses):
 
     name = "class_loss"
     kind: ClassVar[Kind | None] = "multiclass"
-    keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
-    counts: ClassVar[tuple[str, ...]] = ("class_weight",)
-    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
+    keys: ClassVar[Types] = {"actual": pl.UInt32()}
+    counts: ClassVar[Names] = ("class_weight",)
+    squared: ClassVar[Names] = (*counts, *Losses.sums)
     checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from streammetrics.data import Rows
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -33,10 +34,10 @@ class ConfusionCounts(Thresholded):
     """
 
     name = "confusion_counts"
-    roles: ClassVar[tuple[str, ...]] = ("y_true",)
-    counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
+    roles: ClassVar[Names] = ("y_true",)
+    counts: ClassVar[Names] = ("tp", "fp", "fn", "tn")
     checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
@@ -59,8 +60,8 @@ class CutCounts(ConfusionCounts):
     ``cut_neg`` and ``cut_pos`` are the rows of the bin that contains the threshold; the other counts exclude them.
     """
 
-    counts: ClassVar[tuple[str, ...]] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
-    squared: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[Names] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
+    squared: ClassVar[Names] = ()
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Half of the rows of the bin reach the threshold, or all or none of a class."""

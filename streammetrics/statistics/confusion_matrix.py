@@ -14,7 +14,7 @@ from streammetrics.data import LABEL, Kind, Roles, Rows, plain_labels
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Names, Statistic, Types
 from streammetrics.statistics.view import GROUP, View, exact
 
 DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted densely
@@ -48,11 +48,11 @@ class ConfusionMatrix(Statistic):
 
     name = "confusion_matrix"
     kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true",)
-    keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
-    counts: ClassVar[tuple[str, ...]] = ("count",)
+    roles: ClassVar[Names] = ("y_true",)
+    keys: ClassVar[Types] = {"actual": pl.Null(), "predicted": pl.Null()}
+    counts: ClassVar[Names] = ("count",)
     checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))

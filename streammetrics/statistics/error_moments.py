@@ -33,7 +33,7 @@ from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, at_most
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Names, Statistic
 from streammetrics.statistics.view import GROUP, exact
 
 Starts = NDArray[np.integer[Any]]
@@ -109,9 +109,9 @@ class ErrorMoments(Statistic):
 
     name = "error_moments"
     kind: ClassVar[Kind | None] = "regression"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
-    counts: ClassVar[tuple[str, ...]] = ("weight",)
-    means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
+    roles: ClassVar[Names] = ("y_true", "y_pred")
+    counts: ClassVar[Names] = ("weight",)
+    means: ClassVar[Names] = (*MEANS, *RESTS)
     checks: ClassVar[Checks] = Checks(
         rows=counts,
         signed=(*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS),

@@ -15,6 +15,7 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, Read
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
@@ -44,9 +45,9 @@ class Histogram(Binned):
     of: Of = "y_score"
 
     name = "histogram"
-    counts: ClassVar[tuple[str, ...]] = ("count",)
+    counts: ClassVar[Names] = ("count",)
     checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,10 +96,10 @@ class ErrorHistogram(Binned):
 
     name = "error_histogram"
     kind: ClassVar[Kind | None] = "regression"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
-    counts: ClassVar[tuple[str, ...]] = ("count",)
+    roles: ClassVar[Names] = ("y_true", "y_pred")
+    counts: ClassVar[Names] = ("count",)
     checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()

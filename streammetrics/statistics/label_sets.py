@@ -14,6 +14,7 @@ from streammetrics.base import as_float, shown
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.checks import Checks, at_most
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed
 
 
@@ -42,11 +43,11 @@ class LabelSets(Summed):
 
     name = "label_sets"
     kind: ClassVar[Kind | None] = "multilabel"
-    roles: ClassVar[tuple[str, ...]] = ("y_true",)
-    counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
-    sums: ClassVar[tuple[str, ...]] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
-    decimals: ClassVar[tuple[str, ...]] = ("jaccard_sum", "jaccard_square_sum")
-    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
+    roles: ClassVar[Names] = ("y_true",)
+    counts: ClassVar[Names] = ("row_weight", "exact_match", "label_errors", "label_decisions")
+    sums: ClassVar[Names] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
+    decimals: ClassVar[Names] = ("jaccard_sum", "jaccard_square_sum")
+    squared: ClassVar[Names] = (*counts, *sums)
     checks: ClassVar[Checks] = Checks(
         rows=("row_weight",),
         most={"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1},

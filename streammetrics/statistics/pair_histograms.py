@@ -17,6 +17,7 @@ from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import empty, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.view import GROUP, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
@@ -52,9 +53,9 @@ class PairHistograms(Binned):
 
     name = "pair_histograms"
     kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
-    counts: ClassVar[tuple[str, ...]] = ("count",)
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    keys: ClassVar[Types] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
+    counts: ClassVar[Names] = ("count",)
     checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
 
     def counter(self, weighted: bool) -> ScoreCounters:

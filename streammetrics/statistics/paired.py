@@ -14,7 +14,7 @@ from streammetrics.core import Codes
 from streammetrics.data import Kind, Pair, Roles, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.counter import Counter
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP, PAIR, View
 
@@ -44,7 +44,7 @@ class Paired(Statistic):
 
     pairs: tuple[Pair, ...] = ()
 
-    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32()}
+    keys: ClassVar[Types] = {PAIR: pl.UInt32()}
 
     def __post_init__(self) -> None:
         try:

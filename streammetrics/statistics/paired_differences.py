@@ -15,7 +15,7 @@ from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.probability_loss import ProbabilityLoss
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Names, Statistic, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR
 
@@ -33,11 +33,11 @@ class PairedDifferences(PairedSums):
 
     single: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
-    roles: ClassVar[tuple[str, ...]]
-    keys: ClassVar[dict[str, pl.DataType]]
-    counts: ClassVar[tuple[str, ...]] = ("weight",)
-    sums: ClassVar[tuple[str, ...]]
-    decimals: ClassVar[tuple[str, ...]]
+    roles: ClassVar[Names]
+    keys: ClassVar[Types]
+    counts: ClassVar[Names] = ("weight",)
+    sums: ClassVar[Names]
+    decimals: ClassVar[Names]
     checks: ClassVar[Checks]
 
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:

@@ -14,6 +14,7 @@ from streammetrics.core import OUTCOMES
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairedSums
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.thresholded import Thresholded
 from streammetrics.statistics.view import PAIR
 
@@ -45,9 +46,9 @@ class PairedOutcomes(PairedSums, Thresholded):
     """
 
     name = "paired_outcomes"
-    roles: ClassVar[tuple[str, ...]] = ("y_true",)
-    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
-    counts: ClassVar[tuple[str, ...]] = CELLS
+    roles: ClassVar[Names] = ("y_true",)
+    keys: ClassVar[Types] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
+    counts: ClassVar[Names] = CELLS
     checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
 
     def __post_init__(self) -> None:
@@ -104,8 +105,8 @@ class PairedMatches(PairedSums):
 
     name = "paired_matches"
     kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true",)
-    counts: ClassVar[tuple[str, ...]] = ("both_right", "one_right", "other_right", "none_right")
+    roles: ClassVar[Names] = ("y_true",)
+    counts: ClassVar[Names] = ("both_right", "one_right", "other_right", "none_right")
     checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def values(self, rows: Rows) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.paired import PairCounters, Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.view import GROUP, PAIR
 
 PAIRS = Lattice("real")  # of the keys of pairs
@@ -58,9 +59,9 @@ class PairedScores(Paired):
 
     name = "paired_scores"
     kind: ClassVar[Kind | None] = "binary"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), **Binned.keys}
-    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    keys: ClassVar[Types] = {PAIR: pl.UInt32(), **Binned.keys}
+    counts: ClassVar[Names] = ("neg", "pos")
     checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def __post_init__(self) -> None:

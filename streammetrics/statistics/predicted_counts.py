@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics.data import Rows
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -31,9 +32,9 @@ class PredictedCounts(Thresholded):
     """
 
     name = "predicted_counts"
-    counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
+    counts: ClassVar[Names] = ("predicted_positives", "predicted_negatives")
     checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
@@ -19,9 +20,9 @@ LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a s
 class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
-    decimals: ClassVar[tuple[str, ...]] = sums
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    sums: ClassVar[Names] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    decimals: ClassVar[Names] = sums
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
@@ -42,10 +43,10 @@ class ProbabilityLoss(Losses):
 
     name = "probability_loss"
     kind: ClassVar[Kind | None] = "binary"
-    keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
-    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    keys: ClassVar[Types] = {"actual": pl.Int8()}
+    counts: ClassVar[Names] = ("weight",)
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
-    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
+    squared: ClassVar[Names] = (*counts, *Losses.sums)
     checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 
@@ -25,11 +26,11 @@ class RankCounts(Summed):
 
     name = "rank_counts"
     kind: ClassVar[Kind | None] = "multiclass"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    keys: ClassVar[Types] = {"rank": pl.UInt32()}
     first: ClassVar[int] = 1
-    counts: ClassVar[tuple[str, ...]] = ("count",)
-    squared: ClassVar[tuple[str, ...]] = counts
+    counts: ClassVar[Names] = ("count",)
+    squared: ClassVar[Names] = counts
     checks: ClassVar[Checks] = Checks(rows=counts)
 
     def axes(self, labels: int) -> tuple[int, ...]:

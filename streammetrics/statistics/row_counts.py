@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.data import Rows
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed, Sums
 
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it
@@ -25,7 +26,7 @@ class RowCounts(Summed):
     """
 
     name = "row_counts"
-    counts: ClassVar[tuple[str, ...]] = ("rows", "dropped")
+    counts: ClassVar[Names] = ("rows", "dropped")
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows, without weights."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics.data import Rows
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import STATISTICS
+from streammetrics.statistics.statistic import STATISTICS, Names
 from streammetrics.statistics.summed import Summed
 
 MOST = (1 << 31) - 1  # that a row can count, so that no sum overflows
@@ -55,13 +55,13 @@ class RowSums(Summed):
     """
 
     name: ClassVar[str]
-    roles: ClassVar[tuple[str, ...]] = ()
-    inputs: ClassVar[tuple[str, ...]] = ()
-    counts: ClassVar[tuple[str, ...]] = ()
-    sums: ClassVar[tuple[str, ...]] = ()
+    roles: ClassVar[Names] = ()
+    inputs: ClassVar[Names] = ()
+    counts: ClassVar[Names] = ()
+    sums: ClassVar[Names] = ()
     checks: ClassVar[Checks] = Checks()
-    columns: ClassVar[tuple[str, ...]] = ()
-    _arguments: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[Names] = ()
+    _arguments: ClassVar[Names] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         if "of_rows" in cls.__dict__:

@@ -14,7 +14,7 @@ from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import is_weighted
+from streammetrics.statistics.statistic import Names, is_weighted
 from streammetrics.statistics.view import GROUP, View, exact
 
 HEAVY = 1e-3
@@ -45,10 +45,10 @@ class ScoreHistogram(Binned):
 
     name = "score_histogram"
     kind: ClassVar[Kind | None] = "binary"
-    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
-    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    counts: ClassVar[Names] = ("neg", "pos")
     checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[Names] = counts
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def counter(self, weighted: bool) -> Bins:

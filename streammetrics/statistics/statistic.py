@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from streammetrics.errors import SpecificationError
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
+
+Names: TypeAlias = tuple[str, ...]  # of columns, or of roles
+Types: TypeAlias = dict[str, pl.DataType]  # of columns
 
 STATISTICS: dict[str, type[Statistic]] = {}  # by name, as in saved states
 
@@ -52,17 +55,17 @@ class Statistic(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[Kind | None] = None
-    roles: ClassVar[tuple[str, ...]] = ()
-    keys: ClassVar[dict[str, pl.DataType]] = {}
-    kept: ClassVar[tuple[str, ...]] = ()
-    counts: ClassVar[tuple[str, ...]] = ()
-    sums: ClassVar[tuple[str, ...]] = ()
-    decimals: ClassVar[tuple[str, ...]] = ()
+    roles: ClassVar[Names] = ()
+    keys: ClassVar[Types] = {}
+    kept: ClassVar[Names] = ()
+    counts: ClassVar[Names] = ()
+    sums: ClassVar[Names] = ()
+    decimals: ClassVar[Names] = ()
     support: ClassVar[pl.Expr | None] = None
-    squared: ClassVar[tuple[str, ...]] = ()
-    means: ClassVar[tuple[str, ...]] = ()
+    squared: ClassVar[Names] = ()
+    means: ClassVar[Names] = ()
     checks: ClassVar[Checks] = Checks()
-    inputs: ClassVar[tuple[str, ...]] = ()
+    inputs: ClassVar[Names] = ()
     depends_on_order: ClassVar[bool] = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -16,7 +16,7 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.histogram import READ
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Names, Statistic
 from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
@@ -48,7 +48,7 @@ class TDigest(Statistic):
     of: Of = "error"
 
     name = "tdigest"
-    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    counts: ClassVar[Names] = ("weight",)
     checks: ClassVar[Checks] = Checks(rows=counts)
     depends_on_order: ClassVar[bool] = True
 

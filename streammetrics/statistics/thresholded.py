@@ -15,6 +15,7 @@ from streammetrics.base import as_float, shown, whole
 from streammetrics.core import Labels
 from streammetrics.data import Kind, Rows, several
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
@@ -26,8 +27,8 @@ class Thresholded(Summed):
     thresholds: tuple[float, ...] = (0.5,)
 
     kind: ClassVar[Kind | None] = "binary"
-    keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
-    kept: ClassVar[tuple[str, ...]] = ("threshold",)
+    keys: ClassVar[Types] = {"threshold": pl.Float64()}
+    kept: ClassVar[Names] = ("threshold",)
 
     def __post_init__(self) -> None:
         found = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
