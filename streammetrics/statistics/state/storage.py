@@ -27,6 +27,7 @@ SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data fra
 URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
 STATE = ".state"  # usual suffix of a saved state
 IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
+IPC_FILE = re.compile(IPC + rb"\0*")  # before the stream in an Arrow IPC file
 
 
 def write(saved: Saved, path: str | Path) -> None:
@@ -66,7 +67,7 @@ def from_bytes(content: bytes) -> Saved:
     if not isinstance(content, bytes):
         content = checked(lambda: checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
     sealed = checksums.is_sealed(content)
-    saved = from_arrow(checked(lambda: _ipc_table(pa.ipc.open_stream, content)))
+    saved = from_arrow(checked(lambda: _ipc_table(pa.py_buffer(content))))
     if not sealed:
         _warn("the state")
     return saved
@@ -223,8 +224,8 @@ def _content(path: Path) -> bytes:
 
 
 def _table(content: bytes) -> pa.Table:
-    if content.startswith(IPC):
-        return _ipc_table(pa.ipc.open_file, content)
+    if ipc := IPC_FILE.match(content):
+        return _ipc_table(pa.py_buffer(content).slice(ipc.end()))
     sizes = parquet_sizes(content)
     require_small(sizes.memory, len(content))
     file = pq.ParquetFile(pa.BufferReader(content))
@@ -238,11 +239,11 @@ def _table(content: bytes) -> pa.Table:
     return encoded.cast(file.schema_arrow)
 
 
-def _ipc_table(open_content: Callable[[bytes], Any], content: bytes) -> pa.Table:
-    require_small(ipc_size(content), len(content))
-    table = open_content(content).read_all()
+def _ipc_table(stream: pa.Buffer) -> pa.Table:
+    require_small(ipc_size(stream), stream.size)
+    table = pa.ipc.open_stream(stream).read_all()
     table.validate(full=True)
-    require_small(table_size(table), len(content))
+    require_small(table_size(table), stream.size)
     return table
 
 
