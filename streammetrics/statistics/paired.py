@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import polars as pl
 
-from streammetrics.core import Codes
 from streammetrics.data import Kind, Pair, Roles, Rows
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.counter import Counter, KeyedCounter
 from streammetrics.statistics.statistic import Statistic, Types
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import GROUP, PAIR, View
+from streammetrics.statistics.view import PAIR, View
 
 MANY = 4  # models; of more, each is paired with the first only
 
@@ -86,6 +84,14 @@ class Paired(Statistic):
                 return own if pair == (one, other) else self.turned(own)
         return None
 
+    def counter_of_pairs(self, make: Callable[[], Counter]) -> KeyedCounter:
+        """A counter for each pair, of the groups of its first model."""
+        return KeyedCounter(PAIR, [make() for _ in self.pairs], self._rows_of_pairs)
+
+    def _rows_of_pairs(self, rows: Rows) -> Iterator[Rows | None]:
+        for pair in self.pairs:
+            yield replace(rows.beside[pair], numbers=rows.numbers) if pair in rows.beside else None
+
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""
         return table
@@ -94,42 +100,9 @@ class Paired(Statistic):
 class PairedSums(Paired, Summed):
     """A paired statistic that sums values of rows in the same cells for every group."""
 
-    def counter(self, weighted: bool) -> PairCounters:
+    def counter(self, weighted: bool) -> KeyedCounter:
         """A counter of the cells for each pair."""
-        return PairCounters(self.pairs, partial(Summed.counter, self, weighted))
-
-
-@dataclass
-class PairCounters(Counter):
-    """One counter per pair of models, by the groups of the first model. ``make`` creates an empty counter."""
-
-    pairs: Sequence[Pair]
-    make: Callable[[], Counter]
-    counters: list[Counter] = field(init=False)
-    known: list[int] = field(init=False)  # number of groups of each counter, which gets only groups of its first model
-
-    def __post_init__(self) -> None:
-        self.counters, self.known = [self.make() for _ in self.pairs], [0] * len(self.pairs)
-
-    def add(self, rows: Rows, groups: int) -> None:
-        """Count more rows if their model is the first of a pair."""
-        for i, pair in enumerate(self.pairs):
-            if pair in rows.beside:
-                self.counters[i].add(replace(rows.beside[pair], numbers=rows.numbers), groups)
-                self.known[i] = groups
-
-    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Add the rows of another counter."""
-        for i, more in enumerate(other.counters):
-            self.counters[i].absorb(more, numbers[: other.known[i]], groups)
-            self.known[i] = groups
-
-    def table(self) -> pl.DataFrame:
-        """Return the concatenated tables of all pairs, with the number of the pair."""
-        return pl.concat(
-            counter.table().select(GROUP, pl.lit(i, pl.UInt32).alias(PAIR), pl.exclude(GROUP))
-            for i, counter in enumerate(self.counters)
-        )
+        return self.counter_of_pairs(lambda: Summed.counter(self, weighted))
 
 
 def pairs_kept(statistics: Iterable[Statistic]) -> tuple[Pair, ...]:

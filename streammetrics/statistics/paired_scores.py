@@ -16,7 +16,8 @@ from streammetrics.data import Kind, Rows
 from streammetrics.statistics.binned import Binned, valid_bins
 from streammetrics.statistics.bins import Bins, fit_by
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.paired import PairCounters, Paired
+from streammetrics.statistics.counter import KeyedCounter
+from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.view import GROUP, PAIR
@@ -72,9 +73,9 @@ class PairedScores(Paired):
         """Whether scores must lie in [0, 1]."""
         return self.domain == "probability"
 
-    def counter(self, weighted: bool) -> PairCounters:
+    def counter(self, weighted: bool) -> KeyedCounter:
         """Counts by cell."""
-        return PairCounters(self.pairs, lambda: Bins(self._read, PAIRS, self.capacity, 2, weighted))
+        return self.counter_of_pairs(lambda: Bins(self._read, PAIRS, self.capacity, 2, weighted))
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         one, other = rows.score

@@ -119,6 +119,7 @@ class Sums(Counter):
             MergeError: If a sum is too large. The sums stay unchanged.
         """
         self._make_room(groups, other.values.shape[1:])
+        numbers = numbers[: other.groups]
         total = self.values[numbers] + other.values[: other.groups]
         if self.integers and self.statistic.decimals:
             decimals = total[..., self.statistic.integers :]

@@ -56,7 +56,7 @@ def test_an_accumulator_whose_counting_failed_says_so_from_then_on(held, monkeyp
     monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", held)
     acc = task().update(GOOD)
     with monkeypatch.context() as patch:
-        patch.setattr("streammetrics.statistics.state.content.Content._count_block", lambda *args: 1 / 0)
+        patch.setattr("streammetrics.statistics.state.counters.Counters.count", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             acc.update(GOOD).flush()
     for use in (acc.to_bytes, acc.finalize, lambda: acc.update(GOOD), lambda: task().absorb(acc)):

@@ -13,7 +13,7 @@ from strategies import shards
 import streammetrics as sm
 from streammetrics.pipeline import _Part
 from streammetrics.statistics.state import content
-from streammetrics.statistics.state.content import Content
+from streammetrics.statistics.state.counters import Counters
 
 SIZE = 4_000
 rng = np.random.default_rng(5)
@@ -112,7 +112,7 @@ def test_what_threads_count_alone_and_together_adds_up():
 @pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("failing", range(6))
 def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
-    calls, add = count(), Content._count_block
+    calls, add = count(), Counters.count
 
     def fails(self, rows):
         if rows.size and next(calls) == failing:
@@ -122,7 +122,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
     accumulators = {"groups": TASKS["binary"](), "all": sm.binary(**CLICKS)}
     monkeypatch.setattr(content, "BUFFER", 1_000)
     with monkeypatch.context() as patch:
-        patch.setattr(Content, "_count_block", fails)
+        patch.setattr(Counters, "count", fails)
         with pytest.raises(MemoryError):
             sm.accumulate([DATA] * 3, into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [0, 0]

@@ -15,7 +15,7 @@ from streammetrics.base import threads
 from streammetrics.base.threads import uninterrupted
 from streammetrics.data.rows import batches
 from streammetrics.statistics.state import content
-from streammetrics.statistics.state.content import Content
+from streammetrics.statistics.state.counters import Counters
 
 BATCH = clicks()[:1_000]
 
@@ -156,7 +156,7 @@ def test_a_signal_handler_in_the_middle_of_an_update_is_told_and_does_no_harm(mo
 
 @pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "counted"])
 def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
-    acc, add = task().update(BATCH), Content._count_block
+    acc, add = task().update(BATCH), Counters.count
     before = pickle.dumps(acc)
     acc.update(BATCH[:2]).update(BATCH[:3])
     interrupted = pl.concat([BATCH] * 4)[:rows]
@@ -172,7 +172,7 @@ def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(content, "BUFFER", 6)
-        patch.setattr(Content, "_count_block", slow)
+        patch.setattr(Counters, "count", slow)
         with pytest.raises(KeyboardInterrupt):
             update()
     expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3]).update(interrupted)

@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.statistics import Content
+from streammetrics.statistics.state.counters import Counters
 
 SIZE = 5_000
 rng = np.random.default_rng(0)
@@ -233,7 +234,7 @@ def test_one_threshold(one):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(("buffer", "last"), [(1, 20), (10**6, 2)], ids=["in the pass", "at its end"])
 def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, monkeypatch):
-    calls, add = count(1), Content._count_block
+    calls, add = count(1), Counters.count
 
     def fails(self, rows):
         add(self, rows)
@@ -243,7 +244,7 @@ def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, mon
     accumulators = {"groups": task(), "all": sm.binary(y_true="y", y_score="p")}
     monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", buffer)
     with monkeypatch.context() as patch:
-        patch.setattr(Content, "_count_block", fails)
+        patch.setattr(Counters, "count", fails)
         with pytest.raises(MemoryError):
             sm.accumulate([DATA[n : n + 100] for n in range(0, SIZE, 100)], into=accumulators, workers=workers)
     groups, everything = (acc.seen for acc in accumulators.values())

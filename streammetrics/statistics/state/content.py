@@ -1,12 +1,11 @@
-"""Content of an accumulator: counters by group, buffered rows, and states to merge."""
+"""Content of an accumulator: counters of rows, buffered rows, and states to merge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
-from itertools import chain, product
-from typing import Any, TypeAlias
+from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,36 +19,22 @@ from streammetrics.data import (
     SINGLE,
     Batch,
     Roles,
-    Rows,
     append,
     concat_groups,
-    has_values,
     joint,
     joint_types,
     no_rows,
     rows_by_model,
-    typed,
     types_of,
 )
 from streammetrics.errors import Argument, DataError, MergeError, StreamMetricsError
 from streammetrics.statistics import GROUP, ConfusionMatrix, RowCounts, RowFingerprint, RowSums, Statistic
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.statistics.squares import WithSquares
-from streammetrics.statistics.state.tables import (
-    ONE_GROUP,
-    PENDING,
-    State,
-    Statistics,
-    combine,
-    find_groups,
-    split_label,
-)
+from streammetrics.statistics.state.counters import Counters
+from streammetrics.statistics.state.tables import ONE_GROUP, PENDING, State, Statistics, combine, split_label
 from streammetrics.statistics.summed import Summed
-
-Counters: TypeAlias = Sequence[Sequence[Counter]]  # of each statistic: one, or one per label
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
 MANY = 1_024  # more groups, with
@@ -65,8 +50,7 @@ MOST_GROUPS = (1 << 32) - 1  # their numbers have 32 bits
 class Content:
     """Content of an accumulator. `require` rejects invalid rows, `add` counts valid ones.
 
-    Rows are counted in place, in counters that use the numbers of ``groups``. ``types`` are the types that depend on
-    the data, so far.
+    Rows are counted in place, in `Counters`. ``types`` are the types that depend on the data, so far.
     """
 
     def __init__(self, roles: Roles, statistics: Statistics, max_groups: int | None, *parts: State) -> None:
@@ -74,21 +58,18 @@ class Content:
         self.statistics = statistics
         self.max_groups = max_groups
         self.types: pl.Schema = data_types(roles, parts[0]) if parts else no_rows(roles).types
-        self.groups: pl.DataFrame | None = None  # None if all counted rows are in the parts
-        self._counters: Counters = ()
         self._parts = parts  # states to merge
-        self._loaded = sum(_rows_of(part) for part in parts)
-        self.others: frozenset[Any] | None = None if self._loaded else frozenset()  # see `Batch`
-        self._held: Batch | None = None
-        self._found: tuple[pl.DataFrame, Codes] | None = None  # groups of a batch, and their numbers
-        self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
-        self._whole = True
+        self._counters: Counters | None = None  # None if all counted rows are in the parts
+        self._buffer: Batch | None = None
+        self._loaded_rows = sum(_rows_of(part) for part in parts)
+        self.others: frozenset[Any] | None = None if self._loaded_rows else frozenset()  # see `Batch`
+        self._failed = False  # rows could have been counted partially
 
     def empty(self) -> Content:
         """Return empty content of the same types."""
-        made = Content(self.roles, self.statistics, self.max_groups, no_state(self.roles, self.statistics))
-        made.types = self.types
-        return made
+        content = Content(self.roles, self.statistics, self.max_groups, no_state(self.roles, self.statistics))
+        content.types = self.types
+        return content
 
     def as_state(self) -> Content:
         """Return the content as one state, independent of later changes."""
@@ -97,33 +78,35 @@ class Content:
 
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, or too many groups."""
-        self._require_whole()
+        self._require_success()
         warn_if_slow()
         self._joint_types(rows.types)  # rejects group columns of another type
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, slice(0, rows.height)), checked):
                 statistic.require(each)
-        if self._may_exceed_limit(rows.height) and self._may_exceed_limit(self._count_new(rows)):
-            self._require_groups(rows.groups)
+        if self._can_exceed_limit(rows.height):
+            self.observe()
+            if self._can_exceed_limit(self._count_new_groups(rows)):
+                self._require_few_groups(rows.groups)
 
     def add(self, rows: Batch) -> None:
         """Add rows that `require` accepted. Small batches are buffered."""
-        if self._held is not None and not self._held.fits(rows):
+        if self._buffer is not None and not self._buffer.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
-        groups = 0 if self.groups is None else self.groups.height
-        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
-        if rows.height >= buffer // 2:
+        groups = 0 if self._counters is None else self._counters.groups.height
+        size = max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
+        if rows.height >= size // 2:
             uninterrupted(lambda: self._count_alone(rows))
         else:
-            self._held = append(self._held or no_rows(self.roles), rows)
-            if self._held.height >= buffer:
+            self._buffer = append(self._buffer or no_rows(self.roles), rows)
+            if self._buffer.height >= size:
                 self.observe()
 
     def observe(self) -> None:
         """Count the buffered rows."""
-        if self._held is not None:
-            uninterrupted(self._count_held)
+        if self._buffer is not None:
+            uninterrupted(self._count_buffer)
 
     def fills_many_cells(self, rows: Batch) -> bool:
         """Whether threads should count such rows in the same content, since each would need as many cells."""
@@ -137,61 +120,56 @@ class Content:
 
     def takes(self, groups: pl.DataFrame) -> bool:
         """Whether groups have the types of those counted. Columns without any value have any type."""
-        own = {} if self.groups is None else self.groups.schema
-        return all(
-            s.name not in own or own[s.name] == s.dtype or (own[s.name] != pl.Null() and not has_values(s))
-            for s in groups
-        )
+        return self._counters is None or self._counters.take(groups)
 
     def number(self, rows: Batch) -> Codes:
         """Return the number of each group of the rows in the counters: shape (models, groups). New groups are added."""
         self.types, self.others = self._joint_types(rows.types), joint(self.others, rows.others)
-        if self.groups is None:
-            groups = rows.groups_by_model
-            self.groups = groups.clear().with_row_index(GROUP) if groups.width else ONE_GROUP
-            self._counters = _counters_of(self.statistics, self.roles)
-        return self._number(rows.groups_by_model).reshape(len(self.roles.models), -1)
+        if self._counters is None:
+            self._counters = Counters(self.roles, self.statistics, rows.groups_by_model)
+        return self._counters.number(rows.groups_by_model).reshape(len(self.roles.models), -1)
 
     def count(self, rows: Batch, numbers: Codes) -> None:
         """Count rows whose groups have these numbers, also while other threads count others."""
+        assert self._counters is not None
         pairs = pairs_kept(self.statistics)
         lost = any(isinstance(s, RowFingerprint) for s in self.statistics)
         for piece in rows.pieces(LARGE_BLOCK if rows.groups.height > MANY else BLOCK):
-            for each in rows_by_model(rows, piece, numbers, pairs, lost=lost):
-                self._count_block(each)
+            for block in rows_by_model(rows, piece, numbers, pairs, lost=lost):
+                self._counters.count(block)
 
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
         self._joint_types(other.types)  # rejects group columns of another type
-        tables = other._tables_of_groups()
-        if self._loaded + other._loaded > COUNTABLE:
+        if self._loaded_rows + other._loaded_rows > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
-        if self._may_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
-            self._require_groups(*tables)
+        tables = other._tables_of_groups()
+        if self._can_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
+            self._require_few_groups(*tables)
 
     def absorb(self, other: Content) -> None:
         """Merge other content without buffered rows, which `require_content` accepted. Its counters are taken over."""
         self.types = self._joint_types(other.types)
         self.others = joint(self.others, other.others)
-        self._loaded += other._loaded
+        self._loaded_rows += other._loaded_rows
         self._parts = (*self._parts, *other._parts)
-        if self.groups is not None and other.groups is not None and self.takes(other.groups.drop(GROUP)):
-            numbers = self._number(other.groups.drop(GROUP))
-            for counter, more in zip(chain(*self._counters), chain(*other._counters), strict=True):
-                counter.absorb(more, numbers, self.groups.height)
-        elif other.groups is not None:
-            self._set_aside()
-            self.groups, self._counters = other.groups, other._counters
+        if other._counters is not None:
+            if self._counters is not None and self._counters.take(other._counters.keys):
+                self._counters.absorb(other._counters)
+            else:
+                self._set_aside()
+                self._counters = other._counters
         first, *others = self._parts
         if sum(part.cells for part in others) >= max(first.cells, PENDING):
-            self._merge()
+            self._parts = (combine(self._parts),)
 
     def state(self) -> State:
         """Return all rows as one state."""
         self.observe()
-        self._require_whole()
+        self._require_success()
         self._set_aside()
-        self._merge()
+        if len(self._parts) > 1:
+            self._parts = (combine(self._parts),)
         return self._parts[0]
 
     def require_positive(self) -> None:
@@ -199,107 +177,58 @@ class Content:
         self.observe()
         if self.others is not None and len(self.others) > 1:
             [column] = self.roles.y_true or self.roles.y_pred[SINGLE]
-            label, known = self.roles.positive, few(sorted(self.others, key=str))
+            label, others = self.roles.positive, few(sorted(self.others, key=str))
             raise DataError(
                 f"Column {column!r} never has the label ",
                 Argument("positive", label),
-                f". Labels: {known}. Pass one of them, or if {label!r} can be missing, an expression that "
+                f". Labels: {others}. Pass one of them, or if {label!r} can be missing, an expression that "
                 "compares the column with it.",
             )
 
-    def _merge(self) -> None:
-        if len(self._parts) > 1:
-            self._parts = (combine(self._parts),)
-
     def _set_aside(self) -> None:
-        """Turn the counters into a state, which is merged later. Its cells can be repeated."""
-        if self.groups is not None:
-            tables = {
-                statistic.name: _table(statistic, counters, bool(self.roles.labels))
-                for statistic, counters in zip(self.statistics, self._counters, strict=True)
-            }
-            self._parts = (*self._parts, State(self.statistics, self.groups, tables, self.roles.labels))
-            self.groups, self._counters = None, ()
+        """Turn the counters into a state, which is merged later."""
+        if self._counters is not None:
+            self._parts, self._counters = (*self._parts, self._counters.state()), None
 
-    def _count_held(self) -> None:
-        if self._held is not None:
-            self._count_alone(self._held)
-            self._held = None
+    def _count_buffer(self) -> None:
+        if self._buffer is not None:
+            self._count_alone(self._buffer)
+            self._buffer = None
 
     def _count_alone(self, rows: Batch) -> None:
-        self._require_whole()
-        self._whole = False
+        self._require_success()
+        self._failed = True
         if not self.takes(rows.groups):  # a group column changed its type
             self._set_aside()
         self.count(rows, self.number(rows))
-        self._whole = True
+        self._failed = False
 
-    def _count_block(self, rows: Rows) -> None:
-        groups, labels = 0 if self.groups is None else self.groups.height, len(self.roles.labels)
-        each = [*zip(self.statistics, self._counters, strict=True)]
-        for statistic, counters in each:
-            if not (labels and statistic.of_label):
-                counters[0].count(rows, groups)
-        for label, of_label in enumerate(rows.of_labels(labels)):
-            for statistic, counters in each:
-                if statistic.of_label:
-                    counters[label].count(of_label, groups)
-
-    def _require_whole(self) -> None:
-        """Reject further use if rows could have been counted partially."""
-        if not self._whole:
+    def _require_success(self) -> None:
+        if self._failed:
             raise StreamMetricsError("This accumulator failed while counting. Continue from the last saved state.")
 
-    def _number(self, groups: pl.DataFrame) -> Codes:
-        assert self.groups is not None
-        codes, self._found = self._look_up(groups), None
-        new = codes < 0
-        if new.any():
-            known, more = self.groups.drop(GROUP), typed(groups.filter(new), self.groups.schema)
-            self.groups = pl.concat([known, more]).with_row_index(GROUP)
-            codes[new] = np.arange(known.height, self.groups.height)
-        return codes
-
-    def _look_up(self, groups: pl.DataFrame) -> Codes:
-        """The numbers of distinct groups, -1 for new ones."""
-        if self.groups is None or not groups.width:
-            return np.zeros(1, dtype=np.intp)
-        if self._found is None or self._found[0] is not groups:
-            found = find_groups(typed(groups, self.groups.schema), self.groups)
-            self._found = groups, found.cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
-        return self._found[1]
-
-    def _may_exceed_limit(self, more: int) -> bool:
+    def _can_exceed_limit(self, more: int) -> bool:
         """Whether this many more groups could exceed the limit, if all are new."""
         if self.max_groups is None or not self.roles.by:
             return False
-        held = 0 if self._held is None else self._held.height
         counted = sum(table.height for table in self._tables_of_groups()) // len(self.roles.models)
-        if counted + held + more > self.max_groups:
-            return True
-        self._known = None
-        return False
+        buffered = 0 if self._buffer is None else self._buffer.height
+        return counted + buffered + more > self.max_groups
 
-    def _count_new(self, rows: Batch) -> int:
+    def _count_new_groups(self, rows: Batch) -> int:
         """How many groups of the rows, of all models together, may not have been counted yet."""
-        if self._held is not None or self.groups is None or not self.takes(rows.groups):
+        if self._counters is None or not self._counters.take(rows.groups):
             return rows.groups.height
-        new = self._look_up(rows.groups_by_model).reshape(len(self.roles.models), -1) < 0
+        new = self._counters.look_up(rows.groups_by_model).reshape(len(self.roles.models), -1) < 0
         return int(np.count_nonzero(new.any(axis=0)))
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
-        return [*(part.groups for part in self._parts), *([] if self.groups is None else [self.groups])]
+        return [*(part.groups for part in self._parts), *([] if self._counters is None else [self._counters.groups])]
 
-    def _require_groups(self, *more: pl.DataFrame) -> None:
-        """Reject additional groups beyond the limit."""
-        by = self.roles.by
-        held = [] if self._held is None else [self._held.by]
-        counted = [*self._tables_of_groups(), *held]
-        known = _distinct(by, [*(counted if self._known is None else [self._known]), *more])
-        if self._known is not None and known.height > (self.max_groups or 0):
-            known = _distinct(by, [*counted, *more])  # without groups of rows that another accumulator rejected
-        require_few_groups(known, self.max_groups)
-        self._known = known
+    def _require_few_groups(self, *more: pl.DataFrame) -> None:
+        buffered = [] if self._buffer is None else [self._buffer.by]
+        tables = [table.select(self.roles.by) for table in (*self._tables_of_groups(), *buffered, *more)]
+        require_few_groups(concat_groups(tables).unique(), self.max_groups)
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
         same = [*types.values()] == [*self.types.values()]
@@ -330,34 +259,9 @@ def _empty_table(statistic: Statistic, groups: int, weighted: bool, labels: int,
     return split_label(table.cast({c: kind for c, unknown in table.schema.items() if unknown == pl.Null}), of_label)
 
 
-def _counters_of(statistics: Statistics, roles: Roles) -> Counters:
-    weighted, labels = roles.sample_weight is not None, len(roles.labels) or 1
-    return [[_counter(s, weighted) for _ in range(labels if s.of_label else 1)] for s in statistics]
-
-
-def _counter(statistic: Statistic, weighted: bool) -> Counter:
-    made = statistic.counter(weighted)
-    if weighted and statistic.squared:
-        return WithSquares(statistic, made, statistic.counter(weighted))
-    return made
-
-
-def _table(statistic: Statistic, counters: Sequence[Counter], labels: bool) -> pl.DataFrame:
-    """The table of a statistic, in which the first key is the number of the label if there are labels."""
-    tables = [counter.table() for counter in counters]
-    if not (labels and statistic.of_label):
-        return tables[0]
-    numbers = [pl.lit(i, pl.UInt32).alias(LABEL) for i in range(len(tables))]
-    return pl.concat(t.select(GROUP, i, pl.exclude(GROUP)) for i, t in zip(numbers, tables, strict=True))
-
-
 def _rows_of(state: State) -> int:
     counts = state.tables[RowCounts.name]
     return sum(int(counts[name].sum()) for name in RowCounts.counts)
-
-
-def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return concat_groups([table.select(by) for table in tables]).unique()
 
 
 def data_types(roles: Roles, state: State) -> pl.Schema:
