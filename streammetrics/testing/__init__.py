@@ -17,9 +17,9 @@ from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import Statistic
 from streammetrics.testing.check import Check, run_all, with_gaps
-from streammetrics.testing.engines import Engine, of_engine
-from streammetrics.testing.laws import of_accumulator, of_statistic
-from streammetrics.testing.metrics import of_metric
+from streammetrics.testing.engines import Engine, engine_checks
+from streammetrics.testing.laws import accumulator_checks, statistic_checks
+from streammetrics.testing.metrics import metric_checks
 from streammetrics.testing.rows import MakeRows
 
 __all__ = ["Check", "Engine", "check", "checks"]
@@ -41,7 +41,7 @@ def checks(
     - A **statistic**, or an **accumulator** with its specification: the state does not depend on batches, the order of
       merges, reports in between, or saving midway. Counts are exact at any size, and a rollup equals direct grouping.
       A statistic is checked alone, by group, with weights, and with units.
-    - A **metric**: it is found by its names, is within its range and bounds, is null for 0/0, has its preferred
+    - A **metric**: it is named by its names, is within its range and bounds, is null for 0/0, has its preferred
       direction, and has a confidence interval or a reason for none. Bounds hold for every order of rows in a bin.
     - An **engine**: its tables equal those of a single process, byte for byte if they are counts. See `Engine`.
 
@@ -67,18 +67,18 @@ def checks(
     one row at a time
     """
     if isinstance(thing, Statistic):
-        found = of_statistic(thing, rows, seed)
+        named = statistic_checks(thing, rows, seed)
     elif isinstance(thing, Accumulator):
-        found = of_accumulator(thing, rows, seed)
+        named = accumulator_checks(thing, rows, seed)
     elif isinstance(thing, Metric):
-        found = of_metric(thing, statistic, rows, improve)
+        named = metric_checks(thing, statistic, rows, improve)
     elif isinstance(thing, Engine):
-        found = of_engine(thing)
+        named = engine_checks(thing)
     else:
         raise SpecificationError(
             f"Pass a statistic, an accumulator, a metric, or an Engine, got {type(thing).__name__}."
         )
-    return with_gaps(found, gaps or {})
+    return with_gaps(named, gaps or {})
 
 
 def check(thing: Thing, **how: Any) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from streammetrics.base import few
 from streammetrics.errors import SpecificationError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,19 @@ def require(law: bool, broken: str) -> None:
         raise AssertionError(broken)
 
 
+def checks_of(laws: Iterable[Callable[[T], None]], case: T, variant: str = "") -> Iterator[Check]:
+    """Return the checks of laws for a case, named like their functions."""
+    for law in laws:
+        name = law.__name__.replace("_", " ")
+        yield Check(f"{name} ({variant})" if variant else name, partial(law, case))
+
+
 def with_gaps(checks: Iterable[Check], gaps: Mapping[str, str]) -> list[Check]:
     """Return the checks with those of known gaps inverted: they pass as long as the check fails."""
-    found = list(checks)
-    if unknown := [name for name in gaps if name not in {check.name for check in found}]:
-        raise SpecificationError(f"Unknown check {unknown[0]!r}. Checks: {few([c.name for c in found])}.")
-    return [_gap(check, gaps[check.name]) if check.name in gaps else check for check in found]
+    by_name = {check.name: check for check in checks}
+    if unknown := [name for name in gaps if name not in by_name]:
+        raise SpecificationError(f"Unknown check {unknown[0]!r}. Checks: {few(list(by_name))}.")
+    return [_gap(check, gaps[name]) if name in gaps else check for name, check in by_name.items()]
 
 
 def _gap(check: Check, reason: str) -> Check:
@@ -60,15 +71,12 @@ def _gap(check: Check, reason: str) -> Check:
 
 def run_all(checks: Iterable[Check]) -> None:
     """Run every check. The error names all that fail, and describes the first failure."""
-    failed = list(_failed(checks))
-    if failed:
-        names = "; ".join(name for name, _ in failed)
-        raise AssertionError(f"{len(failed)} failed: {names}.\n{failed[0][1]}") from failed[0][1]
-
-
-def _failed(checks: Iterable[Check]) -> Iterator[tuple[str, Exception]]:
+    failures: dict[str, Exception] = {}
     for check in checks:
         try:
             check()
         except Exception as error:
-            yield check.name, error
+            failures[check.name] = error
+    if failures:
+        first = next(iter(failures.values()))
+        raise AssertionError(f"{len(failures)} failed: {'; '.join(failures)}.\n{first}") from first

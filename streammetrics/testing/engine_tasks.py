@@ -105,11 +105,11 @@ def alone(folder: Path, task: str, grouped: bool, exact: bool = False) -> Accumu
     return accumulate(str(folder / "*.parquet"), acc)
 
 
-def require_close(found: Accumulator, expected: Accumulator) -> None:
+def require_close(acc: Accumulator, expected: Accumulator) -> None:
     """Require equal keys and counts, and equal sums and metrics up to rounding, in order of the groups."""
-    for one, other in zip(_tables(found), _tables(expected), strict=True):
+    for one, other in zip(_tables(acc), _tables(expected), strict=True):
         assert_frame_equal(one, other, rel_tol=SUMS, abs_tol=SUMS)
-    assert_frame_equal(found.finalize().frame, expected.finalize().frame, rel_tol=METRICS)
+    assert_frame_equal(acc.finalize().frame, expected.finalize().frame, rel_tol=METRICS)
 
 
 def _tables(acc: Accumulator) -> Iterator[pl.DataFrame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, product
 from math import inf, prod
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.report import Estimate
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, order_cases
-from streammetrics.testing.check import Check, require
+from streammetrics.testing.check import Check, checks_of, require
 from streammetrics.testing.rows import MakeRows, rows_of, task_of
 
 SIZES = (0, 1, 2, 3, 10, 200)
@@ -67,25 +67,25 @@ class Case:
         ]
 
 
-def of_metric(
+def metric_checks(
     metric: Metric, statistic: Statistic | None, rows: MakeRows | None, improve: Improve | None
 ) -> Iterator[Check]:
     """Return the checks of a metric."""
-    return of_metrics([metric], statistic or statistic_of(metric), rows, improve)
+    return checks_of_metrics([metric], statistic or statistic_of(metric), rows, improve)
 
 
-def of_metrics(
+def checks_of_metrics(
     metrics: Sequence[Metric], statistic: Statistic, rows: MakeRows | None = None, improve: Improve | None = None
 ) -> Iterator[Check]:
     """Return the checks of metrics of the same statistic, which share its states."""
     case = Case(metrics, statistic, rows, improve)
-    yield from (Check(law.__name__.replace("_", " "), partial(law, case)) for law in LAWS)
+    yield from checks_of(LAWS, case)
 
 
 def statistic_of(metric: Metric) -> Statistic:
     """Return the first statistic with the columns of a metric."""
-    kept: list[Statistic] = [kind() for kind in STATISTICS.values()]
-    for statistic in (*kept, ErrorMoments(tuple(FAMILIES))):
+    statistics: list[Statistic] = [kind() for kind in STATISTICS.values()]
+    for statistic in (*statistics, ErrorMoments(tuple(FAMILIES))):
         if any(metric.with_average(None).readable(view.columns) for view in statistic.views()):
             return statistic
     raise SpecificationError(
@@ -97,8 +97,8 @@ def it_is_found_by_its_names(case: Case) -> None:
     """By name, by alias, and after pickling. It has a docstring."""
     for metric in case.metrics:
         for name in (metric.name, *metric.aliases):
-            found = find_metric(name, {*metric.columns, "label"})
-            require(found.columns == metric.columns, f"{name!r} is another metric")
+            named = find_metric(name, {*metric.columns, "label"})
+            require(named.columns == metric.columns, f"{name!r} is another metric")
         require(pickle.loads(pickle.dumps(metric)) == metric, f"a pickled {metric} is loaded as another metric")
         require(bool(metric.summary), f"{metric} has no docstring")
         require(metric.range[0] < metric.range[1], f"the range of {metric} is empty: {metric.range}")
@@ -107,12 +107,12 @@ def it_is_found_by_its_names(case: Case) -> None:
 def values_lie_within_bounds_and_range(case: Case) -> None:
     """Also for no rows and for few rows: a value is null or a number, and 0/0 is null."""
     for size in SIZES:
-        for metric, found in case.estimates(case.rows(size)):
-            value, lower, upper = found.value, found.lower, found.upper
+        for metric, estimate in case.estimates(case.rows(size)):
+            value, lower, upper = estimate.value, estimate.lower, estimate.upper
             if value is None or lower is None or upper is None:
-                require(value is lower is upper, f"{metric} of {size} rows: {found}")
+                require(value is lower is upper, f"{metric} of {size} rows: {estimate}")
                 continue
-            require(lower <= value <= upper, f"{metric} of {size} rows is not within its bounds: {found}")
+            require(lower <= value <= upper, f"{metric} of {size} rows is not within its bounds: {estimate}")
             low, high = metric.range
             within = low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
             require(within, f"{metric} of {size} rows is {value}, not within ({low}, {high})")
@@ -123,9 +123,9 @@ def without_rows_a_mean_is_null(case: Case) -> None:
     data = case.rows(200)
     once, twice = (case.estimates(rows) for rows in (data, pl.concat([data, data])))
     means = {metric for (metric, a), (_, b) in zip(once, twice, strict=True) if not _is_double(a.value, b.value)}
-    for metric, found in case.estimates(data[:0]):
-        said = f"{metric} is {found.value} without rows instead of null for 0/0"
-        require(found.value is None or metric not in means, said)
+    for metric, estimate in case.estimates(data[:0]):
+        broken = f"{metric} is {estimate.value} without rows instead of null for 0/0"
+        require(estimate.value is None or metric not in means, broken)
 
 
 def the_better_end_is_the_better_one(case: Case) -> None:
@@ -139,8 +139,8 @@ def the_better_end_is_the_better_one(case: Case) -> None:
         for (metric, best), (_, other) in zip(perfect, plain, strict=True):
             if metric.better is not None and best.value is not None and other.value is not None:
                 change = (1 if metric.better == "high" else -1) * (best.value - other.value)
-                said = f"{metric} has better={metric.better!r}, but is {best.value} if perfect, {other.value} if not"
-                require(change >= -SUM_ROUNDING * max(1.0, min(abs(best.value), abs(other.value))), said)
+                broken = f"{metric} has better={metric.better!r}, but is {best.value} if perfect, {other.value} if not"
+                require(change >= -SUM_ROUNDING * max(1.0, min(abs(best.value), abs(other.value))), broken)
 
 
 def bounds_hold_whatever_bins_hide(case: Case) -> None:
@@ -149,21 +149,21 @@ def bounds_hold_whatever_bins_hide(case: Case) -> None:
         coarse, fine = (replace(case.statistic, capacity=capacity) for capacity in (COARSE, FINE))  # type: ignore[call-arg]
         for seed in range(SEEDS):
             data = case.rows(200, seed)
-            for (metric, found), (_, truth) in zip(
+            for (metric, bounded), (_, exact) in zip(
                 case.estimates(data, coarse), case.estimates(data, fine), strict=True
             ):
-                _require_held(metric, truth.value, found.lower, found.upper)
+                _require_within(metric, exact.value, bounded.lower, bounded.upper)
     rankings = [metric for metric in case.metrics if {*metric.columns} == {"neg", "pos"}]
     for seed in range(HISTOGRAMS if rankings else 0):
-        _require_all_orders_held(rankings, seed)
+        _require_bounds_of_all_orders(rankings, seed)
 
 
 def it_has_an_interval_or_says_why_not(case: Case) -> None:
     """With a confidence level, each value has an interval within the range of the metric, or a note."""
-    for metric, found in case.estimates(case.rows(200), confidence=CONFIDENCE):
-        (low, high), lower, upper = metric.range, found.ci_lower, found.ci_upper
+    for metric, estimate in case.estimates(case.rows(200), confidence=CONFIDENCE):
+        (low, high), lower, upper = metric.range, estimate.ci_lower, estimate.ci_upper
         if lower is None or upper is None:
-            require(found.value is None or bool(found.note), f"{metric} has neither an interval nor a note")
+            require(estimate.value is None or bool(estimate.note), f"{metric} has neither an interval nor a note")
         else:
             within = low <= lower <= upper <= high
             require(within, f"the interval of {metric}, ({lower}, {upper}), is not within ({low}, {high})")
@@ -182,27 +182,27 @@ LAWS: tuple[Callable[[Case], None], ...] = (
 def promised(metric: Metric, bins: pl.DataFrame, weighted: bool = False) -> tuple[float | None, float | None]:
     """The bounds of a ranking metric from a histogram: its own, or the extremes of its cases."""
     cases = list(order_cases(bins, weighted).values())
-    if (own := metric.bounds_expressions()) is not None:
-        lower, upper = cases[0].select(lower=own[0], upper=own[1]).row(0)
+    if (bounds := metric.bounds_expressions()) is not None:
+        lower, upper = cases[0].select(lower=bounds[0], upper=bounds[1]).row(0)
         return lower, upper
     values = [case.select(metric.expression()).item() for case in cases]
     return (None, None) if None in values else (min(values), max(values))
 
 
-def _require_all_orders_held(metrics: Sequence[Metric], seed: int) -> None:
+def _require_bounds_of_all_orders(metrics: Sequence[Metric], seed: int) -> None:
     bins = random_bins(seed)
     truth = all_rankings(bins).group_by("ranking").agg(metric.expression().alias(str(metric)) for metric in metrics)
     for metric in metrics:
         for value in (truth[str(metric)].min(), truth[str(metric)].max()):
-            _require_held(metric, value, *promised(metric, table_of(bins)))  # type: ignore[arg-type]
+            _require_within(metric, value, *promised(metric, table_of(bins)))  # type: ignore[arg-type]
 
 
-def _require_held(metric: Metric, value: float | None, lower: float | None, upper: float | None) -> None:
+def _require_within(metric: Metric, value: float | None, lower: float | None, upper: float | None) -> None:
     if value is not None:
         require(lower is not None and upper is not None, f"{metric} can be {value}, but is null")
         slack = SUM_ROUNDING * max(1.0, abs(value)) if abs(value) < inf else 0.0
-        held = (lower or 0.0) - slack <= value <= (upper or 0.0) + slack
-        require(held, f"{metric} can be {value}, but its bounds are ({lower}, {upper})")
+        within = (lower or 0.0) - slack <= value <= (upper or 0.0) + slack
+        require(within, f"{metric} can be {value}, but its bounds are ({lower}, {upper})")
 
 
 def _is_double(one: float | None, other: float | None) -> bool:
@@ -214,13 +214,13 @@ def _right(roles: Roles) -> Improve | None:
     truth = roles.y_true
     if not truth or not (roles.y_pred or roles.y_score):
         return None
-    made: list[pl.Expr] = []
+    perfect: list[pl.Expr] = []
     for columns, dtype in ((roles.y_score, pl.Float64()), (roles.y_pred, None)):
         for names in columns.values():
             each = len(names) == len(truth)  # a column of true values per label, or one for all
             right = [pl.col(c) for c in truth] if each else [pl.col(truth[0]) == label for label in roles.labels]
-            made += [(e.cast(dtype) if dtype else e).alias(name) for e, name in zip(right, names, strict=True)]
-    return lambda rows: rows.with_columns(made)
+            perfect += [(e.cast(dtype) if dtype else e).alias(name) for e, name in zip(right, names, strict=True)]
+    return lambda rows: rows.with_columns(perfect)
 
 
 def random_bins(seed: int, most: int = 400) -> list[Bin]:

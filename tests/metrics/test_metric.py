@@ -7,7 +7,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_loss, parse_metric, precision
 from streammetrics.testing.check import run_all
-from streammetrics.testing.metrics import of_metrics, statistic_of
+from streammetrics.testing.metrics import checks_of_metrics, statistic_of
 
 CANONICAL = (
     "rows accuracy balanced_accuracy precision recall specificity fpr fnr npv f1 fbeta mcc kappa youden_j roc_auc "
@@ -42,7 +42,7 @@ def test_laws(part):
         assert ">>>" in metric.__doc__, metric
         together.setdefault(statistic_of(metric), []).append(metric)
     for statistic, metrics in together.items():
-        run_all(check for check in of_metrics(metrics, statistic) if (check.name in QUICK) == (part == "quick"))
+        run_all(check for check in checks_of_metrics(metrics, statistic) if (check.name in QUICK) == (part == "quick"))
 
 
 def test_called_with_numbers_arrays_expressions_or_options():
