@@ -43,18 +43,18 @@ CHOICE = "STREAMMETRICS_CORE"  # environment variable that forces one of the for
 
 def _load() -> tuple[ModuleType | None, str]:
     """The compiled loops for this processor. Without any, None and the reason."""
-    wanted = os.environ.get(CHOICE, "")
-    if wanted and wanted not in FORMS:
-        raise ImportError(f"{CHOICE} must be one of {', '.join(FORMS)}, got {wanted!r}.")
-    if wanted == DEFINITION:
+    choice = os.environ.get(CHOICE, "")
+    if choice and choice not in FORMS:
+        raise ImportError(f"{CHOICE} must be one of {', '.join(FORMS)}, got {choice!r}.")
+    if choice == DEFINITION:
         return None, ""
     try:
         baseline = import_module("streammetrics.core._baseline")
-        if wanted == "baseline" or not baseline.has_avx2():
+        if choice == "baseline" or not baseline.has_avx2():
             return baseline, ""
         return import_module("streammetrics.core._avx2"), ""
     except ImportError as error:
-        if wanted:
+        if choice:
             raise
         return None, str(error)
 

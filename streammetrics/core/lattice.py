@@ -84,8 +84,8 @@ class Lattice:
         shifts = np.where(in_range, shifts, 0).astype(np.int64)
         low, high = bins << shifts, ((bins + 1) << shifts) - 1
         on_line = (low >> shifts == bins) & (low <= self.atom_keys[-1]) & (high >= self.atom_keys[0])
-        found: NDArray[np.bool_] = in_range & on_line & ~self.span_atoms(bins, shifts)
-        return found
+        valid: NDArray[np.bool_] = in_range & on_line & ~self.span_atoms(bins, shifts)
+        return valid
 
     def span_atoms(self, bins: Keys, shifts: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether each bin contains an atom and other values.

@@ -91,11 +91,11 @@ def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: 
     array([2.])
     """
     powers_y, powers_e = _powers(dy, i), _powers(de, j)
-    found = np.zeros_like(dy)
+    moment_sum = np.zeros_like(dy)
     for (a, b), moment in moments.items():
         if a <= i and b <= j:
-            found += comb(i, a) * comb(j, b) * powers_y[i - a] * powers_e[j - b] * moment
-    return found
+            moment_sum += comb(i, a) * comb(j, b) * powers_y[i - a] * powers_e[j - b] * moment
+    return moment_sum
 
 
 def _powers(values: Floats, highest: int) -> list[Floats | float]:

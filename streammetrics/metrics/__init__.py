@@ -45,8 +45,8 @@ from streammetrics.metrics.class_probabilities import top_k_accuracy as top_k_ac
 
 def __dir__() -> list[str]:
     modules = ["class_probabilities", "predictions", "several_classes"]
-    own = (m.__name__ for m in all_metrics() if m.__name__ in globals())
-    return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *own])
+    listed = (m.__name__ for m in all_metrics() if m.__name__ in globals())
+    return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *listed])
 
 
 for _metric in declared_metrics():

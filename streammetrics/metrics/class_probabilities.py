@@ -14,6 +14,7 @@ from polars import Expr
 
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
+from streammetrics.metrics.losses import class_mean, entropy, impurity, skill
 from streammetrics.metrics.metric import metric
 
 
@@ -57,7 +58,7 @@ def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     >>> balanced_log_loss([3, 1], [0.75, 0.5])
     0.375
     """
-    return _class_mean(class_weight, log_loss_sum)
+    return class_mean(class_weight, log_loss_sum)
 
 
 @metric(range=(0, 2), better="low")
@@ -67,11 +68,7 @@ def balanced_brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     >>> balanced_brier_score([3, 1], [0.75, 0.5])
     0.375
     """
-    return _class_mean(class_weight, brier_sum)
-
-
-def _class_mean(class_weight: Expr, loss_sum: Expr) -> Expr:
-    return (loss_sum / class_weight).filter(class_weight > 0).mean()
+    return class_mean(class_weight, brier_sum)
 
 
 @metric(range=(0, inf), interval=methods.AT_MAXIMUM)
@@ -85,9 +82,7 @@ def baseline_log_loss(class_weight: Expr) -> Expr:
     >>> baseline_log_loss([2])
     0.0
     """
-    own = class_weight.filter(class_weight > 0)
-    others = own.sum() - own
-    return (own * (others / own).log1p()).sum() / own.sum()
+    return entropy(class_weight)
 
 
 @metric(range=(0, 1), interval=methods.AT_MAXIMUM)
@@ -97,8 +92,7 @@ def baseline_brier_score(class_weight: Expr) -> Expr:
     >>> baseline_brier_score([2, 1, 1])
     0.625
     """
-    rows = class_weight.sum()
-    return (class_weight * ((rows - class_weight) / rows)).sum() / rows
+    return impurity(class_weight)
 
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"))
@@ -112,8 +106,7 @@ def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     >>> round(log_loss_skill([2, 2], [0.6, 0.6]), 4)
     0.5672
     """
-    baseline: Expr = baseline_log_loss(class_weight)
-    return 1 - log_loss_sum.sum() / class_weight.sum() / baseline
+    return skill(class_weight, log_loss_sum, entropy(class_weight))
 
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
@@ -127,8 +120,7 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     >>> brier_skill_score([2, 2], [0.5, 0.5])
     0.5
     """
-    baseline: Expr = baseline_brier_score(class_weight)
-    return 1 - brier_sum.sum() / class_weight.sum() / baseline
+    return skill(class_weight, brier_sum, impurity(class_weight))
 
 
 @metric(

@@ -58,8 +58,8 @@ def expected_ecce(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_w
     >>> round(expected_ecce([4, 1], [0, 3], [0.25, 0.75], [0.25, 0.75]), 6)
     0.244301
     """
-    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
-    return Bounded(*(pl.when(found.known).then(brownian.MEAN_RANGE * error) for error in found.errors))
+    chance = _chance(neg + pos, score_low, score_high, row_weight)
+    return Bounded(*(pl.when(chance.defined).then(brownian.MEAN_RANGE * error) for error in chance.errors))
 
 
 @metric(range=(0, 1), better="high", interval="a p-value")
@@ -78,21 +78,21 @@ def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_we
     True
     """
     size: Bounded = ecce.formula(neg, pos, score_low, score_high)
-    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
-    pairs = zip((size.value, size.upper, size.lower), found.errors, strict=True)
-    return Bounded(*(pl.when(found.enough).then(each(brownian.exceeding, size=s / error)) for s, error in pairs))
+    chance = _chance(neg + pos, score_low, score_high, row_weight)
+    pairs = zip((size.value, size.upper, size.lower), chance.errors, strict=True)
+    return Bounded(*(pl.when(chance.enough).then(each(brownian.exceeding, size=s / error)) for s, error in pairs))
 
 
 @expected_ecce.note
 def _unknown(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
-    known, some = _Chance.of(neg + pos, score_low, score_high, row_weight).known, neg.sum() + pos.sum() > 0
-    return pl.when(some & ~known).then(pl.lit("undefined: the squares of the weights are unknown"))
+    chance, rows = _chance(neg + pos, score_low, score_high, row_weight), neg.sum() + pos.sum()
+    return pl.when((rows > 0) & ~chance.defined).then(pl.lit("undefined: the squares of the weights are unknown"))
 
 
 @ecce_p_value.note
 def _few(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
-    found = _Chance.of(neg + pos, score_low, score_high, row_weight)
-    few = pl.when(found.known & ~found.enough).then(pl.lit("undefined: too few expected positives or negatives"))
+    chance = _chance(neg + pos, score_low, score_high, row_weight)
+    few = pl.when(chance.defined & ~chance.enough).then(pl.lit("undefined: too few expected positives or negatives"))
     return pl.coalesce(_unknown(neg, pos, score_low, score_high, row_weight), few)
 
 
@@ -113,17 +113,17 @@ def _rise(gain: Expr, loss: Expr, inside: Expr) -> Expr:
 class _Chance(NamedTuple):
     """What is known of the sum of all differences between labels and calibrated scores."""
 
-    known: Expr  # whether there are rows, and squares of their weights
+    defined: Expr  # whether there are rows, and squares of their weights
     enough: Expr  # whether the sum is about normal
     errors: Bounded  # its standard error, as a share of the rows
 
-    @classmethod
-    def of(cls, rows: Expr, low: Expr, high: Expr, row_weight: Expr | float) -> _Chance:
-        middle, squares = (low + high) / 2, rows * row_weight
-        ends = [score * (1 - score) for score in (low, high)]
-        largest = pl.when((low < 0.5) & (high > 0.5)).then(0.25).otherwise(pl.max_horizontal(ends))
-        usual = squares.sum() / rows.sum()
-        variances = [(squares * v).sum() for v in (middle * (1 - middle), pl.min_horizontal(ends), largest)]
-        known = usual.is_finite() & (usual > 0)
-        enough = known & (variances[0] / usual**2 >= FEWEST_EXPECTED)
-        return cls(known, enough, Bounded(*(variance.sqrt() / rows.sum() for variance in variances)))
+
+def _chance(rows: Expr, low: Expr, high: Expr, row_weight: Expr | float) -> _Chance:
+    middle, squares = (low + high) / 2, rows * row_weight
+    at_low, at_high = low * (1 - low), high * (1 - high)
+    largest = pl.when((low < 0.5) & (high > 0.5)).then(0.25).otherwise(pl.max_horizontal(at_low, at_high))
+    usual = squares.sum() / rows.sum()
+    variances = [(squares * v).sum() for v in (middle * (1 - middle), pl.min_horizontal(at_low, at_high), largest)]
+    defined = usual.is_finite() & (usual > 0)
+    enough = defined & (variances[0] / usual**2 >= FEWEST_EXPECTED)
+    return _Chance(defined, enough, Bounded(*(variance.sqrt() / rows.sum() for variance in variances)))

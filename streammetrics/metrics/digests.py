@@ -51,7 +51,7 @@ def digest_quantile(
     points = ((ends, 0), (mean, min.min())), ((starts, total), (mean, max.max()))
     lower, upper = (quantile(replace(bins, low=end, middle=end, high=end), q).value for end in (min, max))
     middles = weight.cum_sum() - weight / 2
-    return Bounded(_on_line(place, middles, *points, lower, upper), *quantile(bins, q)[1:])
+    return Bounded(_interpolated(place, middles, *points, lower, upper), *quantile(bins, q)[1:])
 
 
 @metric(range=(0, 1), interval=methods.ShareOfBins(pl.col("weight")))
@@ -70,7 +70,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     starts, ends = (shares(rank, weight.sum()) for rank in _ranks(bins))
     place = pl.lit(x, pl.Float64)
     points = ((mean, min.min()), (ends, 0)), ((mean, max.max()), (starts, 1))
-    return Bounded(_on_line(place, mean, *points, lower, upper), lower, upper)
+    return Bounded(_interpolated(place, mean, *points, lower, upper), lower, upper)
 
 
 def _bins(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bins:
@@ -84,7 +84,7 @@ def _ranks(bins: Bins) -> tuple[Expr, Expr]:
     return end - half - width, end - half + width
 
 
-def _on_line(place: Expr, order: Expr, left: Points, right: Points, lower: Expr, upper: Expr) -> Expr:
+def _interpolated(place: Expr, order: Expr, left: Points, right: Points, lower: Expr, upper: Expr) -> Expr:
     """Linear interpolation at a place between the last point before it and the first after it, clipped to limits.
 
     Points on either side are columns of x and y, each with its end of the distribution.
@@ -95,6 +95,6 @@ def _on_line(place: Expr, order: Expr, left: Points, right: Points, lower: Expr,
 
 
 def _clipped(place: Expr, x0: Expr, y0: Expr, x1: Expr, y1: Expr, lower: Expr, upper: Expr) -> Expr:
-    way = ((place / 2 - x0 / 2) / (x1 / 2 - x0 / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
-    value = y0 * (1 - way) + y1 * way
+    part = ((place / 2 - x0 / 2) / (x1 / 2 - x0 / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
+    value = y0 * (1 - part) + y1 * part
     return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)  # NaN is the largest

@@ -132,7 +132,7 @@ def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
     >>> max_error(4, 5)
     5.0
     """
-    return _of_rows(weight, absolute_error_max)
+    return _where_rows(weight, absolute_error_max)
 
 
 @metric(range=(0, inf), better="low", aliases=("mean_pinball_loss", "quantile_loss"), interval=_SIZES)
@@ -343,7 +343,7 @@ def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
     >>> mean_actual(4, 10)
     10.0
     """
-    return _of_rows(weight, actual_mean)
+    return _where_rows(weight, actual_mean)
 
 
 @metric(range=(-inf, inf), interval=methods.MeanOfMoments("predicted"))
@@ -353,10 +353,10 @@ def mean_predicted(weight: Expr, predicted_mean: Expr) -> Expr:
     >>> mean_predicted(4, 10)
     10.0
     """
-    return _of_rows(weight, predicted_mean)
+    return _where_rows(weight, predicted_mean)
 
 
-def _of_rows(weight: Expr, value: Expr) -> Expr:
+def _where_rows(weight: Expr, value: Expr) -> Expr:
     """The value, null for no rows."""
     return pl.when(weight > 0).then(value)
 

@@ -1,4 +1,7 @@
-"""Log loss and Brier score, from sums of losses by true class (0 or 1)."""
+"""Log loss and Brier score of binary tasks, from sums of losses by true class (0 or 1), and their formulas.
+
+Formulas hold for any number of classes (see `class_probabilities`). ``actual`` distinguishes the table from others.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def balanced_log_loss(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
     >>> balanced_log_loss([0, 1], [3, 1], [0.75, 0.5]), balanced_log_loss([0], [3], [0.75])
     (0.375, None)
     """
-    return _class_mean(actual, log_loss_sum, weight)
+    return _mean_of_both(weight, log_loss_sum)
 
 
 @metric(range=(0, 1), better="low")
@@ -96,17 +99,11 @@ def balanced_brier_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
     >>> balanced_brier_score([0, 1], [3, 1], [0.75, 0.5]), balanced_brier_score([0], [3], [0.75])
     (0.375, None)
     """
-    return _class_mean(actual, brier_sum, weight)
+    return _mean_of_both(weight, brier_sum)
 
 
-def _class_mean(actual: Expr, loss_sum: Expr, weight: Expr) -> Expr:
-    positive_loss, negative_loss = _by_class(actual, loss_sum)
-    positives, negatives = _by_class(actual, weight)
-    return (positive_loss / positives + negative_loss / negatives) / 2
-
-
-def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
-    return (actual * values).sum(), ((1 - actual) * values).sum()
+def _mean_of_both(weight: Expr, loss_sum: Expr) -> Expr:
+    return pl.when((weight > 0).sum() == 2).then(class_mean(weight, loss_sum))
 
 
 @metric(range=(0, math.log(2)), interval=methods.AT_MAXIMUM)
@@ -120,13 +117,7 @@ def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
     >>> baseline_log_loss([0], [2])
     0.0
     """
-    positives, negatives = _by_class(actual, weight)
-    return (_surprise(positives, negatives) + _surprise(negatives, positives)) / (positives + negatives)
-
-
-def _surprise(own: Expr, other: Expr) -> Expr:
-    """``-own * log(own / (own + other))``, also if a share is close to 1; 0 for no rows."""
-    return pl.when(own > 0).then(own * (other / own).log1p()).otherwise(0)
+    return entropy(weight)
 
 
 @metric(range=(0, 0.25), interval=methods.AT_MAXIMUM)
@@ -138,9 +129,7 @@ def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
     >>> baseline_brier_score([0, 1], [3, 1])
     0.1875
     """
-    positives, negatives = _by_class(actual, weight)
-    total = positives + negatives
-    return positives / total * (negatives / total)
+    return impurity(weight) / 2
 
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"))
@@ -154,8 +143,7 @@ def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
     >>> round(log_loss_skill([0, 1], [2, 2], [0.6, 0.6]), 4)
     0.5672
     """
-    baseline: Expr = baseline_log_loss(actual, weight)
-    return 1 - log_loss_sum.sum() / weight.sum() / baseline
+    return skill(weight, log_loss_sum, entropy(weight))
 
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
@@ -169,5 +157,27 @@ def brier_skill_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
     >>> brier_skill_score([0, 1], [2, 2], [0.25, 0.25])
     0.5
     """
-    baseline: Expr = baseline_brier_score(actual, weight)
-    return 1 - brier_sum.sum() / weight.sum() / baseline
+    return skill(weight, brier_sum, impurity(weight) / 2)
+
+
+def class_mean(weight: Expr, loss_sum: Expr) -> Expr:
+    """The mean of the losses of the classes that occur, with equal weights."""
+    return (loss_sum / weight).filter(weight > 0).mean()
+
+
+def entropy(weight: Expr) -> Expr:
+    """The entropy of classes with these numbers of rows, in nats, also if a share is close to 1."""
+    rows = weight.filter(weight > 0)
+    others = rows.sum() - rows
+    return (rows * (others / rows).log1p()).sum() / rows.sum()
+
+
+def impurity(weight: Expr) -> Expr:
+    """The chance that two rows have different classes: 1 minus the sum of the squared shares."""
+    rows = weight.sum()
+    return (weight * ((rows - weight) / rows)).sum() / rows
+
+
+def skill(weight: Expr, loss_sum: Expr, baseline: Expr) -> Expr:
+    """Relative reduction of the mean loss over a baseline."""
+    return 1 - loss_sum.sum() / weight.sum() / baseline

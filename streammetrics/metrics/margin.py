@@ -67,8 +67,8 @@ class Margin:
         >>> [str(Margin("m", 0.002, improves=better).limit(m)) for m in (roc_auc, log_loss) for better in (False, True)]
         ['m >= -0.002', 'm > 0.002', 'm <= 0.002', 'm < -0.002']
         """
-        way, (low, high) = direction(metric), metric.range
-        if way is None:
+        preferred, (low, high) = direction(metric), metric.range
+        if preferred is None:
             raise MetricError(
                 f"{self.metric} has no preferred direction, so neither side is better. Check its value instead, "
                 f"such as '{self.metric} <= 0.5'."
@@ -78,8 +78,8 @@ class Margin:
         if not self.relative and self.amount >= high - low:
             advice = f" For {self.amount:g}%, pass '{self.amount:g}%'." if of_percent(self.amount) else ""
             raise MetricError(f"The margin of {self.metric} must be below {high - low:g}, got {self.amount:g}.{advice}")
-        sign = 1 if (way == "high") == self.improves else -1
-        comparison = {"high": ">", "low": "<"}[way] + "=" * (not self.improves)
+        sign = 1 if (preferred == "high") == self.improves else -1
+        comparison = {"high": ">", "low": "<"}[preferred] + "=" * (not self.improves)
         return Requirement(self.metric, comparison, sign * self.amount if self.amount else 0.0)
 
     def __str__(self) -> str:
@@ -89,16 +89,16 @@ class Margin:
         return f"{self.metric} not worse by {amount}" if self.amount else f"{self.metric} not worse"
 
 
-def margins(given: Margins, improves: bool) -> Iterator[Margin]:
+def margins(texts: Margins, improves: bool) -> Iterator[Margin]:
     """Return the margins of metrics: of names, texts such as ``"roc_auc=0.002"``, or a mapping from names to amounts.
 
     >>> [str(margin) for margin in margins(["f1", "fbeta(beta=2)", "log_loss=1%"], improves=True)]
     ['f1 better', 'fbeta(beta=2) better', 'log_loss better by 1%']
     """
-    if isinstance(given, Mapping):
-        yield from (Margin.of(metric, amount, improves) for metric, amount in given.items())
+    if isinstance(texts, Mapping):
+        yield from (Margin.of(metric, amount, improves) for metric, amount in texts.items())
         return
-    for text in [given] if isinstance(given, str) else given:
+    for text in [texts] if isinstance(texts, str) else texts:
         if not isinstance(text, str):
             raise MetricError(f"A margin must name a metric, such as 'roc_auc=0.002', got {shown(text)}.")
         match = _FORM.fullmatch(text)

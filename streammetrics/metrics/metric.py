@@ -150,7 +150,7 @@ class Metric:
                 raise MetricError(
                     Argument(option), f" of {self.__name__} must be within ±{LARGEST:,}, got {shown(value)}."
                 )
-        return self._made(self._bound | options, average)
+        return self._copy(self._bound | options, average)
 
     def _instead(self, option: str, value: Any) -> Parts:
         """What to write in place of an unknown option."""
@@ -165,12 +165,12 @@ class Metric:
         >>> f1.with_average("macro")
         f1(average=macro)
         """
-        return self._made(self._bound, average)
+        return self._copy(self._bound, average)
 
-    def _made(self, options: Mapping[str, Option], average: str | None) -> Metric:
-        made = Metric(self.formula, self.range, self.better, self.aliases, options, average, self.interval)
-        made._bounds, made._note, made.__module__ = self._bounds, self._note, self.__module__
-        return made
+    def _copy(self, options: Mapping[str, Option], average: str | None) -> Metric:
+        copy = Metric(self.formula, self.range, self.better, self.aliases, options, average, self.interval)
+        copy._bounds, copy._note, copy.__module__ = self._bounds, self._note, self.__module__
+        return copy
 
     def readable(self, columns: Collection[str]) -> bool:
         """Return whether the metric can be computed from a table with these columns. Averages require ``label``.
@@ -192,10 +192,10 @@ class Metric:
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
         """Return the lower and upper bound as expressions, or None for a metric without explicit bounds."""
-        found = self._call(self._bounds or self.formula)
-        if isinstance(found, Expr):
+        result = self._call(self._bounds or self.formula)
+        if isinstance(result, Expr):
             return None
-        lower, upper = found.bounds if isinstance(found, Bounded) else found
+        lower, upper = result.bounds if isinstance(result, Bounded) else result
         return without_nan(lower), without_nan(upper)
 
     def note_expression(self) -> Expr | None:
@@ -234,8 +234,8 @@ class Metric:
 
     def _value(self, columns: list[Expr]) -> Expr:
         """The value. 0/0 is null, x/0 is infinite."""
-        found: Expr | Bounded = self._call(self.formula, columns)
-        return without_nan(found.value if isinstance(found, Bounded) else found)
+        result: Expr | Bounded = self._call(self.formula, columns)
+        return without_nan(result.value if isinstance(result, Bounded) else result)
 
     def _compute(self, values: list[Any]) -> float | list[float | None] | None:
         arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values))
@@ -266,8 +266,8 @@ class Metric:
     @classmethod
     def declared(cls, module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
         """Return the metric of that name in a module, with options bound. Used to unpickle metrics."""
-        found: Metric = getattr(import_module(module), name)
-        return found._made(options, average)
+        metric: Metric = getattr(import_module(module), name)
+        return metric._copy(options, average)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Metric) and self._identity == other._identity
@@ -323,17 +323,16 @@ def metric(
 
     def declare(formula: Formula) -> Metric:
         method = Without(interval) if isinstance(interval, str) else interval
-        named = dict(map(parse_metric, aliases))
-        made = Metric(formula, range, better, tuple(named), interval=method)
-        for name in (made.__name__, *named):
-            known = _registry.setdefault(name, [])
-            if any(set(other.columns) == set(made.columns) for other in known):
-                raise MetricError(
-                    f"Metric name {name!r} is already used for the columns ({', '.join(made.columns)}). Choose another."
-                )
-            known.append(made)
-        _options_of_aliases.update({alias: options for alias, options in named.items() if options})
-        return made
+        options_of_aliases = dict(map(parse_metric, aliases))
+        metric = Metric(formula, range, better, tuple(options_of_aliases), interval=method)
+        for name in (metric.__name__, *metric.aliases):
+            same_name = _registry.setdefault(name, [])
+            if any(set(other.columns) == set(metric.columns) for other in same_name):
+                columns = ", ".join(metric.columns)
+                raise MetricError(f"Metric name {name!r} is already used for the columns ({columns}). Choose another.")
+            same_name.append(metric)
+        _options_of_aliases.update({alias: options for alias, options in options_of_aliases.items() if options})
+        return metric
 
     return declare
 
@@ -373,9 +372,9 @@ def metrics_of_name(metric: str | Metric) -> list[Metric]:
 def find_metric(metric: str | Metric, columns: Collection[str]) -> Metric:
     """Return the metric of that name that can be computed from a table with these columns."""
     named = metrics_of_name(metric)
-    for found in named:
-        if found.readable(columns):
-            return found
+    for candidate in named:
+        if candidate.readable(columns):
+            return candidate
     needed = " or ".join(f"({', '.join(m.columns)})" for m in named)
     raise MetricError(f"Metric {str(metric)!r} cannot be computed from ({', '.join(columns)}). It needs {needed}.")
 

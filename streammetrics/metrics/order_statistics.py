@@ -83,20 +83,20 @@ def mean(bins: Bins) -> Bounded:
 
     If values of both signs cancel, the bounds include the rounding errors of the sum.
     """
-    known = bins.count > 0
-    share = shares(bins.count, bins.count.sum()).filter(known)
-    value, low, high = ((share * v.filter(known)).sum() for v in (bins.middle, bins.low, bins.high))
-    size = (share * pl.max_horizontal(bins.low.abs(), bins.high.abs()).filter(known)).sum()
+    filled = bins.count > 0
+    share = shares(bins.count, bins.count.sum()).filter(filled)
+    value, low, high = ((share * v.filter(filled)).sum() for v in (bins.middle, bins.low, bins.high))
+    size = (share * pl.max_horizontal(bins.low.abs(), bins.high.abs()).filter(filled)).sum()
     rounding = (share.len() + 2) * (size * TERM_ROUNDING).clip(TINY)
     cancels = (size > 0) & rounding.is_finite() & (rounding > ROUNDING * value.abs())
     margin = pl.when(cancels).then(rounding).otherwise(0.0)
-    return Bounded(*(pl.when(known.any()).then(end) for end in (value, low - margin, high + margin)))
+    return Bounded(*(pl.when(filled.any()).then(end) for end in (value, low - margin, high + margin)))
 
 
 def share_up_to(bins: Bins, x: float) -> Bounded:
     """Share of rows whose value is at most x; half of a bin counts if it contains x and larger values."""
-    whole, touched = (bins.count.filter(end <= x).sum() / bins.count.sum() for end in (bins.high, bins.low))
-    return Bounded((whole + touched) / 2, whole, touched)
+    within, touched = (bins.count.filter(end <= x).sum() / bins.count.sum() for end in (bins.high, bins.low))
+    return Bounded((within + touched) / 2, within, touched)
 
 
 def area_up_to(bins: Bins, limit: float) -> Bounded:
@@ -167,8 +167,8 @@ def _rows_around(values: Expr, bins: Bins, q: float, less: float, more: float) -
         )
 
     total = bins.count.sum()
-    known = {"total": total, "place": rank(total, q), "weighted": (bins.weighted > 0).any()}
-    return each(formula, value=values, count=bins.count, **known).first()
+    quantities = {"total": total, "place": rank(total, q), "weighted": (bins.weighted > 0).any()}
+    return each(formula, value=values, count=bins.count, **quantities).first()
 
 
 def _mean_of_rows(rows: Expr) -> Expr:
@@ -194,16 +194,16 @@ def _upper_interpolated(low: Expr, high: Expr) -> Expr:
 def _lerp_margin(low: Expr, high: Expr) -> Expr:
     """Largest rounding error of `lerp`, which is monotone in both rows except for it."""
     reach = pl.max_horizontal(low.struct.field("below").abs(), high.struct.field("above").abs())
-    known = pl.all_horizontal(low.struct.field(row) == high.struct.field(row) for row in ("below", "above"))
-    return pl.when(known | reach.is_infinite()).then(0).otherwise(reach * LERP_ROUNDING)
+    exact = pl.all_horizontal(low.struct.field(row) == high.struct.field(row) for row in ("below", "above"))
+    return pl.when(exact | reach.is_infinite()).then(0).otherwise(reach * LERP_ROUNDING)
 
 
 def lerp(a: Expr, b: Expr, part: Expr) -> Expr:
     """Linear interpolation from a to b, rounded like numpy's, without overflow."""
-    way = b - a
-    point = pl.when(part < 0.5).then(a + way * part).otherwise(b - way * (1 - part))
+    width = b - a
+    point = pl.when(part < 0.5).then(a + width * part).otherwise(b - width * (1 - part))
     wide = a * (1 - part) + b * part
-    return pl.when(a == b).then(a).when(way.is_infinite()).then(wide).otherwise(point)
+    return pl.when(a == b).then(a).when(width.is_infinite()).then(wide).otherwise(point)
 
 
 def halfway(a: Expr, b: Expr) -> Expr:

@@ -32,7 +32,7 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
     >>> roc_auc([2, 1, 0], [0, 1, 2]), roc_auc([2, 1], [0, 0])
     (0.9444444444444444, None)
     """
-    neg, twice_above, positives = near_one(neg.sum() + pos.sum(), neg, 2 * _above(pos) + pos, pos.sum())
+    neg, twice_above, positives = near_one(neg.sum() + pos.sum(), neg, 2 * rows_above(pos) + pos, pos.sum())
     return (neg * twice_above).sum() / (2 * neg.sum() * positives)
 
 
@@ -67,7 +67,7 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
     _check_share("max_fpr", max_fpr)
     part = _reached(neg, max_fpr)
     neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
-    pairs = each(_pairs, neg=neg, pos=pos, above=_above(pos), part=part)
+    pairs = each(_pairs, neg=neg, pos=pos, above=rows_above(pos), part=part)
     area = pairs.sum() / (neg.sum() * pos.sum())
     if not standardized:
         return area
@@ -103,8 +103,8 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
     """
     tp, fp = pos.cum_sum(reverse=True), neg.cum_sum(reverse=True)
     tied = tp / (neg + pos).cum_sum(reverse=True)
-    best = tp / (tp + _above(neg))
-    worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (_above(pos) + fp)).log1p()).otherwise(1)
+    best = tp / (tp + rows_above(neg))
+    worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (rows_above(pos) + fp)).log1p()).otherwise(1)
     lower, upper = (pl.when(shift == 0).then(tied).otherwise(bound) for bound in (worst, best))
     return _mean_over_positives(lower, pos), _mean_over_positives(upper, pos)
 
@@ -121,7 +121,7 @@ def pr_auc(neg: Expr, pos: Expr) -> Expr:
     (0.41034968672888283, None)
     """
     rows = neg + pos
-    segment = each(_mean_precision, pos=pos, rows=rows, tp_before=_above(pos), rows_before=_above(rows))
+    segment = each(_mean_precision, pos=pos, rows=rows, tp_before=rows_above(pos), rows_before=rows_above(rows))
     return _mean_over_positives(segment, pos)
 
 
@@ -191,7 +191,7 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     """
     part = each(
         _until_equal,
-        fpr=shares(_above(neg), neg.sum()),
+        fpr=shares(rows_above(neg), neg.sum()),
         fpr_below=shares(neg.cum_sum(reverse=True), neg.sum()),
         fnr=shares(pos.cum_sum(), pos.sum()),
         fnr_below=shares(pos.cum_sum().shift(1, fill_value=0), pos.sum()),
@@ -231,8 +231,8 @@ def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     >>> lift([2, 1, 0], [0, 1, 2], top=0.5), lift([2, 1], [0, 0])
     (1.6666666666666667, None)
     """
-    found: Expr = gain.formula(neg, pos, top=top)
-    return found / top
+    share: Expr = gain.formula(neg, pos, top=top)
+    return share / top
 
 
 @metric(range=(0, 1), better="high", aliases=("max_f1",), interval=methods.MAXIMUM)
@@ -392,7 +392,8 @@ def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
     return each(formula, **counts)
 
 
-def _above(count: Expr) -> Expr:
+def rows_above(count: Expr) -> Expr:
+    """The number of rows above each bin, or each label."""
     return count.cum_sum(reverse=True).shift(-1, fill_value=0)
 
 
@@ -402,7 +403,7 @@ def _reached(count: Expr, level: float) -> Expr:
     def part(start: Expr, end: Expr, share: Expr) -> Expr:
         return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
 
-    start, end, share = (shares(c, count.sum()) for c in (_above(count), count.cum_sum(reverse=True), count))
+    start, end, share = (shares(c, count.sum()) for c in (rows_above(count), count.cum_sum(reverse=True), count))
     return each(part, start=start, end=end, share=share)
 
 

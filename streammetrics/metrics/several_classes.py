@@ -15,6 +15,7 @@ from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.agreement import NOT_SMOOTH, banded, widened
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
+from streammetrics.metrics.ranking import rows_above
 from streammetrics.metrics.scale import near_one
 
 
@@ -162,7 +163,7 @@ def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
     The distance of two labels is 1, the number of steps, or its square. All terms are positive, so nothing cancels,
     unlike with moments, and no table of label pairs is needed.
     """
-    return (_reach(one, weights) * _above(other) + _reach(other, weights) * _above(one)).sum()
+    return (_reach(one, weights) * rows_above(other) + _reach(other, weights) * rows_above(one)).sum()
 
 
 def _reach(rows: Expr, weights: str | None) -> Expr:
@@ -174,7 +175,3 @@ def _reach(rows: Expr, weights: str | None) -> Expr:
         return at_or_below
     steps = at_or_below.cum_sum()  # the first d odd numbers, 2 * step - 1, add up to d squared
     return steps + steps.shift(1, fill_value=0)
-
-
-def _above(rows: Expr) -> Expr:
-    return rows.cum_sum(reverse=True).shift(-1, fill_value=0)

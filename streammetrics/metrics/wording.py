@@ -48,8 +48,8 @@ def words(metric: Metric, with_options: bool = True) -> str:
     """
     name = metric.__name__
     options = metric.name.removeprefix(name) if with_options else ""
-    said = NAMES.get(name) or name.replace("_", " ").capitalize()
-    return f"{said} {options}" if options else said
+    text = NAMES.get(name) or name.replace("_", " ").capitalize()
+    return f"{text} {options}" if options else text
 
 
 def in_a_sentence(metric: Metric) -> str:
@@ -59,9 +59,9 @@ def in_a_sentence(metric: Metric) -> str:
     >>> in_a_sentence(log_loss), in_a_sentence(roc_auc), in_a_sentence(brier_score)
     ('log loss', 'ROC AUC', 'Brier score')
     """
-    said = words(metric)
-    is_a_name = not said[1:2].islower() or said.startswith(PROPER)
-    return said if is_a_name else said[0].lower() + said[1:]
+    text = words(metric)
+    is_a_name = not text[1:2].islower() or text.startswith(PROPER)
+    return text if is_a_name else text[0].lower() + text[1:]
 
 
 def direction(metric: Metric) -> str | None:

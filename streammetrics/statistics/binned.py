@@ -90,8 +90,8 @@ def valid_bins(holds: Callable[..., Any]) -> pl.Expr:
         bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
         return pl.Series(holds(bins, shifts))
 
-    held = pl.struct("shift", "bin").map_batches(are_held, return_dtype=pl.Boolean)
-    return pl.col("shift").is_not_null() & pl.col("bin").is_not_null() & held
+    possible = pl.struct("shift", "bin").map_batches(are_held, return_dtype=pl.Boolean)
+    return pl.col("shift").is_not_null() & pl.col("bin").is_not_null() & possible
 
 
 def bins_of_labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:

@@ -52,11 +52,11 @@ class Checks:
             return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
         per = [GROUP, *({LABEL} & {*table.columns}), *self.per]
         rows = table.select(*per, rows=pl.sum_horizontal(pl.col(self.rows).cast(pl.Float64)))
-        found = summed(rows, per)
-        if parts == 1 and ascending(found.select(GROUP)):
-            return found.select(GROUP, fewest="rows", most="rows")
+        sums = summed(rows, per)
+        if parts == 1 and ascending(sums.select(GROUP)):
+            return sums.select(GROUP, fewest="rows", most="rows")
         fewest = pl.when(pl.len() >= parts).then(pl.min("rows")).otherwise(0.0)
-        return found.group_by(GROUP).agg(fewest=fewest, most=pl.max("rows"))
+        return sums.group_by(GROUP).agg(fewest=fewest, most=pl.max("rows"))
 
 
 def at_most(value: str, limit: pl.Expr) -> pl.Expr:

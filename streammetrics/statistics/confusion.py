@@ -33,7 +33,9 @@ def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.Da
     """
     table = _typed(table, order)
     return (
-        _positions(table, order).join(_by_label(table), on=["group", "label"], maintain_order="left").drop("position")
+        _positions(table, order)
+        .join(_counts_of_labels(table), on=["group", "label"], maintain_order="left")
+        .drop("position")
     )
 
 
@@ -61,7 +63,7 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
         .agg(distance=(count * steps).sum(), square_distance=(count * steps * steps).sum())
     )
     return (
-        positions.join(_by_label(table), on=["group", "label"], how="left", maintain_order="left")
+        positions.join(_counts_of_labels(table), on=["group", "label"], how="left", maintain_order="left")
         .join(distances, on=["group", "label"], how="left", maintain_order="left")
         .select(
             "group",
@@ -182,7 +184,7 @@ def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -
     return table
 
 
-def _by_label(table: pl.DataFrame) -> pl.DataFrame:
+def _counts_of_labels(table: pl.DataFrame) -> pl.DataFrame:
     """True and false positives and negatives of each label, unordered.
 
     ``tn`` is computed as a difference, the others as sums of cells. If no cell remains, ``tn`` is exactly 0, even if
@@ -195,13 +197,13 @@ def _by_label(table: pl.DataFrame) -> pl.DataFrame:
     wrong = table.filter(~correct).select("group", label="predicted", fp="count")
     every_row = (pl.col("tp") + pl.col("fn")).sum().over("group")
     every_cell = pl.col("cells").sum().over("group")
-    rest = (every_row - pl.sum_horizontal("tp", "fp", "fn")).clip(0)
+    others = (every_row - pl.sum_horizontal("tp", "fp", "fn")).clip(0)
     return (
         pl.concat([actual, wrong], how="diagonal")
         .group_by("group", "label", maintain_order=True)  # so that weights are always summed in the same order
         .agg(pl.sum("tp", "fp", "fn", "cells"), own_cells=pl.len())
         .select(
-            "group", "label", "tp", "fp", "fn", tn=pl.when(pl.col("own_cells") < every_cell).then(rest).otherwise(0)
+            "group", "label", "tp", "fp", "fn", tn=pl.when(pl.col("own_cells") < every_cell).then(others).otherwise(0)
         )
     )
 

@@ -81,19 +81,19 @@ class ConfusionMatrix(Statistic):
             cells += rows.codes * (labels * labels)
         if len(rows.dropped) * labels * labels <= max(DENSE_CELLS, len(cells)):
             count = np.bincount(cells, rows.weight, minlength=1)
-            found = np.flatnonzero(count)
-            count = count[found]
+            occurring = np.flatnonzero(count)
+            count = count[occurring]
         else:
-            found, places = np.unique(cells, return_inverse=True)
+            occurring, places = np.unique(cells, return_inverse=True)
             count = np.bincount(places, rows.weight)
-        group, cell = np.divmod(found, labels * labels)
+        group, cell = np.divmod(occurring, labels * labels)
         label = {"actual": rows.labels.gather(cell // labels), "predicted": rows.labels.gather(cell % labels)}
         kind = pl.Int64 if rows.weight is None else pl.Float64
         return pl.DataFrame({GROUP: pl.Series(group, dtype=pl.UInt32), **label, "count": pl.Series(count, dtype=kind)})
 
-    def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+    def typed(self, schema: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """The schema with the type of labels in the data, if both label columns have the same type."""
-        label = found.get("actual", pl.Null())
+        label = types.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:

@@ -63,10 +63,10 @@ class LabelSets(Summed):
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
         )
         wrong, both, either = (np.zeros(rows.size, dtype=np.int64) for _ in range(3))
-        for true, found in zip(rows.truth, predicted, strict=True):
-            wrong += true ^ found
-            both += true & found
-            either += true | found
+        for true, guess in zip(rows.truth, predicted, strict=True):
+            wrong += true ^ guess
+            both += true & guess
+            either += true | guess
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
         return {
             "row_weight": np.ones_like(wrong),

@@ -111,12 +111,12 @@ def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
     sums = cells.group_by(GROUP, "scored", "actual", maintain_order=True).agg(
         rows=pl.sum("count"), ordered_pairs=(pl.col("count") * (pl.col("above") + pl.col("own") * equal)).sum()
     )
-    own = sums.filter(pl.col("scored") == pl.col("actual")).select(GROUP, "scored", one_rows="rows")
+    rows_of_class = sums.filter(pl.col("scored") == pl.col("actual")).select(GROUP, "scored", one_rows="rows")
     labels = sums.select(GROUP, "scored").unique(maintain_order=True)
     return (
         labels.join(labels.select(GROUP, actual="scored"), on=GROUP, maintain_order="left_right")
         .filter(pl.col("scored") != pl.col("actual"))
-        .join(own, on=[GROUP, "scored"], how="left", maintain_order="left")
+        .join(rows_of_class, on=[GROUP, "scored"], how="left", maintain_order="left")
         .join(sums, on=[GROUP, "scored", "actual"], how="left", maintain_order="left")
         .select(GROUP, "one_rows", "ordered_pairs", other_rows="rows")
         .fill_null(0)

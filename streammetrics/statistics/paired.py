@@ -80,8 +80,8 @@ class Paired(Statistic):
         """The rows of a table for two models, in this order, or None if they are not one of its pairs."""
         for number, pair in enumerate(self.pairs):
             if {*pair} == {one, other}:
-                own = table.filter(pl.col(PAIR) == number).drop(PAIR)
-                return own if pair == (one, other) else self.turned(own)
+                rows = table.filter(pl.col(PAIR) == number).drop(PAIR)
+                return rows if pair == (one, other) else self.turned(rows)
         return None
 
     def counter_of_pairs(self, make: Callable[[], Counter]) -> KeyedCounter:

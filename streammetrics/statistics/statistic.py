@@ -80,9 +80,9 @@ class Statistic(ABC):
         Raises:
             SpecificationError: If the name is already used.
         """
-        known = STATISTICS.get(cls.name, cls)
-        if class_name(known) != class_name(cls):
-            raise SpecificationError(f"The name {cls.name!r} is taken by {class_name(known)}. Choose another.")
+        other = STATISTICS.get(cls.name, cls)
+        if class_name(other) != class_name(cls):
+            raise SpecificationError(f"The name {cls.name!r} is taken by {class_name(other)}. Choose another.")
         STATISTICS[cls.name] = cls
 
     @property
@@ -143,8 +143,8 @@ class Statistic(ABC):
 
     def with_floats(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return a table with its decimals as floats, which metrics are computed from."""
-        found = [to_floats(table[c]) for c in self.decimals if table.schema.get(c) == DECIMAL]
-        return table.with_columns(found) if found else table
+        floats = [to_floats(table[c]) for c in self.decimals if table.schema.get(c) == DECIMAL]
+        return table.with_columns(floats) if floats else table
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, sorted by group and keys. Equal tables give equal sums, bit for bit."""
@@ -184,8 +184,8 @@ class Statistic(ABC):
         """
         return {}
 
-    def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """The schema, with the types that depend on the data taken from ``found``."""
+    def typed(self, schema: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """The schema, with the types that depend on the data taken from ``types``."""
         return dict(schema)
 
     @property

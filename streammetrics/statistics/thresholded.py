@@ -31,13 +31,13 @@ class Thresholded(Summed):
     kept: ClassVar[Names] = ("threshold",)
 
     def __post_init__(self) -> None:
-        found = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
-        if len(set(found)) < len(found) or not all(t == t for t in found):
+        thresholds = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
+        if len(set(thresholds)) < len(thresholds) or not all(t == t for t in thresholds):
             raise SpecificationError(
                 Argument("thresholds"), f" must be distinct numbers, got {shown(self.thresholds)}."
             )
-        whole("the number of thresholds", len(found), most=1_000_000)
-        object.__setattr__(self, "thresholds", found)
+        whole("the number of thresholds", len(thresholds), most=1_000_000)
+        object.__setattr__(self, "thresholds", thresholds)
 
     def needs(self) -> tuple[str, ...]:
         """``y_score`` if there are thresholds, else ``y_pred``."""

@@ -46,7 +46,7 @@ def fit(
     fitting[bins[:, MAX_SHIFT - 1] > capacity] = MAX_SHIFT
     shifts = np.maximum(fitting, least)
     first = np.flatnonzero(levels > shifts[run])
-    own = limit_shifts(low[first], shifts[run[first]], atoms)
+    shifts_of_bins = limit_shifts(low[first], shifts[run[first]], atoms)
     sums = [np.add.reduceat(side[order], first) if len(first) else side for side in amounts]
     for side, total in zip(amounts, sums, strict=True):
         exact = np.add.reduceat(side[order].astype(np.float64), first) if len(first) else total
@@ -54,8 +54,8 @@ def fit(
             raise ValueError("counts of a bin must have a sum below 2^63")
     return (
         run[first].astype(np.uint32),
-        own.astype(np.uint8),
-        low[first] >> own,
+        shifts_of_bins.astype(np.uint8),
+        low[first] >> shifts_of_bins,
         sums,
         shifts.astype(np.uint8),
     )
@@ -113,8 +113,8 @@ class Bins:
         first = np.flatnonzero(np.diff(group, prepend=-1))
         least = np.maximum.reduceat(shift[order], first) if len(first) else shift
         starts = np.append(first, len(group))
-        run, own, bin, sums, _ = fit(starts, low[order], least.astype(np.uint8), sides, self.atoms, self.capacity)
-        return group[first][run].astype(np.uint32), own, bin, sums
+        run, shift, bin, sums, _ = fit(starts, low[order], least.astype(np.uint8), sides, self.atoms, self.capacity)
+        return group[first][run].astype(np.uint32), shift, bin, sums
 
     def _add(self, values: Floats, side: Labels | Codes | None, weight: Floats | None, runs: Runs) -> None:
         keys, group = self.lattice.keys(values), runs.codes()

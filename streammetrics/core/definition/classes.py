@@ -57,13 +57,13 @@ def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, r
 
     If scores are tied, the first class ranks higher.
     """
-    own, rank = own_scores(truth, scores), np.zeros(len(truth), dtype=np.intp)
+    of_class, rank = own_scores(truth, scores), np.zeros(len(truth), dtype=np.intp)
     for i, score in enumerate(scores):
-        rank += (score > own) | ((score == own) & (truth > i))
+        rank += (score > of_class) | ((score == of_class) & (truth > i))
     np.add.at(out, (runs.codes(), rank), 1 if weight is None else weight)
 
 
 def own_scores(truth: Codes, scores: Sequence[Floats]) -> Floats:
     """The score that each row gives to its true class."""
-    own: Floats = np.stack(scores)[truth, np.arange(len(truth))]
-    return own
+    of_class: Floats = np.stack(scores)[truth, np.arange(len(truth))]
+    return of_class

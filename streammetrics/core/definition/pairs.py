@@ -58,8 +58,8 @@ def sum_loss_differences(
     label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
     """Sum powers of differences of log and Brier losses by label: ``out`` is (groups, 2, cell)."""
-    rest = 1.0 - label
-    ratio = np.abs((clipped(one) - rest) / (clipped(other) - rest))
+    negative = 1.0 - label
+    ratio = np.abs((clipped(one) - negative) / (clipped(other) - negative))
     brier = (other - one) * (one + other - 2.0 * label)
     add_values(out, runs.codes() * 2 + label, [*powers(log(ratio), SIXTEENTH), *powers(brier)], weight)
 

@@ -77,8 +77,8 @@ def log(x: Floats) -> Floats:
     for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3):
         series = series * z + 1 / odd
     k = exponent.astype(np.float64)
-    found: Floats = k * LN2 - ((half - (s * (half + 2.0 * z * series) + k * LN2_REST)) - f)
-    return found
+    logarithm: Floats = k * LN2 - ((half - (s * (half + 2.0 * z * series) + k * LN2_REST)) - f)
+    return logarithm
 
 
 def clipped(p: Floats) -> Floats:
