@@ -80,11 +80,11 @@ class Counters:
 
 def _counter(statistic: Statistic, roles: Roles) -> Counter:
     if statistic.of_label and roles.labels:
-        return KeyedCounter(LABEL, [_of_weights(statistic, roles) for _ in roles.labels])
-    return _of_weights(statistic, roles)
+        return KeyedCounter(LABEL, [_weighted_counter(statistic, roles) for _ in roles.labels])
+    return _weighted_counter(statistic, roles)
 
 
-def _of_weights(statistic: Statistic, roles: Roles) -> Counter:
+def _weighted_counter(statistic: Statistic, roles: Roles) -> Counter:
     weighted = roles.sample_weight is not None
     counter = statistic.counter(weighted)
     return WithSquares(statistic, counter, statistic.counter(weighted)) if weighted and statistic.squared else counter

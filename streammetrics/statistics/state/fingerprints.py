@@ -12,6 +12,7 @@ from streammetrics.statistics import GROUP, RowFingerprint, Statistic
 from streammetrics.statistics.state.tables import State, in_order, roll_up
 
 TRUTH, ROW = "truth", "row"
+MODULUS = 1 << 64  # of sums of hashes, which are stored as signed integers
 KINDS: dict[type[pl.DataType], str] = {  # of keys, all others of which are numbers
     pl.String: "text",
     pl.Binary: "bytes",
@@ -29,26 +30,28 @@ def fingerprint_of(state: State) -> RowFingerprint | None:
 
 def identifies_rows(state: State, unit: str | None) -> bool:
     """Whether equal fingerprints of the truth mean equal rows: labels alone would only say how many there are."""
-    found = fingerprint_of(state)
-    return found is not None and bool(found.columns or unit)
+    statistic = fingerprint_of(state)
+    return statistic is not None and bool(statistic.columns or unit)
 
 
 def fingerprints(state: State) -> pl.DataFrame:
     """Group columns, and the fingerprints ``truth`` and ``row`` of each group: 32 hexadecimal digits, or null."""
     table = state.tables[RowFingerprint.name]
-    numbers = {name: table[name].to_numpy().view("u8") for name in RowFingerprint.counts}
-    found = table.select(GROUP)
-    for of in (TRUTH, ROW):
-        halves = zip(numbers[f"{of}_first"].tolist(), numbers[f"{of}_second"].tolist(), strict=True)
-        found = found.with_columns(pl.Series(of, [f"{a:016x}{b:016x}" for a, b in halves], dtype=pl.String))
-    return state.groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+    texts = {
+        kind: [
+            f"{a % MODULUS:016x}{b % MODULUS:016x}" for a, b in table.select(f"{kind}_first", f"{kind}_second").rows()
+        ]
+        for kind in (TRUTH, ROW)
+    }
+    columns = table.select(GROUP, *(pl.Series(kind, text, pl.String) for kind, text in texts.items()))
+    return state.groups.join(columns, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
 
 def fingerprints_of_models(state: State) -> dict[str, dict[str, str]]:
     """The fingerprints of all rows, by model. A single model has an empty name."""
     alone = State((RowFingerprint(),), state.groups, {RowFingerprint.name: state.tables[RowFingerprint.name]})
-    found = fingerprints(roll_up(alone, [MODEL] if MODEL in state.groups.columns else []))
-    return {row.get(MODEL, ""): {TRUTH: row[TRUTH], ROW: row[ROW]} for row in found.iter_rows(named=True)}
+    models = fingerprints(roll_up(alone, [MODEL] if MODEL in state.groups.columns else []))
+    return {row.get(MODEL, ""): {TRUTH: row[TRUTH], ROW: row[ROW]} for row in models.iter_rows(named=True)}
 
 
 def digest(state: State) -> str:
@@ -61,11 +64,11 @@ def digest(state: State) -> str:
     state = in_order(state)
     keys = state.keys.with_columns(map(canonical, state.keys.iter_columns()))
     parts = [keys, *(_exact(s, state.tables[s.name]) for s in state.statistics if not s.depends_on_order)]
-    found = sha256()
+    hashed = sha256()
     for part in parts:
-        found.update(repr(part.columns).encode())
-        found.update(_plain(part).write_ndjson().encode())
-    return found.hexdigest()
+        hashed.update(repr(part.columns).encode())
+        hashed.update(_plain(part).write_ndjson().encode())
+    return hashed.hexdigest()
 
 
 def canonical(keys: pl.Series) -> pl.Series:

@@ -51,13 +51,13 @@ def _sizes(content: bytes) -> Sizes:
     footer = _footer(content)
     leaves = _leaves(footer.get(SCHEMA))
     memory = copies = 0
-    for group in _of_type(footer.get(ROW_GROUPS), list):
-        columns = _of_type(_of_type(group, dict).get(COLUMNS), list)
+    for group in _typed(footer.get(ROW_GROUPS), list):
+        columns = _typed(_typed(group, dict).get(COLUMNS), list)
         if len(columns) != len(leaves):
             raise _invalid("a row group lacks columns")
         for leaf, column in zip(leaves, columns, strict=True):
-            found = _column(content, leaf, _of_type(_of_type(column, dict).get(METADATA), dict))
-            memory, copies = memory + found.memory, copies + found.copies
+            sizes = _column(content, leaf, _typed(_typed(column, dict).get(METADATA), dict))
+            memory, copies = memory + sizes.memory, copies + sizes.copies
     return Sizes(memory, copies)
 
 
@@ -71,13 +71,13 @@ def _footer(content: bytes) -> Struct:
 def _leaves(schema: Any) -> list[Struct]:
     """The columns with values of a schema, which lists its nodes depth first, with the number of children of each."""
     leaves, open_nodes = [], [1]
-    for node in _of_type(schema, list):
+    for node in _typed(schema, list):
         while open_nodes and not open_nodes[-1]:
             open_nodes.pop()
         if not open_nodes or len(open_nodes) > DEEPEST:
             raise _invalid("its columns are nested too deeply, or not as its schema says")
         open_nodes[-1] -= 1
-        children = _number(_of_type(node, dict), CHILDREN, 0)
+        children = _number(_typed(node, dict), CHILDREN, 0)
         if children:
             open_nodes.append(children)
         else:
@@ -102,7 +102,7 @@ def _column(content: bytes, leaf: Struct, metadata: Struct) -> Sizes:
             dictionary += _number(page, UNPACKED_PAGE)
         for form, field in ENCODING.items():
             if form in page:
-                header = _of_type(page[form], dict)
+                header = _typed(page[form], dict)
                 values += _number(header, 1)
                 if kind == TEXT and _number(header, field) not in {PLAIN, *DICTIONARIES}:
                     raise StateError("Texts are in a delta encoding, whose size is not known before. Use dictionaries.")
@@ -118,7 +118,7 @@ def _number(struct: Struct, field: int, default: int | None = None) -> int:
     return value
 
 
-def _of_type(value: Any, kind: type[Any]) -> Any:
+def _typed(value: Any, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
         raise _invalid("a field is missing or has another type")
     return value

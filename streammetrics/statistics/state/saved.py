@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics.base import SUM_ROUNDING, pa
 from streammetrics.data import FOLD, LABEL, LARGEST, MODEL, SINGLE, Roles, group_column
@@ -142,15 +144,20 @@ def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl
     if rows.sum() + dropped.sum() > COUNTABLE:
         raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
-    known, rounding = roles.sample_weight is None, SUM_ROUNDING * (roles.sample_weight is not None)
-    for statistic in (s for s in statistics if s.checks.rows and not (s.checks.some and roles.sample_weight)):
-        held = statistic.checks.rows_of_groups(tables[statistic.name], statistic.parts(roles.labels))
+    weighted = roles.sample_weight is not None
+    rounding = SUM_ROUNDING if weighted else 0.0
+    weights: NDArray[Any] | None = None if weighted else total  # of groups
+    for statistic in statistics:
+        checks = statistic.checks
+        if not checks.rows or (checks.some and weighted):
+            continue
+        sums = checks.rows_of_groups(tables[statistic.name], statistic.parts(roles.labels))
         fewest, most = np.zeros((2, len(total)))
-        groups = held[GROUP].to_numpy()
-        fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
-        if not known:  # the first of the tables that contain the weight of a group
-            total, known = np.where((total > 0) == (most > 0), most, np.nan), True
-        low, high = total * (0 if statistic.checks.some else 1 - rounding), total * (1 + rounding)
+        groups = sums[GROUP].to_numpy()
+        fewest[groups], most[groups] = sums["fewest"].to_numpy(), sums["most"].to_numpy()
+        if weights is None:  # the first table tells the weight of a group
+            weights = np.where((total > 0) == (most > 0), most, np.nan)
+        low, high = weights * (0 if checks.some else 1 - rounding), weights * (1 + rounding)
         if wrong := int((~((fewest >= low) & (most <= high))).sum()):
             raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 

@@ -22,17 +22,17 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
     """
     kinds = {kind for s in statistics if (kind := s.task()) is not None}
     if len(kinds - {"binary"}) > 1:
-        said = " and ".join(sorted(kinds - {"binary"}))
-        raise SpecificationError(f"Statistics of different tasks cannot be combined: {said}.")
-    unsaid: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
-    return next(iter(kinds - {"binary"}), unsaid)
+        tasks = " and ".join(sorted(kinds - {"binary"}))
+        raise SpecificationError(f"Statistics of different tasks cannot be combined: {tasks}.")
+    default: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
+    return next(iter(kinds - {"binary"}), default)
 
 
 def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
     """Return the statistics with `RowCounts` first, if they do not contradict each other or the columns."""
-    kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
-    names = [s.name for s in kept]
-    for statistic in kept:
+    completed = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
+    names = [s.name for s in completed]
+    for statistic in completed:
         if names.count(statistic.name) > 1:
             raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
         if misfit := statistic.misfit(roles):
@@ -41,7 +41,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
         raise SpecificationError(
             Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use. Give it an alias."
         )
-    return kept
+    return completed
 
 
 def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
@@ -50,34 +50,40 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
         if role.compare and getattr(roles, role.name) != getattr(other, role.name):
             raise MergeError(*difference(role.name, roles, other))
     if statistics != others:
-        ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
+        ours = [s for s in statistics if s not in others]
+        theirs = [s for s in others if s not in statistics]
         raise MergeError(f"The accumulators have different statistics: {ours} and {theirs}.")
 
 
 def difference(name: str, roles: Roles, other: Roles) -> Parts:
     """Return the parts of the message that two specifications differ in a role."""
     if name == "by":
-        a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
         shared = ", ".join(repr(column) for column in roles.by if column in other.by)
-        fault = f"The first {a}, and the second {b}. Evaluate both with the same "
+        fault = f"The first {_grouping(roles)}, and the second {_grouping(other)}. Evaluate both with the same "
         return (fault, Argument("by"), f", or roll up: acc.rollup({shared}).")
     if name == "folds":
         common = gcd(roles.folds, other.folds)
-        columns = "".join(f"{column!r}, " for column in roles.by)
-        way = f", or roll up: acc.rollup({columns}folds={common})" if common >= FEWEST_FOLDS else ""
+        arguments = "".join(f"{column!r}, " for column in roles.by) + f"folds={common}"
+        advice = f", or roll up: acc.rollup({arguments})" if common >= FEWEST_FOLDS else ""
         fault = f"The first has {roles.folds} folds of units, and the second has {other.folds}. "
-        return (fault, "Evaluate both with the same ", Argument("folds"), f"{way}.")
-    a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
-    return (f"The accumulators differ in {name}: {a!r} and {b!r}.",)
+        return (fault, "Evaluate both with the same ", Argument("folds"), f"{advice}.")
+    return (f"The accumulators differ in {name}: {_value(name, roles)!r} and {_value(name, other)!r}.",)
+
+
+def _grouping(roles: Roles) -> str:
+    return f"is grouped by {few(roles.by)}" if roles.by else "is not grouped"
+
+
+def _value(name: str, roles: Roles) -> Any:
+    return _columns(roles).get(name, getattr(roles, name))
 
 
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
     """Return the statistics and the columns in one line."""
-    shown = _columns(roles)
-    shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit}
-    shown |= {"folds": roles.folds if roles.folds != FOLDS else None, "by": list(roles.by)}
+    options = _columns(roles) | {"sample_weight": roles.sample_weight, "unit": roles.unit}
+    options |= {"folds": roles.folds if roles.folds != FOLDS else None, "by": list(roles.by)}
     parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
-    return ", ".join([*parts, *(f"{name}={value!r}" for name, value in shown.items() if value)])
+    return ", ".join([*parts, *(f"{name}={value!r}" for name, value in options.items() if value)])
 
 
 def _columns(roles: Roles) -> dict[str, Any]:

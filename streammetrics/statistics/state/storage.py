@@ -78,23 +78,22 @@ def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
 
     States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
     """
-    found = [(path, source) for source in sources for path in _files(source)]
-    paths = [path for path, _ in found]
-    with translated(StateError, f"Cannot read {few(map(str, paths))}"):
-        places = Counter(os.path.realpath(path) for path in paths)
+    files = [(path, source) for source in sources for path in _files(source)]
+    with translated(StateError, f"Cannot read {few(str(path) for path, _ in files)}"):
+        places = Counter(os.path.realpath(path) for path, _ in files)
     for place, times in places.most_common(1):
         if times > 1:
             raise StateError(
                 f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
             )
-    for start in range(0, len(found), FILES):
-        batch = found[start : start + FILES]
-        alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
+    for start in range(0, len(files), FILES):
+        batch = files[start : start + FILES]
+        by_schema: dict[bytes, list[tuple[Path, pa.Table]]] = {}
         bare = []
         for (path, _), (table, sealed) in zip(batch, of_each(lambda file: _read(*file), batch), strict=True):
-            alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
+            by_schema.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
             bare += [] if sealed else [str(path)]
-        for tables in alike.values():
+        for tables in by_schema.values():
             yield str(tables[0][0]), _together(tables)
         if bare:
             _warn(few(bare))
@@ -122,12 +121,12 @@ def _files(source: str | Path) -> list[Path]:
                 raise StateError(
                     f"{str(source)!r} is a history, not a saved state. Use MetricStore or streammetrics store report."
                 )
-            found = _inside(path)
+            paths = _inside(path)
         elif path.exists() or not any(c in str(source) for c in "*?["):
             return [path]
         else:
-            found = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-        files = sorted(p for p in found if (p.is_file() or not p.exists()) and not _is_hidden(p, path))
+            paths = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        files = sorted(p for p in paths if (p.is_file() or not p.exists()) and not _is_hidden(p, path))
     except (TypeError, ValueError, OSError, NotImplementedError) as error:
         raise StateError(f"Cannot read {source!r}: {error}.") from error
     if not files:
@@ -143,8 +142,8 @@ def _inside(folder: Path) -> Iterator[Path]:
             yield from _inside(path)
 
 
-def _is_hidden(path: Path, given: Path) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.parts if part not in given.parts)
+def _is_hidden(path: Path, source: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts if part not in source.parts)
 
 
 def _only_states(source: str | Path) -> str:
@@ -170,14 +169,14 @@ def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
         raise StateError(f"Cannot read {str(path)!r}: {error}{_only_states(source)}") from error
     except StateError as error:
         raise StateError(f"Cannot read {str(path)!r}: {error}") from error
-    kept = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
-    return table.replace_schema_metadata(kept), sealed
+    metadata = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
+    return table.replace_schema_metadata(metadata), sealed
 
 
 def _header_of_spark(table: pa.Table) -> bytes | None:
     """The header that Spark stores with the first column of a table of states, which has no checksum."""
-    found = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
-    header = found["fields"][0]["metadata"].get(KEY.decode()) if found else None
+    schema = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
+    header = schema["fields"][0]["metadata"].get(KEY.decode()) if schema else None
     return header.encode() if header else None
 
 
@@ -204,14 +203,14 @@ def restored_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
 
 
-def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
-    """The declared type, with types that depend on the data, of groups and labels, as found."""
+def _typed(actual: pa.DataType, declared: pa.DataType) -> pa.DataType:
+    """The declared type, with the actual types of groups and labels, which depend on the data."""
     if pa.types.is_null(declared):
-        return found
+        return actual
     if pa.types.is_large_list(declared):
-        return pa.large_list(_typed(found.value_type, declared.value_type))
+        return pa.large_list(_typed(actual.value_type, declared.value_type))
     if pa.types.is_struct(declared):
-        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+        return pa.struct([(f.name, _typed(actual.field(f.name).type, f.type)) for f in declared])
     return declared
 
 

@@ -169,19 +169,19 @@ def for_reports(state: State) -> State:
     return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
 
 
-def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
+def with_keys(state: State, expressions: Mapping[str, pl.Expr]) -> State:
     """Return the state with additional group columns, computed from existing ones."""
-    if not made:
+    if not expressions:
         return state
     unknown = (
         {name for name, kind in state.keys.schema.items() if kind == pl.Null} if state.groups.is_empty() else set()
     )
-    made = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in made.items()}
+    columns = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in expressions.items()}
     try:
-        keys = state.keys.with_columns(**made)
-        keys = keys.with_columns(group_column(keys[name]) for name in made)
+        keys = state.keys.with_columns(**columns)
+        keys = keys.with_columns(group_column(keys[name]) for name in columns)
     except (pl.exceptions.PolarsError, ColumnError) as error:
-        raise SpecificationError(f"Cannot roll up groups to {', '.join(made)}: {reason(error)}.") from error
+        raise SpecificationError(f"Cannot roll up groups to {', '.join(columns)}: {reason(error)}.") from error
     return replace(state, groups=keys.with_row_index(GROUP))
 
 
@@ -199,13 +199,13 @@ def periods(state: State, window: str, names: pl.Series, since: pl.Series, until
     The column of the window has the names of the periods, which differ. Times have the type of the window, or are
     datetimes for dates.
     """
-    rest = [c for c in state.by if c != window]
+    others = [c for c in state.by if c != window]
     begins = state.keys[window].cast(since.dtype).to_physical()
     parts = [select(state, state.keys.clear())]
     for i, (start, end) in enumerate(zip(since.to_physical(), until.to_physical(), strict=True)):
         keys = state.keys.filter((begins >= start) & (begins < end))
         if keys.height:
-            period = roll_up(select(state, keys), rest)
+            period = roll_up(select(state, keys), others)
             groups = period.groups.with_columns(names.new_from_index(i, period.groups.height).alias(window))
             parts.append(replace(period, groups=groups.select(state.groups.columns)))
     return combine(parts)
@@ -216,8 +216,8 @@ def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
     try:
         keys = state.keys.filter(*predicates)
     except (pl.exceptions.PolarsError, TypeError) as error:
-        known = ", ".join(state.by) or "none"
-        raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {known}.") from error
+        columns = ", ".join(state.by) or "none"
+        raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {columns}.") from error
     return select(state, keys)
 
 
@@ -228,11 +228,11 @@ def in_order(state: State, models: Sequence[str] = ()) -> State:
         ranks = {name: rank for rank, name in enumerate(models)}
         ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
     if not keys.width or ascending(ranked):
-        return replace(state, tables={name: _by_group(table) for name, table in state.tables.items()})
+        return replace(state, tables={name: _sorted(table) for name, table in state.tables.items()})
     return select(state, keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
 
 
-def _by_group(table: pl.DataFrame) -> pl.DataFrame:
+def _sorted(table: pl.DataFrame) -> pl.DataFrame:
     return table if table[GROUP].flags["SORTED_ASC"] else table.sort(GROUP, maintain_order=True)
 
 
