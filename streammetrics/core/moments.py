@@ -63,8 +63,9 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
         shift = shift / total
         shift = np.where(np.isfinite(shift), shift, 0.0)
         constant, finite = high - low == 0, np.isfinite(high - low)
-        mean, rest = two_sum(reference, np.where(constant, 0.0, shift))
-        mean, rest = np.where(constant, low, mean), np.where(np.isfinite(rest), rest, 0.0)
+        mean, rounded_off = two_sum(reference, np.where(constant, 0.0, shift))
+        mean = np.where(constant, low, mean)
+        rounded_off = np.where(np.isfinite(rounded_off), rounded_off, 0.0)
         m2 = np.where(constant, 0.0, np.maximum(squares - total * shift**2, 0.0))
         comoment = np.where(constant.any(axis=0) & finite.all(axis=0), 0.0, product - total * shift[0] * shift[1])
         of_error = (over + under) / total - (reference[1] - reference[0])
@@ -78,7 +79,7 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
     ranges = (low[0], high[0], low[1], high[1])
     errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
     errors = (*errors, *others, 4 * symmetric_square)
-    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors, *higher])
+    return np.stack([total, *mean, *rounded_off, *m2, comoment, *ranges, *errors, *higher])
 
 
 def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: Floats, de: Floats) -> Floats:

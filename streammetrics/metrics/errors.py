@@ -98,28 +98,17 @@ def error_sd(
     >>> round(error_sd(2, 3, 0, 5, 2, 4.5, 3), 12)
     0.5
     """
-    m2 = _error_m2(weight, over_sum, under_sum, square_error_sum, actual_m2, predicted_m2, comoment)
+    m2 = _error_m2(weight, over_sum - under_sum, square_error_sum, actual_m2 + predicted_m2, comoment)
     return (m2 / weight).sqrt()
 
 
-def _error_m2(
-    weight: Expr,
-    over_sum: Expr,
-    under_sum: Expr,
-    square_error_sum: Expr,
-    actual_m2: Expr,
-    predicted_m2: Expr,
-    comoment: Expr,
-) -> Expr:
-    """Second moment of the errors about their mean.
+def _error_m2(weight: Expr, total: Expr, square: Expr, spread: Expr, comoment: Expr) -> Expr:
+    """Second moment of the errors about their mean, from their sum and the sum of their squares.
 
     Each of two formulas can subtract nearly equal numbers: one if the bias is large, the other if errors are small
-    relative to the values. The one with the smaller terms is more precise.
+    relative to the values, whose second moments add up to the spread. The one with the smaller terms is more precise.
     """
-    total = over_sum - under_sum
-    of_errors = square_error_sum - total * (total / weight)
-    spread = actual_m2 + predicted_m2
-    m2 = pl.when(square_error_sum <= spread).then(of_errors).otherwise(spread - 2 * comoment)
+    m2 = pl.when(square <= spread).then(square - total * (total / weight)).otherwise(spread - 2 * comoment)
     return m2.clip(lower_bound=0)
 
 
@@ -299,7 +288,7 @@ def explained_variance(
     >>> explained_variance(2, 3, 0, 5, 2, 4.5, 3)
     0.75
     """
-    m2 = _error_m2(weight, over_sum, under_sum, square_error_sum, actual_m2, predicted_m2, comoment)
+    m2 = _error_m2(weight, over_sum - under_sum, square_error_sum, actual_m2 + predicted_m2, comoment)
     return explained(weight, m2, actual_m2)
 
 
@@ -401,8 +390,6 @@ def _zero_of_rmspe(percentage_square_sum: Expr) -> Expr:
 
 def _true_zero(ratio_sum: Expr) -> Expr:
     """Note that some error is divided by a true value of 0."""
-    undefined, infinite = (
-        pl.lit(f"{zero}, which wape and smape allow")
-        for zero in ("undefined: a true value and its prediction are 0", "a true value is 0")
-    )
+    undefined = pl.lit("undefined: a true value and its prediction are 0, which wape and smape allow")
+    infinite = pl.lit("a true value is 0, which wape and smape allow")
     return pl.when(ratio_sum.is_nan()).then(undefined).when(ratio_sum.is_infinite()).then(infinite)

@@ -275,7 +275,7 @@ class Metric:
     def __hash__(self) -> int:
         return hash((self.formula, self.average))  # without options, which only the signature lists
 
-    @property
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
         return self.formula, tuple(self.options.items()), self.average
 
@@ -366,7 +366,7 @@ def metrics_of_name(metric: str | Metric) -> list[Metric]:
         raise MetricError(f"Unknown metric {name!r}.{_advice(name)}")
     options = _options_of_aliases.get(name, {}) | options
     taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
-    return [m.with_options(**options) for m in taking or named]
+    return [m.with_options(**options) for m in taking or named] if options else [*named]
 
 
 def find_metric(metric: str | Metric, columns: Collection[str]) -> Metric:

@@ -84,7 +84,7 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     amount = np.float64 if any(value.dtype.kind == "f" for value in values) else np.int64
     values = [np.ascontiguousarray(value, dtype=amount) for value in values]
     wholes = group // sharing
-    starts = np.append(_changes(wholes), len(group))
+    starts = np.append(np.flatnonzero(changes(wholes)), len(group))
     if sharing == 1 and core.is_fitted(starts, bin, shift, lattice.atom_keys, capacity):
         return table
     low = bin << shift.astype(np.int64)
@@ -92,7 +92,7 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     if sharing > 1:
         *_, least = core.fit(starts, low, least, [], lattice.atom_keys, capacity)
         of_whole = np.repeat(least, np.diff(starts))
-        starts = np.append(_changes(group), len(group))
+        starts = np.append(np.flatnonzero(changes(group)), len(group))
         least, capacity = of_whole[starts[:-1]], len(group)
     run, shift, bin, sums, _ = core.fit(starts, low, least, values, lattice.atom_keys, capacity)
     columns = (group[starts[:-1]][run], shift, bin, *sums)
@@ -112,5 +112,8 @@ def fit_by(
     return cells.with_columns(**keys).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
 
-def _changes(column: NDArray[Any]) -> Codes:
-    return np.append(0, np.flatnonzero(column[1:] != column[:-1]) + 1)
+def changes(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each value differs from the one before it."""
+    new = np.ones(len(column), dtype=np.bool_)
+    np.not_equal(column[1:], column[:-1], out=new[1:])
+    return new

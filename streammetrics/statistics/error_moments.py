@@ -31,6 +31,7 @@ from streammetrics.core import (
 )
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.statistics.bins import changes
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, at_most
 from streammetrics.statistics.statistic import Names, Statistic
@@ -156,11 +157,11 @@ class ErrorMoments(Statistic):
         """The value columns of a block of rows, and their twins if rows are weighted: shape (groups, columns)."""
         (actual,), (predicted,) = rows.truth, rows.predicted
         runs, groups = Runs(rows.starts, rows.local), len(rows.dropped)
-        found = self.summed(actual, predicted, rows.weight, runs, groups)
+        columns = self.summed(actual, predicted, rows.weight, runs, groups)
         if rows.weight is None:
-            return found.T
+            return columns.T
         squared = self.summed(actual, predicted, rows.with_squared_weights.weight, runs, groups)
-        return np.vstack([found, squared[[self.columns.index(name) for name in self.twins]]]).T
+        return np.vstack([columns, squared[[self.columns.index(name) for name in self.twins]]]).T
 
     def tabulate(self, groups: Sequence[NDArray[np.intp]], blocks: Sequence[Floats]) -> pl.DataFrame:
         """The table of the value columns of groups, of several blocks."""
@@ -189,21 +190,23 @@ class ErrorMoments(Statistic):
         Moments of parts are moved to the common mean and then summed (Chan, Golub & LeVeque 1983).
         """
         table = table.sort(GROUP, maintain_order=True)
-        starts = table.select(pl.col(GROUP).ne_missing(pl.col(GROUP).shift()).arg_true()).to_series().to_numpy()
+        starts = np.flatnonzero(changes(table[GROUP].to_numpy()))
         if len(starts) == table.height:
             return table
-        table, parts = table[starts], table
-        for end in ("", SQUARES):
-            of_rows = {name: parts[name + end].to_numpy() for name in self.columns if name + end in parts.columns}
-            whole = self._added_up(of_rows, starts) if of_rows else {}
-            table = table.with_columns(pl.Series(name + end, column) for name, column in whole.items())
-        return table
+        merged = table[starts]
+        for suffix in ("", SQUARES):
+            parts = {name: table[name + suffix].to_numpy() for name in self.columns if name + suffix in table.columns}
+            if parts:
+                totals = self._totals(parts, starts)
+                merged = merged.with_columns(pl.Series(name + suffix, column) for name, column in totals.items())
+        return merged
 
-    def _added_up(self, parts: dict[str, Any], starts: Starts) -> dict[str, Any]:
-        with np.errstate(all="ignore"):
-            means = self._move(parts, starts)
-            ways = dict.fromkeys(LOWEST, np.minimum) | dict.fromkeys(HIGHEST, np.maximum)
-            return {name: ways.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
+    @np.errstate(all="ignore")
+    def _totals(self, parts: dict[str, Any], starts: Starts) -> dict[str, Any]:
+        """The columns of groups, from those of their parts, whose moments are moved in place."""
+        means = self._move(parts, starts)
+        extremes = dict.fromkeys(LOWEST, np.minimum) | dict.fromkeys(HIGHEST, np.maximum)
+        return {name: extremes.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
 
     def _move(self, parts: dict[str, Any], starts: Starts) -> dict[str, Floats]:
         """Move the moments of parts, in place, to the common mean of their group. Return these means.
@@ -212,37 +215,42 @@ class ErrorMoments(Statistic):
         Deviances are Bregman divergences: moving them to another mean adds the divergence between the two means
         (Banerjee et al. 2005).
         """
-        weight, found, distances = parts["weight"], {}, []
+        weight = parts["weight"]
         group = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(weight)))
         most = np.flatnonzero(weight == np.maximum.reduceat(weight, starts)[group])
         heaviest = most[np.searchsorted(group[most], np.arange(len(starts)))]
         share = np.where(weight > 0, weight / np.add.reduceat(weight, starts)[group], 0.0)
+        means, distances = {}, []
         for name, rest_name in zip(MEANS, RESTS, strict=True):
-            mean, rest = parts[name], parts[rest_name]
-            distance = (mean - mean[heaviest][group]) + (rest - rest[heaviest][group])
+            mean, rounded_off = parts[name], parts[rest_name]
+            distance = (mean - mean[heaviest][group]) + (rounded_off - rounded_off[heaviest][group])
             step = np.add.reduceat(share * distance, starts)
-            near, left = two_sum(mean[heaviest], rest[heaviest] + step)
+            near, left = two_sum(mean[heaviest], rounded_off[heaviest] + step)
             far = np.add.reduceat(share * mean, starts)  # an infinite mean has no distances
-            found[name] = np.where(np.isfinite(near), near, far)
-            found[rest_name] = np.where(np.isfinite(left), left, 0.0)
+            means[name] = np.where(np.isfinite(near), near, far)
+            means[rest_name] = np.where(np.isfinite(left), left, 0.0)
             distances.append(distance - step[group])
         dy, dp = distances
         moments = _moments(parts)
-        moved = {f"moment_{i}{j}": moved_moment(moments, i, j, dy, dp - dy) for i, j in HIGHER}
-        parts |= {name: np.where(weight > 0, moment, 0.0) for name, moment in moved.items()}
-        for name, product in (("actual_m2", dy * dy), ("predicted_m2", dp * dp), ("comoment", dy * dp)):
-            parts[name] = parts[name] + np.where(weight > 0, weight * product, 0.0)  # a part without rows may be far
+        for i, j in HIGHER:
+            parts[f"moment_{i}{j}"] = np.where(weight > 0, moved_moment(moments, i, j, dy, dp - dy), 0.0)
+        changes_of_sums = {"actual_m2": weight * (dy * dy), "predicted_m2": weight * (dp * dp)}
+        changes_of_sums["comoment"] = weight * (dy * dp)
         for family in (f for f in self.families if f"{f}_null_deviance_sum" in parts):
-            power, name = POWERS.get(family, self.power), f"{family}_null_deviance_sum"
-            more = weight * null_deviance(parts["actual_mean"], found["actual_mean"][group], power)
-            parts[name] = parts[name] + np.where(weight > 0, more, 0.0)
-        return found
+            deviance = null_deviance(parts["actual_mean"], means["actual_mean"][group], POWERS.get(family, self.power))
+            changes_of_sums[f"{family}_null_deviance_sum"] = weight * deviance
+        for name, change in changes_of_sums.items():
+            parts[name] = parts[name] + np.where(weight > 0, change, 0.0)  # a part without rows may be far
+        return means
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The table, in which sums that have underflown, and so are not exact, are NaN."""
-        small = {c: pl.min_horizontal(c, pl.col(c) / WEIGHT) < LEAST for c in POSITIVE if c in table.columns}
-        lost = {c: few & POSITIVE[c] for c, few in small.items()}
-        return exact(table.with_columns(pl.when(~gone).then(c).otherwise(nan).alias(c) for c, gone in lost.items()))
+        columns = []
+        for name, is_positive in POSITIVE.items():
+            if name in table.columns:
+                is_small = pl.min_horizontal(name, pl.col(name) / WEIGHT) < LEAST
+                columns.append(pl.when(~(is_small & is_positive)).then(name).otherwise(nan).alias(name))
+        return exact(table.with_columns(columns))
 
     def valid(self, labels: Sequence[Any] = ()) -> Expr:
         """Whether a row of a table read from a file is valid. NaN is."""
@@ -269,8 +277,8 @@ def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
     return {(0, 0): parts["weight"]} | second | {(i, j): parts[f"moment_{i}{j}"] for i, j in HIGHER}
 
 
-def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:
+def _is_mean(mean: str, rounded_off: str, low: str, high: str) -> Expr:
     """Whether a mean lies between two values and its rest is small, up to rounding. True if it is not finite."""
     room = SUM_ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
-    within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) & (pl.col(rest).abs() <= room)
+    within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) & (pl.col(rounded_off).abs() <= room)
     return within | ~pl.col(mean).is_finite()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -21,8 +23,39 @@ from streammetrics.statistics.view import View, exact, with_weighted
 Of = Literal["y_score", "y_pred", "y_true"]
 
 
+class ColumnHistogram(Binned):
+    """Histogram of one column, whose name `READ` has."""
+
+    counts: ClassVar[Names] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[Names] = counts
+
+    @property
+    @abstractmethod
+    def _column(self) -> str: ...
+
+    def counter(self, weighted: bool) -> Bins:
+        """Counts by bin."""
+        return Bins(READ[self._column], self.lattice, self.capacity, 1, weighted)
+
+    def views(self) -> tuple[View, ...]:
+        """Views of the bins with the values at their ends."""
+        what = "error" if self._column == "error" else "value"
+        low, high = f"{what}_low", f"{what}_high"
+
+        def with_edges(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+            ends = self.edges(table).rename({"low": low, "high": high})
+            return exact(with_weighted(ends.drop("shift", "bin"), "count"))
+
+        return (View(frozenset({low, high, "count", "weighted"}), (), True, with_edges),)
+
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """The distribution of the column."""
+        return {self._column: (self.lattice, table)}
+
+
 @dataclass(frozen=True)
-class Histogram(Binned):
+class Histogram(ColumnHistogram):
     """Histogram of one column: scores (also without labels), predictions, or true values.
 
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``value_low``, ``value_high``, ``count``, and ``weighted``.
@@ -45,38 +78,26 @@ class Histogram(Binned):
     of: Of = "y_score"
 
     name = "histogram"
-    counts: ClassVar[Names] = ("count",)
-    checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.of not in get_args(Of):
-            raise SpecificationError(Argument("of"), f" must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
+        require_role(self.of, get_args(Of))
 
     @property
     def of_label(self) -> bool:
         """Whether each label has its own table."""
         return True
 
+    @property
+    def _column(self) -> str:
+        return self.of
+
     def needs(self) -> tuple[str, ...]:
         """The role of the column that is counted."""
         return (self.of,)
 
-    def counter(self, weighted: bool) -> Bins:
-        """Counts by bin."""
-        return Bins(READ[self.of], self.lattice, self.capacity, 1, weighted)
 
-    def views(self) -> tuple[View, ...]:
-        """Views of the bins with the values at their ends."""
-        return (_view(self, "value"),)
-
-    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """The distribution of the column."""
-        return {self.of: (self.lattice, table)}
-
-
-class ErrorHistogram(Binned):
+class ErrorHistogram(ColumnHistogram):
     """Histogram of errors: prediction minus true value.
 
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``error_low``, ``error_high``, ``count``, and ``weighted``.
@@ -97,36 +118,21 @@ class ErrorHistogram(Binned):
     name = "error_histogram"
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[Names] = ("y_true", "y_pred")
-    counts: ClassVar[Names] = ("count",)
-    checks: ClassVar[Checks] = Checks(rows=counts)
-    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain != "real":
             raise SpecificationError("Errors always have the real domain. Remove ", Argument("domain"), ".")
 
-    def counter(self, weighted: bool) -> Bins:
-        """Counts by bin."""
-        return Bins(READ["error"], self.lattice, self.capacity, 1, weighted)
-
-    def views(self) -> tuple[View, ...]:
-        """Views of the bins with the errors at their ends."""
-        return (_view(self, "error"),)
-
-    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """The distribution of the errors."""
-        return {"error": (self.lattice, table)}
+    @property
+    def _column(self) -> str:
+        return "error"
 
 
-def _view(histogram: Binned, what: str) -> View:
-    low, high = f"{what}_low", f"{what}_high"
-
-    def with_edges(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        ends = histogram.edges(table).rename({"low": low, "high": high})
-        return exact(with_weighted(ends.drop("shift", "bin"), "count"))
-
-    return View(frozenset({low, high, "count", "weighted"}), (), True, with_edges)
+def require_role(role: Any, roles: Sequence[str]) -> None:
+    """Reject an option ``of`` that is none of some roles."""
+    if role not in roles:
+        raise SpecificationError(Argument("of"), f" must be one of {', '.join(roles)}, got {role!r}.")
 
 
 def _errors(rows: Rows) -> tuple[NDArray[np.float64], None]:

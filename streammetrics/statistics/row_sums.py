@@ -74,21 +74,21 @@ class RowSums(Summed):
 
     @classmethod
     def _declare(cls) -> None:
-        wanted = tuple(cls.inputs)
-        if clash := TAKEN.intersection(wanted):
+        arguments = tuple(cls.inputs)
+        if clash := TAKEN.intersection(arguments):
             raise SpecificationError(f"An input cannot be named {min(clash)!r}, an argument of Accumulator.")
-        cls.roles = tuple(name for name in wanted if name in ROLES)
-        cls.inputs = tuple(name for name in wanted if name not in ROLES)
-        cls._arguments = wanted
+        cls.roles = tuple(name for name in arguments if name in ROLES)
+        cls.inputs = tuple(name for name in arguments if name not in ROLES)
+        cls._arguments = arguments
         if "name" not in cls.__dict__:
             cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        given = {name: np.asarray(value) for name, value in cls().of_rows(**dict.fromkeys(wanted, np.ones(1))).items()}
-        cls.columns = tuple(given)
-        cls.counts = tuple(name for name, value in given.items() if value.dtype.kind in "bui")
-        cls.sums = tuple(name for name in given if name not in cls.counts)
+        one_row = cls().of_rows(**dict.fromkeys(arguments, np.ones(1)))
+        cls.columns = tuple(one_row)
+        cls.counts = tuple(name for name, value in one_row.items() if np.asarray(value).dtype.kind in "bui")
+        cls.sums = tuple(name for name in one_row if name not in cls.counts)
         cls.checks = Checks(unbounded=cls.sums)
         for other in STATISTICS.values():
-            shared = {*other.keys, *other.counts, *other.sums}.intersection(given)
+            shared = {*other.keys, *other.counts, *other.sums}.intersection(cls.columns)
             if shared and not issubclass(other, RowSums):
                 raise SpecificationError(
                     f"{other.__name__} already has a column {min(shared)!r}. Rename the column of {cls.__name__}."
@@ -117,10 +117,10 @@ class RowSums(Summed):
             DataError: If these are not the declared columns, or not one number per row.
         """
         columns = {name: getattr(rows, ROLES[name])[0] for name in self.roles} | dict(rows.inputs)
-        found = self.of_rows(**{name: columns[name] for name in self._arguments})
-        if tuple(found) != self.columns:
-            raise DataError(f"{self.name} must return the columns {', '.join(self.columns)}, got {', '.join(found)}.")
+        values = self.of_rows(**{name: columns[name] for name in self._arguments})
+        if tuple(values) != self.columns:
+            raise DataError(f"{self.name} must return the columns {', '.join(self.columns)}, got {', '.join(values)}.")
         try:
-            return {name: np.broadcast_to(np.asarray(value), rows.size) for name, value in found.items()}
+            return {name: np.broadcast_to(np.asarray(value), rows.size) for name, value in values.items()}
         except ValueError as error:
             raise DataError(f"{self.name} must return one number per row: {error}.") from error

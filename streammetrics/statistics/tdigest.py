@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from streammetrics.base import whole
 from streammetrics.data import Kind, Rows
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import Argument
+from streammetrics.statistics.bins import changes
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.histogram import READ
+from streammetrics.statistics.histogram import READ, require_role
 from streammetrics.statistics.statistic import Names, Statistic
 from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 
@@ -56,8 +57,7 @@ class TDigest(Statistic):
         object.__setattr__(
             self, "compression", whole(Argument("compression"), self.compression, least=1, most=1_000_000)
         )
-        if self.of not in get_args(Of):
-            raise SpecificationError(Argument("of"), f" must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
+        require_role(self.of, get_args(Of))
 
     @property
     def of_label(self) -> bool:
@@ -143,13 +143,13 @@ def _merged(columns: Sequence[NDArray[Any]], compression: int) -> pl.DataFrame:
     """Merge centroids that are sorted by group and mean."""
     group, mean, weight, low, high = columns
     several = low < high
-    new = _changes(group) | _changes(mean) | several
+    new = changes(group) | changes(mean) | several
     new[1:] |= several[:-1]
     if not new.all():
         weight = np.add.reduceat(weight, np.flatnonzero(new))
         group, mean, low, high = group[new], mean[new], low[new], high[new]
 
-    starts = np.flatnonzero(_changes(group))
+    starts = np.flatnonzero(changes(group))
     sizes = np.diff(starts, append=len(group))
     infinite = np.flatnonzero(np.isinf(mean))
     ends = np.zeros(len(weight) + 1)
@@ -178,10 +178,3 @@ def _shares(weight: NDArray[Any], starts: NDArray[np.intp], sizes: NDArray[np.in
     total = np.add.reduceat(weights, starts)
     weights /= np.repeat(total, sizes) if len(total) > 1 else total
     return weights
-
-
-def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each value differs from the one before it."""
-    new = np.ones(len(column), dtype=np.bool_)
-    np.not_equal(column[1:], column[:-1], out=new[1:])
-    return new

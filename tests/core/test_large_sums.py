@@ -14,7 +14,7 @@ def nearly_full():
     acc = sm.Accumulator(sm.statistics.ProbabilityLoss(), y_true="y", y_score="p")
     acc.update(ROWS)
     acc._content.observe()
-    losses = acc._content._counters[acc.statistics.index(sm.statistics.ProbabilityLoss())][0]
+    losses = acc._content._counters.counters[acc.statistics.index(sm.statistics.ProbabilityLoss())]
     losses.values[..., 1::2] = (1 << 62) - 1
     return acc
 
@@ -30,8 +30,8 @@ def test_rows_that_do_not_fit_are_refused_and_the_accumulator_has_failed():
 
 def test_counters_that_do_not_fit_together_stay_unchanged():
     one, other = (nearly_full()._content for _ in range(2))
-    before = [counter.values.copy() for (counter,) in one._counters]
+    before = [counter.values.copy() for counter in one._counters.counters]
     with pytest.raises(sm.errors.MergeError, match="exceeds 4e12"):
         one.absorb(other)
-    changed = [not np.array_equal(c.values, b) for (c,), b in zip(one._counters, before, strict=True)]
+    changed = [not np.array_equal(c.values, b) for c, b in zip(one._counters.counters, before, strict=True)]
     assert not changed[[s.name for s in one.statistics].index("probability_loss")]

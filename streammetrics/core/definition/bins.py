@@ -63,12 +63,13 @@ def fit(
 
 def is_fitted(starts: Codes, bins: Keys, shifts: Shifts, atoms: Keys, capacity: int) -> bool:
     """Whether cells, given by number and shift, are what `fit` would return: ascending, distinct, and at one shift."""
-    own, sizes = shifts.astype(np.int64), np.diff(starts)
-    low, run = bins << own, np.repeat(np.arange(len(sizes)), sizes)
+    levels, sizes = shifts.astype(np.int64), np.diff(starts)
+    low, run = bins << levels, np.repeat(np.arange(len(sizes)), sizes)
     least = np.zeros(len(sizes), dtype=np.int64)
-    np.maximum.at(least, run, own)
+    np.maximum.at(least, run, levels)
     ascending = (low[1:] > low[:-1]) | (run[1:] != run[:-1])
-    return bool((sizes <= capacity).all() and ascending.all() and (own == limit_shifts(low, least[run], atoms)).all())
+    limited = limit_shifts(low, least[run], atoms)
+    return bool((sizes <= capacity).all() and ascending.all() and (levels == limited).all())
 
 
 class Bins:
@@ -133,6 +134,6 @@ class Bins:
 
     def _merged(self) -> tuple[Codes, Keys, NDArray[Any], Counts]:
         """Group, lowest key, shift, and amounts of each bin."""
-        group, own, bin, sums = self.cells()
-        shift = own.astype(np.int64)
+        group, shifts, bin, sums = self.cells()
+        shift = shifts.astype(np.int64)
         return group.astype(np.int64), bin << shift, shift, np.stack(sums, axis=1)

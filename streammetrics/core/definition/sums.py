@@ -53,17 +53,17 @@ def add_each(flat: NDArray[Any], cells: Codes, values: Sequence[NDArray[Any] | f
 def as_integers(values: Floats) -> tuple[Integers, Integers]:
     """Numbers as millionths, rounded, and the rest in units of 1e-18, rounded."""
     micros = np.rint(values * 1e6)
-    rest = np.rint((values - micros * 1e-6) * 1e18)
-    return micros.astype(np.int64), rest.astype(np.int64)
+    units = np.rint((values - micros * 1e-6) * 1e18)
+    return micros.astype(np.int64), units.astype(np.int64)
 
 
 def settled(sums: NDArray[Any]) -> Integers:
     """Sums, of shape (..., 2 sums), after carrying from each rest to its millionths."""
-    carry, rest = np.divmod(sums[..., 1::2], CARRY)
+    carry, units = np.divmod(sums[..., 1::2], CARRY)
     micros = sums[..., ::2] + carry
     if (micros >= MOST_MICROS).any():
         raise OverflowError(TOO_LARGE)
-    return np.stack([micros, rest], axis=-1).reshape(sums.shape)
+    return np.stack([micros, units], axis=-1).reshape(sums.shape)
 
 
 def log(x: Floats) -> Floats:

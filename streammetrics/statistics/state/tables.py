@@ -143,9 +143,9 @@ def _merged(state: State) -> State:
     """The state with one row per cell. Each label of a group is merged like a group."""
     tables = {}
     for statistic in state.statistics:
-        labels = len(state.labels_of(statistic))
-        table = statistic.merge(join_label(state.tables[statistic.name], labels))
-        tables[statistic.name] = split_label(table, labels)
+        table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
+        merged = statistic.merge(join_label(table, labels) if labels else table)
+        tables[statistic.name] = split_label(merged, labels) if labels else merged
     return replace(state, tables=tables)
 
 
