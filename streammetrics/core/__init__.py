@@ -117,19 +117,17 @@ sum_values: Final = fastest(errors.sum_values)
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.core.definition.pairs import OUTCOMES, SIDE, sides
     from streammetrics.core.definition.sums import settled
-    from streammetrics.core.lattice import Domain, Lattice, Values, shortest_decimal
+    from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
     from streammetrics.core.moments import (
         FAMILIES,
         HIGHER,
         MOMENTS,
         POWERS,
-        TERMS,
-        centred,
         error_m2,
         moved_moment,
-        no_extremes,
         null_deviance,
         two_sum,
     )
+    from streammetrics.core.row_moments import row_moments
 else:
     __getattr__ = late_names(__name__, __file__)

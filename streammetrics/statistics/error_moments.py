@@ -19,13 +19,10 @@ from streammetrics.core import (
     HIGHER,
     MOMENTS,
     POWERS,
-    TERMS,
     Floats,
     Runs,
-    centred,
     error_m2,
     moved_moment,
-    no_extremes,
     null_deviance,
     two_sum,
 )
@@ -172,12 +169,7 @@ class ErrorMoments(Statistic):
 
     def summed(self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int) -> Floats:
         """The value columns of rows: shape (columns, groups). Moments are computed about the means of the groups."""
-        totals, terms, extremes = np.zeros((groups, 3)), np.zeros((groups, TERMS)), no_extremes(groups)
-        core.sum_values(actual, predicted, weight, runs, totals)
-        with np.errstate(all="ignore"):
-            reference = np.where(totals[:, :1] > 0, totals[:, 1:] / totals[:, :1], 0.0)
-        core.sum_errors(actual, predicted, weight, reference, runs, terms, extremes)
-        moments = centred(reference, terms, extremes)
+        moments = core.row_moments(actual, predicted, weight, runs, groups)
         if not self.families:
             return moments
         means, more = moments[MOMENTS.index("actual_mean")], np.zeros((groups, len(self.columns) - len(MOMENTS)))

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import SIDE, Domain, Lattice, Values, sides
+from streammetrics.core import SIDE, Domain, Floats, Lattice, sides
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.binned import Binned, valid_bins
 from streammetrics.statistics.bins import Bins, fit_by
@@ -36,7 +36,7 @@ class PairedScores(Paired):
     there are more than ``capacity`` pairs; then bins are as in `ScoreHistogram`. The table does not depend on how the
     rows are split. Unweighted counts merge bit for bit.
 
-    Keys: ``pair`` (number of the pair), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows without a score of both
+    Keys: ``pair`` (number of the pair), ``shift``, ``bin``. Floats: ``neg``, ``pos``. Rows without a score of both
     models are skipped.
 
     `Report.compare` computes confidence intervals for differences of ROC AUC, average precision, and other ranking
@@ -100,7 +100,7 @@ class PairedScores(Paired):
         return table.with_columns(one="other", other="one")
 
 
-def keys_of_pairs(one: Values, other: Values, domain: Domain) -> Values:
+def keys_of_pairs(one: Floats, other: Floats, domain: Domain) -> Floats:
     """Return the keys of pairs, rounded to six digits, as values of a histogram."""
     keys = np.empty(len(one), dtype=np.int64)
     core.interleave(one, other, domain == "probability", keys)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.base import as_float, shown, whole
-from streammetrics.core import Labels
 from streammetrics.data import Kind, Rows, several
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.statistic import Names, Types
@@ -47,7 +46,7 @@ class Thresholded(Summed):
         """Ranks and labels."""
         return max(len(self.thresholds), 1) + 1, 2
 
-    def add_by_rank(self, rows: Rows, label: Labels, out: NDArray[Any]) -> None:
+    def add_by_rank(self, rows: Rows, label: NDArray[np.uint8], out: NDArray[Any]) -> None:
         """Add rows by rank and label."""
         if self.thresholds:
             score, thresholds = rows.score[0], rows.rounded(self.thresholds)
