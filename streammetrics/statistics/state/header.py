@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ..
     roles = _roles(_field(header, "columns", dict))
     statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
     metrics = header.get("metrics")
-    if metrics is not None and not _all_text(metrics):
+    if metrics is not None and not (isinstance(metrics, list) and all(isinstance(m, str) for m in metrics)):
         raise StateError("The state's field 'metrics' is not a list of names.")
     _require_fitting(statistics, roles)
     return roles, statistics, None if metrics is None else tuple(metrics)
@@ -104,24 +104,28 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
-    mappings = [columns.get("y_pred"), columns.get("y_score")]
-    sound = (
-        set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
-        and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
-        and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
-        and all(map(_all_text, (columns["y_true"], columns["by"], columns["row_id"])))
-        and isinstance(columns["inputs"], dict)
-        and _all_text(list(columns["inputs"].values()))
-        and isinstance(columns["labels"], list)
-        and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
-        and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
-        and type(columns["folds"]) is int
-    )
-    if not sound:
-        raise StateError("The state's field 'columns' is invalid.")
-    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels", "row_id")}
-    by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
-    return _specified(lambda: Roles(**columns | tuples | by_model))
+    types = get_type_hints(Roles)
+    names = [field.name for field in fields(Roles) if field.name != "expressions"]
+    try:
+        if len(columns) != len(names):
+            raise TypeError
+        values = {name: _value(columns[name], types[name]) for name in names}
+    except (KeyError, TypeError) as error:
+        raise StateError("The state's field 'columns' is invalid.") from error
+    return _specified(lambda: Roles(**values))
+
+
+def _value(value: Any, kind: Any) -> Any:
+    """A value of JSON in a type of the specification, with tuples in place of lists."""
+    form, parts = get_origin(kind), get_args(kind)
+    if form is tuple and isinstance(value, list):
+        return tuple(_value(part, parts[0]) for part in value)
+    if form is dict and isinstance(value, dict):
+        return {key: _value(part, parts[1]) for key, part in value.items()}
+    plain = PLAIN if kind is Any else (str,) if form is Literal else parts or (kind,)
+    if form in (tuple, dict) or type(value) not in plain:
+        raise TypeError
+    return value
 
 
 def _statistic(entry: Any) -> Statistic:
@@ -151,7 +155,3 @@ def _specified(make: Callable[[], T]) -> T:
         return make()
     except (SpecificationError, TypeError, ValueError, OverflowError) as error:
         raise StateError(f"The state's specification is invalid: {error}") from error
-
-
-def _all_text(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(isinstance(v, str) for v in values)
