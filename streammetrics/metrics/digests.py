@@ -49,7 +49,8 @@ def digest_quantile(
     total, (starts, ends) = weight.sum(), _ranks(bins)
     place = pl.when((bins.weighted > 0).any()).then(total * q).otherwise(rank(total, q) + 0.5)
     points = ((ends, 0), (mean, min.min())), ((starts, total), (mean, max.max()))
-    lower, upper = (quantile(replace(bins, low=end, middle=end, high=end), q).value for end in (min, max))
+    lower = quantile(replace(bins, low=min, middle=min, high=min), q).value
+    upper = quantile(replace(bins, low=max, middle=max, high=max), q).value
     middles = weight.cum_sum() - weight / 2
     return Bounded(_interpolated(place, middles, *points, lower, upper), *quantile(bins, q)[1:])
 
@@ -67,9 +68,10 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
         raise MetricError(Argument("x"), " must be a number, got NaN.")
     bins = _bins(mean, weight, min, max)
     _, lower, upper = share_up_to(bins, x)
-    starts, ends = (shares(rank, weight.sum()) for rank in _ranks(bins))
+    starts, ends = _ranks(bins)
+    before, after = shares(starts, weight.sum()), shares(ends, weight.sum())
     place = pl.lit(x, pl.Float64)
-    points = ((mean, min.min()), (ends, 0)), ((mean, max.max()), (starts, 1))
+    points = ((mean, min.min()), (after, 0)), ((mean, max.max()), (before, 1))
     return Bounded(_interpolated(place, mean, *points, lower, upper), lower, upper)
 
 
@@ -89,9 +91,12 @@ def _interpolated(place: Expr, order: Expr, left: Points, right: Points, lower: 
 
     Points on either side are columns of x and y, each with its end of the distribution.
     """
-    x0, y0 = (column.filter(order <= place).last().fill_null(end) for column, end in left)
-    x1, y1 = (column.filter(order > place).first().fill_null(end) for column, end in right)
-    return each(_clipped, place=place, x0=x0, y0=y0, x1=x1, y1=y1, lower=lower, upper=upper)
+    columns = {"place": place, "lower": lower, "upper": upper}
+    for name, (column, end) in zip(("x0", "y0"), left, strict=True):
+        columns[name] = column.filter(order <= place).last().fill_null(end)
+    for name, (column, end) in zip(("x1", "y1"), right, strict=True):
+        columns[name] = column.filter(order > place).first().fill_null(end)
+    return each(_clipped, **columns)
 
 
 def _clipped(place: Expr, x0: Expr, y0: Expr, x1: Expr, y1: Expr, lower: Expr, upper: Expr) -> Expr:

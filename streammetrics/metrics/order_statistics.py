@@ -95,7 +95,8 @@ def mean(bins: Bins) -> Bounded:
 
 def share_up_to(bins: Bins, x: float) -> Bounded:
     """Share of rows whose value is at most x; half of a bin counts if it contains x and larger values."""
-    within, touched = (bins.count.filter(end <= x).sum() / bins.count.sum() for end in (bins.high, bins.low))
+    within = bins.count.filter(bins.high <= x).sum() / bins.count.sum()
+    touched = bins.count.filter(bins.low <= x).sum() / bins.count.sum()
     return Bounded((within + touched) / 2, within, touched)
 
 

@@ -27,7 +27,8 @@ from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
 
-_ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
+_ERRORS = pl.col("error_low"), pl.col("error_high")
+_VALUES = pl.col("value_low"), pl.col("value_high")
 _ABSOLUTE = absolute(bins_between(*_ERRORS, methods.COUNT))
 _MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
 

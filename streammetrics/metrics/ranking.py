@@ -105,8 +105,8 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
     tied = tp / (neg + pos).cum_sum(reverse=True)
     best = tp / (tp + rows_above(neg))
     worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (rows_above(pos) + fp)).log1p()).otherwise(1)
-    lower, upper = (pl.when(shift == 0).then(tied).otherwise(bound) for bound in (worst, best))
-    return _mean_over_positives(lower, pos), _mean_over_positives(upper, pos)
+    exact = pl.when(shift == 0).then(tied)
+    return _mean_over_positives(exact.otherwise(worst), pos), _mean_over_positives(exact.otherwise(best), pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("auprc",))
@@ -403,8 +403,9 @@ def _reached(count: Expr, level: float) -> Expr:
     def part(start: Expr, end: Expr, share: Expr) -> Expr:
         return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
 
-    start, end, share = (shares(c, count.sum()) for c in (rows_above(count), count.cum_sum(reverse=True), count))
-    return each(part, start=start, end=end, share=share)
+    total = count.sum()
+    start, end = shares(rows_above(count), total), shares(count.cum_sum(reverse=True), total)
+    return each(part, start=start, end=end, share=shares(count, total))
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:

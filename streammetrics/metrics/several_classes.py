@@ -123,10 +123,8 @@ def _kappa_note(
 ) -> Expr:
     # Exact while 5 * (rows * steps)^2 fits 127 bits, as for 10^18 rows of two labels, 10^15 of a thousand.
     columns, total = (correct, actual, predicted, distance, square_distance), actual.sum()
-    exact, scaled = (
-        _beyond_chance(*rows, weights=weights) for rows in (map(widened, columns), near_one(total, *columns))
-    )
-    return banded(total, exact, scaled)
+    exact = _beyond_chance(*map(widened, columns), weights=weights)
+    return banded(total, exact, _beyond_chance(*near_one(total, *columns), weights=weights))
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))

@@ -87,8 +87,8 @@ def valid_bins(holds: Callable[..., Any]) -> pl.Expr:
     """Whether a row of a table has a bin and a shift that a lattice holds."""
 
     def are_held(cells: pl.Series) -> pl.Series:
-        bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
-        return pl.Series(holds(bins, shifts))
+        columns = cells.struct.unnest().fill_null(0)
+        return pl.Series(holds(columns["bin"].to_numpy(), columns["shift"].to_numpy()))
 
     possible = pl.struct("shift", "bin").map_batches(are_held, return_dtype=pl.Boolean)
     return pl.col("shift").is_not_null() & pl.col("bin").is_not_null() & possible

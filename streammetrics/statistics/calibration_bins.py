@@ -99,7 +99,8 @@ class CalibrationBins(Summed):
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
-        low, high = ((pl.col("bin") + i) / self.bins * pl.col("weight") for i in (0, 1))
+        low = pl.col("bin") / self.bins * pl.col("weight")
+        high = (pl.col("bin") + 1) / self.bins * pl.col("weight")
         return pl.all_horizontal(
             super().valid(labels),
             pl.col("score_sum") >= low * (1 - SUM_ROUNDING),

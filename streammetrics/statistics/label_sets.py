@@ -62,7 +62,7 @@ class LabelSets(Summed):
         predicted = rows.predicted or tuple(
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
         )
-        wrong, both, either = (np.zeros(rows.size, dtype=np.int64) for _ in range(3))
+        wrong, both, either = np.zeros((3, rows.size), dtype=np.int64)
         for true, guess in zip(rows.truth, predicted, strict=True):
             wrong += true ^ guess
             both += true & guess

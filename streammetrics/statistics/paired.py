@@ -16,7 +16,7 @@ from streammetrics.statistics.statistic import Statistic, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR, View
 
-MANY = 4  # models; of more, each is paired with the first only
+MAX_CROSSED = 4  # models; of more, each is paired with the first only
 
 
 def model_pairs(models: Iterable[str]) -> tuple[Pair, ...]:
@@ -26,7 +26,7 @@ def model_pairs(models: Iterable[str]) -> tuple[Pair, ...]:
     ((('new', 'old'),), (('c', 'a'), ('c', 'b'), ('c', 'd'), ('c', 'e')))
     """
     first, *others = models
-    if len(others) < MANY:
+    if len(others) < MAX_CROSSED:
         return tuple(combinations(sorted([first, *others]), 2))
     return tuple((first, other) for other in others)
 

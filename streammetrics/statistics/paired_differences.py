@@ -19,7 +19,7 @@ from streammetrics.statistics.statistic import Names, Statistic, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import PAIR
 
-POWERS = ("square", "cube", "fourth")  # of differences
+POWER_NAMES = ("square", "cube", "fourth")  # of differences
 CUBE = "_cube_sum"
 PARTS = {"log_loss": 16}  # into which a difference is divided before the cube and the fourth power
 UNIT = 1e-18  # of decimals
@@ -44,7 +44,7 @@ class PairedDifferences(PairedSums):
         cls.single, cls.kind, cls.roles = of, of.kind, of.roles
         cls.keys = {PAIR: pl.UInt32(), **of.keys}
         bounded = not of.checks.unbounded
-        cls.sums = tuple(f"{loss}_difference_{power}_sum" for loss in losses for power in POWERS)
+        cls.sums = tuple(f"{loss}_difference_{power}_sum" for loss in losses for power in POWER_NAMES)
         cls.decimals = cls.sums if bounded else ()
         cls.checks = Checks(
             cls.counts,
@@ -76,7 +76,7 @@ class PairedDifferences(PairedSums):
 
 def powers_of(statistic: type[PairedDifferences], loss: str) -> list[pl.Expr]:
     """Sums of the squares, cubes, and fourth powers of the differences of a loss, at least what rounding hides."""
-    square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWERS)
+    square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWER_NAMES)
     parts, hidden = PARTS.get(loss, 1), UNIT / 2 * pl.col(statistic.counts[0]) if statistic.decimals else 0.0
     return [square, cube * parts**3, (fourth + hidden) * parts**4]
 

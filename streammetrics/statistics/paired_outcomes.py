@@ -61,13 +61,14 @@ class PairedOutcomes(PairedSums, Thresholded):
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by both decisions and label: shape (groups, thresholds, 8)."""
-        if self.thresholds:
-            one, other = (
-                [score >= limit for limit in rows.rounded(self.thresholds, i)] for i, score in enumerate(rows.score)
-            )
-        else:
-            one, other = ([predicted.view(np.bool_)] for predicted in rows.predicted)
+        one, other = self._decisions(rows, 0), self._decisions(rows, 1)
         core.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out)
+
+    def _decisions(self, rows: Rows, model: int) -> list[NDArray[np.bool_]]:
+        """Whether rows are predicted positive, at each threshold."""
+        if not self.thresholds:
+            return [rows.predicted[model].view(np.bool_)]
+        return [rows.score[model] >= threshold for threshold in rows.rounded(self.thresholds, model)]
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold, in the groups that have rows of the pair."""
@@ -111,7 +112,7 @@ class PairedMatches(PairedSums):
 
     def values(self, rows: Rows) -> dict[str, Any]:
         """Whether each model is correct."""
-        one, other = (predicted == rows.truth[0] for predicted in rows.predicted)
+        one, other = rows.predicted[0] == rows.truth[0], rows.predicted[1] == rows.truth[0]
         return dict(zip(self.counts, (one & other, one & ~other, other & ~one, ~(one | other)), strict=True))
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.view import GROUP, PAIR
 
 PAIRS = Lattice("real")  # of the keys of pairs
-CELLS = 4_096
+CAPACITY_OF_A_PAIR = 4_096
 CELLS_OF_FOLDS = 256  # of each fold of units, which only show how many rows differ
 
 
@@ -55,7 +55,7 @@ class PairedScores(Paired):
     PairedScores(pairs=(('new', 'old'),), capacity=4096, domain='probability')
     """
 
-    capacity: int = CELLS
+    capacity: int = CAPACITY_OF_A_PAIR
     domain: Domain = "probability"
 
     name = "paired_scores"

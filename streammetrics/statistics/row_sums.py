@@ -16,9 +16,9 @@ from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import STATISTICS, Names
 from streammetrics.statistics.summed import Summed
 
-MOST = (1 << 31) - 1  # that a row can count, so that no sum overflows
+MAX_COUNT = (1 << 31) - 1  # that a row can count, so that no sum overflows
 ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
-TAKEN = frozenset(
+RESERVED = frozenset(
     [
         *("statistics", "task", "labels", "sample_weight", "unit", "folds", "by", "positive", "negative", "nulls"),
         *("renormalize", "metrics", "max_groups"),
@@ -75,7 +75,7 @@ class RowSums(Summed):
     @classmethod
     def _declare(cls) -> None:
         arguments = tuple(cls.inputs)
-        if clash := TAKEN.intersection(arguments):
+        if clash := RESERVED.intersection(arguments):
             raise SpecificationError(f"An input cannot be named {min(clash)!r}, an argument of Accumulator.")
         cls.roles = tuple(name for name in arguments if name in ROLES)
         cls.inputs = tuple(name for name in arguments if name not in ROLES)
@@ -97,10 +97,10 @@ class RowSums(Summed):
     def require(self, rows: Rows) -> None:
         """Reject values that are not finite numbers, or cannot be counted."""
         for name, value in self.values(rows).items():
-            wrong = (value < 0) | (value > MOST)
+            wrong = (value < 0) | (value > MAX_COUNT)
             if name in self.counts and wrong.any():
                 raise DataError(
-                    f"{self.name} returned integers below 0 or above {MOST:,} for {name!r} in {wrong.sum():,} of "
+                    f"{self.name} returned integers below 0 or above {MAX_COUNT:,} for {name!r} in {wrong.sum():,} of "
                     f"{rows.size:,} rows. Return floats, which are summed."
                 )
             wrong = ~np.isfinite(value)

@@ -65,7 +65,7 @@ class ScoreHistogram(Binned):
 
     def _with_edges(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         ends = self.edges(table).rename({"low": "score_low", "high": "score_high"}).drop("shift", "bin")
-        rows, squares = (pl.sum_horizontal(columns) for columns in (self.counts, self.twins.values()))
+        rows, squares = pl.sum_horizontal(self.counts), pl.sum_horizontal(self.twins.values())
         weight = squares / rows if is_weighted(self, table) else pl.lit(1.0)
         return exact(ends.with_columns(row_weight=pl.when(rows > 0).then(weight).otherwise(0.0)))
 
@@ -112,7 +112,7 @@ def tails_of_losses(histogram: ScoreHistogram, table: pl.DataFrame) -> pl.DataFr
         losses = {"log_loss": -of_class.clip(CLIP, 1 - CLIP).log(), "brier": (1 - of_class) ** 2}
         ratios: dict[str, pl.Expr] = {"actual": pl.lit(actual, pl.Int8)}
         for loss, of_row in losses.items():
-            second, third, fourth = ((pl.col(count) * of_row**power).sum() for power in (2, 3, 4))
-            ratios |= {f"{loss}_third": third / second, f"{loss}_fourth": fourth / third}
+            sums = {power: (pl.col(count) * of_row**power).sum() for power in (2, 3, 4)}
+            ratios |= {f"{loss}_third": sums[3] / sums[2], f"{loss}_fourth": sums[4] / sums[3]}
         parts.append(bins.group_by(GROUP, maintain_order=True).agg(**ratios))
     return pl.concat(parts)

@@ -119,6 +119,6 @@ def merged_as_a_tree(parts: Iterable[Accumulator], rng: np.random.Generator) -> 
     """Merge two random accumulators at a time until one is left."""
     left = list(parts)
     while len(left) > 1:
-        one, other = (left.pop(rng.integers(len(left))) for _ in range(2))
-        left.append(one + other)
+        one = left.pop(rng.integers(len(left)))
+        left.append(one + left.pop(rng.integers(len(left))))
     return left[0]

@@ -37,7 +37,7 @@ from streammetrics.statistics.state.tables import ONE_GROUP, PENDING, State, Sta
 from streammetrics.statistics.summed import Summed
 
 BLOCK = 262_144  # minimum number of rows counted at once: columns are arranged within the cache, except for
-MANY = 1_024  # more groups, with
+MANY_GROUPS = 1_024  # more groups, with
 LARGE_BLOCK = 1_048_576  # rows, so that a group has several
 BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
@@ -134,7 +134,7 @@ class Content:
         assert self._counters is not None
         pairs = pairs_kept(self.statistics)
         lost = any(isinstance(s, RowFingerprint) for s in self.statistics)
-        for piece in rows.pieces(LARGE_BLOCK if rows.groups.height > MANY else BLOCK):
+        for piece in rows.pieces(LARGE_BLOCK if rows.groups.height > MANY_GROUPS else BLOCK):
             for block in rows_by_model(rows, piece, numbers, pairs, lost=lost):
                 self._counters.count(block)
 

@@ -14,7 +14,7 @@ HEADER_TYPE, HEADER = 1, 2  # fields of a message,
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3  # its types with a body,
 DICTIONARY = 1  # the record batch of a dictionary batch,
 BUFFERS, COMPRESSION = 2, 3  # and fields of a record batch
-BUFFER = 16  # bytes of the place and the size of a buffer
+BUFFER_BYTES = 16  # bytes of the place and the size of a buffer
 UNCOMPRESSED = -1  # instead of a size
 
 
@@ -45,7 +45,7 @@ def _unpacked_size(header: bytes, body: pa.Buffer) -> int:
         batch = _table(header, _field(header, batch, DICTIONARY))
     is_compressed = _field(header, batch, COMPRESSION) > 0
     size = 0
-    for buffer in _vector(header, _field(header, batch, BUFFERS), BUFFER):
+    for buffer in _vector(header, _field(header, batch, BUFFERS), BUFFER_BYTES):
         offset, stored = _number(header, "<q", buffer), _number(header, "<Q", buffer + 8)
         unpacked = _number(body, "<q", offset) if is_compressed and stored else UNCOMPRESSED
         if unpacked < UNCOMPRESSED:
