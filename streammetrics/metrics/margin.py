@@ -41,7 +41,7 @@ class Margin:
     improves: bool = False
 
     @classmethod
-    def of(cls, metric: str, amount: float | str, improves: bool) -> Margin:
+    def parse(cls, metric: str, amount: float | str, improves: bool) -> Margin:
         """Return the margin of a metric from a number, or a text such as ``"0.5%"``.
 
         Raises:
@@ -96,10 +96,10 @@ def margins(texts: Margins, improves: bool) -> Iterator[Margin]:
     ['f1 better', 'fbeta(beta=2) better', 'log_loss better by 1%']
     """
     if isinstance(texts, Mapping):
-        yield from (Margin.of(metric, amount, improves) for metric, amount in texts.items())
+        yield from (Margin.parse(metric, amount, improves) for metric, amount in texts.items())
         return
     for text in [texts] if isinstance(texts, str) else texts:
         if not isinstance(text, str):
             raise MetricError(f"A margin must name a metric, such as 'roc_auc=0.002', got {shown(text)}.")
         match = _FORM.fullmatch(text)
-        yield Margin.of(match[1], match[2], improves) if match else Margin.of(text, 0.0, improves)
+        yield Margin.parse(match[1], match[2], improves) if match else Margin.parse(text, 0.0, improves)

@@ -69,7 +69,7 @@ def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> l
 
 def columns_of_view(statistic: Statistic, view: View, labels: bool) -> frozenset[str]:
     """Return the columns of a view, with ``label`` if it is one of each label."""
-    return view.columns | {LABEL} if labels and statistic.of_label else view.columns
+    return view.columns | {LABEL} if labels and statistic.per_label else view.columns
 
 
 def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> Parts:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.base import SUM_ROUNDING, whole
 from streammetrics.data import Kind, Rows
-from streammetrics.statistics.checks import Checks, at_most
+from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
@@ -104,5 +104,5 @@ class CalibrationBins(Summed):
         return pl.all_horizontal(
             super().valid(labels),
             pl.col("score_sum") >= low * (1 - SUM_ROUNDING),
-            *(at_most(column, high) for column in self.sums),
+            *(up_to(column, high) for column in self.sums),
         )

@@ -39,7 +39,7 @@ class Checks:
             pl.lit(True),
             *(pl.col(c) >= 0 for c in counts),
             *(pl.col(c).is_finite() for c in (*counts, *sums) if c not in self.unbounded),
-            *((pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.most.items()),
+            *((pl.col(c) >= 0) & up_to(c, rows * most) for c, most in self.most.items()),
         )
 
     def rows_of_groups(self, table: pl.DataFrame, parts: int) -> pl.DataFrame:
@@ -59,6 +59,6 @@ class Checks:
         return sums.group_by(GROUP).agg(fewest=fewest, most=pl.max("rows"))
 
 
-def at_most(value: str, limit: pl.Expr) -> pl.Expr:
+def up_to(value: str, limit: pl.Expr) -> pl.Expr:
     """Whether a sum is at most a limit, up to rounding. True for NaN."""
     return (pl.col(value) <= limit + SUM_ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()

@@ -46,7 +46,7 @@ class ConfusionCounts(Thresholded):
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
-        return self.at_thresholds(weighted, values, ("fp", "tn"), ("tp", "fn"))
+        return self.threshold_table(weighted, values, ("fp", "tn"), ("tp", "fn"))
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """The distribution of labels, which is the same at each threshold."""

@@ -30,7 +30,7 @@ from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.bins import changes
 from streammetrics.statistics.blocks import Blocks
-from streammetrics.statistics.checks import Checks, at_most
+from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.statistic import Names, Statistic
 from streammetrics.statistics.view import GROUP, exact
 
@@ -250,9 +250,9 @@ class ErrorMoments(Statistic):
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
         within = [
             *(_is_mean(*columns) for columns in zip(MEANS, RESTS, LOWEST, HIGHEST[:2], strict=True)),
-            *(at_most(c, weight * largest) for c in ("over_sum", "under_sum")),
-            at_most("square_error_sum", weight * largest**2),
-            at_most("error_fourth_sum", weight * largest**4),
+            *(up_to(c, weight * largest) for c in ("over_sum", "under_sum")),
+            up_to("square_error_sum", weight * largest**2),
+            up_to("error_fourth_sum", weight * largest**4),
         ]
         return pl.all_horizontal(
             *(pl.col(c).is_not_null() for c in self.checks.signed),

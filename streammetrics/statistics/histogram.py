@@ -84,7 +84,7 @@ class Histogram(ColumnHistogram):
         require_role(self.of, get_args(Of))
 
     @property
-    def of_label(self) -> bool:
+    def per_label(self) -> bool:
         """Whether each label has its own table."""
         return True
 

@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics.base import as_float, shown
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.statistics.checks import Checks, at_most
+from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed
 
@@ -80,5 +80,5 @@ class LabelSets(Summed):
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a row of a table read from a file is valid: each row has one decision per label."""
-        decisions = at_most("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))
-        return super().valid(labels) & decisions & at_most("label_errors", pl.col("label_decisions"))
+        decisions = up_to("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))
+        return super().valid(labels) & decisions & up_to("label_errors", pl.col("label_decisions"))

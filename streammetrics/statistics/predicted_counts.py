@@ -42,4 +42,4 @@ class PredictedCounts(Thresholded):
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
-        return self.at_thresholds(weighted, values[..., :1], ("predicted_positives", "predicted_negatives"))
+        return self.threshold_table(weighted, values[..., :1], ("predicted_positives", "predicted_negatives"))

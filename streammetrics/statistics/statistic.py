@@ -86,7 +86,7 @@ class Statistic(ABC):
         STATISTICS[cls.name] = cls
 
     @property
-    def of_label(self) -> bool:
+    def per_label(self) -> bool:
         """Whether each label of a multiclass or multilabel task has its own table."""
         return self.kind == "binary"
 
@@ -116,7 +116,7 @@ class Statistic(ABC):
             return f"cannot be used in {roles.kind} tasks"
         if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
             return "requires y_pred=, or y_score= for each label"
-        if self.of_label and roles.kind in SEVERAL and not roles.labels:
+        if self.per_label and roles.kind in SEVERAL and not roles.labels:
             return "requires a score for each label, or labels="
         return ""
 
@@ -160,7 +160,7 @@ class Statistic(ABC):
 
     def parts(self, labels: Sequence[Any]) -> int:
         """How often each row is counted, in a task with these labels: once per label, and per value of `Checks.per`."""
-        return len(labels) if labels and self.of_label else 1
+        return len(labels) if labels and self.per_label else 1
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Tables whose metrics bracket the exact one; the first gives the value. One table if no bin is coarse."""

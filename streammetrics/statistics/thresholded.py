@@ -54,7 +54,7 @@ class Thresholded(Summed):
             score, thresholds = rows.predicted[0], np.ones(1)  # a predicted label of 1 reaches 1
         core.count_outcomes(label, score, thresholds, rows.weight, rows.runs, out)
 
-    def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
+    def threshold_table(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
         """Return the table of rows at or above and below each threshold, from counts by rank."""
         reached = np.flip(np.cumsum(np.flip(by_rank, axis=1), axis=1), axis=1)  # rows of each rank or above
         above, below = reached[:, 1:], np.cumsum(by_rank, axis=1)[:, :-1]  # a difference of weights would round

@@ -45,7 +45,7 @@ def is_sealed(content: bytes) -> bool:
     return True
 
 
-def in_pieces(content: memoryview) -> bytes:
+def copy_in_pieces(content: memoryview) -> bytes:
     """Return a copy. Other threads can run meanwhile: joining bytes does not hold the lock of the interpreter."""
     return b"".join([bytes(content[start : start + PIECE]) for start in range(0, len(content), PIECE)])
 

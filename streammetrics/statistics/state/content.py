@@ -254,7 +254,7 @@ def no_state(roles: Roles, statistics: Statistics) -> State:
 @lru_cache(maxsize=256)
 def _empty_table(statistic: Statistic, groups: int, weighted: bool, labels: int, kind: pl.DataType) -> pl.DataFrame:
     """The table of groups without rows, for so many labels of a type."""
-    of_label = labels if statistic.of_label else 0
+    of_label = labels if statistic.per_label else 0
     table = statistic.empty_table(groups * max(of_label, 1), weighted)
     return split_label(table.cast({c: kind for c, unknown in table.schema.items() if unknown == pl.Null}), of_label)
 

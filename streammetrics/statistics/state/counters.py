@@ -79,7 +79,7 @@ class Counters:
 
 
 def _counter(statistic: Statistic, roles: Roles) -> Counter:
-    if statistic.of_label and roles.labels:
+    if statistic.per_label and roles.labels:
         return KeyedCounter(LABEL, [_weighted_counter(statistic, roles) for _ in roles.labels])
     return _weighted_counter(statistic, roles)
 

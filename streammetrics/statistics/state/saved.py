@@ -109,7 +109,7 @@ def _group_column(column: pl.Series) -> pl.Series:
 
 def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
     """The table of a statistic, unnested and validated."""
-    labels = len(roles.labels) if statistic.of_label else 0
+    labels = len(roles.labels) if statistic.per_label else 0
     keys = {LABEL: pl.UInt32()} if labels else {}
     schema = statistic.typed(statistic.schema(roles.sample_weight is not None), _field_types(frame, statistic.name))
     cell = keys | {name: kind for name, kind in schema.items() if name != GROUP}

@@ -39,7 +39,7 @@ def write(saved: Saved, path: str | Path) -> None:
 
 def to_bytes(saved: Saved) -> bytes:
     """Return the state as an Arrow IPC stream."""
-    return checksums.in_pieces(_with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream)))
+    return checksums.copy_in_pieces(_with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream)))
 
 
 def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> memoryview:
@@ -65,7 +65,7 @@ def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.Nati
 def from_bytes(content: bytes) -> Saved:
     """Return the state of bytes from `to_bytes`."""
     if not isinstance(content, bytes):
-        content = checked(lambda: checksums.in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
+        content = checked(lambda: checksums.copy_in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
     sealed = checksums.is_sealed(content)
     saved = from_arrow(checked(lambda: _ipc_table(pa.py_buffer(content))))
     if not sealed:

@@ -48,7 +48,7 @@ class State:
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """Return the labels of the table of a statistic; none if it has no labels."""
-        return self.labels if statistic.of_label else ()
+        return self.labels if statistic.per_label else ()
 
     def table(self, statistic: Statistic) -> pl.DataFrame:
         """Return the table of a statistic for metrics: of `groups_of`, with floats in place of decimals."""
