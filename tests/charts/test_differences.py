@@ -1,8 +1,11 @@
 """Forest plots and limits: places tell the better side and the verdict."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 from data import CANDIDATES, CLICKS, candidates, clicks
 
 import streammetrics as sm
@@ -74,7 +77,9 @@ def test_the_side_of_the_limit_is_the_verdict():
 
 def test_limits_name_the_group_and_the_rule():
     found = compared(by="country").check(not_worse={"log_loss": "0.5%"}).plot.limits()
-    assert found.names == [f"country {name} · log_loss not worse by 0.5%" for name in ("DE", "FR")]
+    assert found.names == [f"log_loss not worse by 0.5% · country {name}" for name in ("DE", "FR")]
+    lines = re.findall(">([^<>]+)</tspan>", vl_convert.vegalite_to_svg(found.spec))
+    assert {"log_loss not worse by 0.5%", "country DE", "country FR"} <= {*lines}
     assert found.rows("dot")["text"][0].endswith("%), holds")
     assert compared().check(not_worse={"recall": 0.3}).plot.limits().names == ["recall not worse by 0.3"]
 

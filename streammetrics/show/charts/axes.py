@@ -20,6 +20,8 @@ Scale: TypeAlias = Literal["linear", "sqrt", "log"]
 Places: TypeAlias = NDArray[np.float64]
 
 LABELS: Spec = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
+BETWEEN = " · "  # two names
+LINE = 12  # pixels of a line of a label
 GAP = 0.04  # between names, as a share of their size
 DAY = 86_400_000  # milliseconds
 TIME_FORMATS = ((360 * DAY, "%Y"), (27 * DAY, "%b %Y"), (DAY, "%b %-d"), (60_000, "%H:%M"), (0, "%H:%M:%S"))
@@ -79,6 +81,13 @@ def names_axis(title: str, names: Sequence[str], angle: int = 0, grid: bool = Fa
     places = {"domain": list(names), "paddingInner": GAP}
     labels = {"labelFlush": False, "labelAngle": angle, "grid": grid}
     return {"type": "nominal", "title": cut(title, LONGEST_CELL), "sort": None, "scale": places, "axis": labels}
+
+
+def in_two_lines(names: Spec) -> Spec:
+    """Return an axis of names with a line for what is after the first `BETWEEN`."""
+    parts = f"split(datum.label, '{BETWEEN}')"
+    labels = {"labelExpr": f"[{parts}[0], join(slice({parts}, 1), '{BETWEEN}')]", "labelLineHeight": LINE, "labelOffset": -LINE / 2}
+    return names | {"axis": names["axis"] | labels}
 
 
 def place(axis: Spec, values: pl.Series) -> Places:

@@ -22,7 +22,7 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
-from streammetrics.show.charts.axes import Spec, axis, extent, names_axis
+from streammetrics.show.charts.axes import BETWEEN, Spec, axis, extent, in_two_lines, names_axis
 from streammetrics.show.charts.estimates import groups_of
 from streammetrics.show.charts.marks import across, dots, intervals, layered
 from streammetrics.show.charts.series import PLACE
@@ -178,7 +178,7 @@ def limits(frame: pl.DataFrame) -> Spec:
         -FARTHEST, FARTHEST
     )
     several = frame["where"].replace("", None).drop_nulls().n_unique() > 1
-    place = pl.concat_str(pl.col("where").replace("", None), "rule", separator=" · ", ignore_nulls=True)
+    place = pl.concat_str("rule", pl.col("where").replace("", None), separator=BETWEEN, ignore_nulls=True)
     place = place if several else pl.col("rule")
     drawn = shown.head(MOST).with_columns(
         distance,
@@ -191,6 +191,7 @@ def limits(frame: pl.DataFrame) -> Spec:
     without = f"Without an interval: {frame.height - known.height:,} of {frame.height:,}."
     x = axis(DISTANCE, *reach(drawn, FARTHEST))
     y, layers = of_intervals(drawn.rename({"value": "x"}), "", x)
+    y = in_two_lines(y) if several else y
     facts = [cut, "confidence intervals, widened by the certified bounds"]
     caption = [far, without if known.height < frame.height else ""]
     return layered("Distance from each limit", x, y, layers, SERIES, "", facts, caption, grey="open")

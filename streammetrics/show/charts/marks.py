@@ -28,6 +28,7 @@ MAX_SERIES = len(COLOURS)  # that are distinguishable, in color and without
 WIDTH, MAX_HEIGHT = 480, 320  # pixels of a plot
 STRIP = 60  # pixels of a low plot below another one
 NAME_HEIGHT, SERIES_HEIGHT = 17, 8  # pixels of a name at an axis, and of each of several series at it
+LEGIBLE = 150  # pixels of the shortest limit of a name, in which the rule of a requirement fits
 CROWD = 100  # marks that would overlap
 DOTTED: Spec = {"color": GUIDE, "strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round"}
 TOOLTIP = {channel: {"field": "text", "type": "nominal"} for channel in ("tooltip", "description")}
@@ -144,7 +145,7 @@ def panel(
     shape = _by_series(names, SHAPES, look)
     height, offset = MAX_HEIGHT, {}
     if y["type"] == "nominal":
-        places, row = y["scale"]["domain"], NAME_HEIGHT
+        places, row = y["scale"]["domain"], NAME_HEIGHT * (1 + ("labelLineHeight" in y["axis"]))
         if len({(point["y"], point["series"]) for point in points}) > len({point["y"] for point in points}):
             row = max(row, SERIES_HEIGHT * (len(names) + 1))
             scale = {"domain": list(names), "paddingOuter": 0.5}
@@ -172,8 +173,8 @@ def resized(chart: Spec, width: int) -> Spec:
     if x["type"] == "nominal":
         return chart
     height = chart["height"] if y["type"] == "nominal" else min(chart["height"], width * 3 // 4)
-    for place, share in ((x, 3), (y, 2)):
-        place["axis"] = place["axis"] | {"labelLimit": width // share}
+    for place, room in ((x, width // 3), (y, max(width // 2, LEGIBLE))):
+        place["axis"] = place["axis"] | {"labelLimit": room}
     return chart | {"width": width, "height": height, "encoding": {"x": x, "y": y}}
 
 

@@ -67,10 +67,9 @@ def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interac
 
 
 def _verdict_first(table: Table) -> Table:
-    """The table without its notes, and with the verdict before the numbers, where a narrow screen shows it."""
-    *others, verdict = range(len(table.columns))
-    number = [column.name for column in table.columns].index("value")
-    return replace(table.of([*others[:number], verdict, *others[number:]]), notes=[])
+    """The table without its notes, and with the verdict beside the rule, where a narrow screen shows it."""
+    rule, *others, verdict = range(len(table.columns))
+    return replace(table.of([rule, verdict, *others]), notes=[])
 
 
 def with_names(comparison: Comparison, names: tuple[str, str]) -> Comparison:
