@@ -69,7 +69,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     )
     from streammetrics.base.text.decimals import (
         Row,
-        alike,
         amount,
         bound,
         bounds,
@@ -79,9 +78,10 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         interval,
         percentage,
         rounded,
-        said,
-        typical_of,
+        typical_decimals,
         uncertainty,
+        value_text,
+        value_texts,
         whole_percentage,
     )
     from streammetrics.base.text.markup import markup, minus

@@ -55,9 +55,9 @@ def few(values: Iterable[object]) -> str:
     >>> few("abc"), few(range(100)), few(range(6))
     ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more', '0, 1, 2, 3, 4, 5')
     """
-    shown = [cut(repr(value), LONGEST_VALUE) for value in values]
-    most = shown_of(len(shown), FEW)
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
+    texts = [cut(repr(value), LONGEST_VALUE) for value in values]
+    most = shown_of(len(texts), FEW)
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most:,} more" if len(texts) > most else "")
 
 
 def shown_of(size: int, most: int = LONGEST) -> int:
@@ -69,7 +69,7 @@ def shown_of(size: int, most: int = LONGEST) -> int:
     return size if size <= most + 1 else most
 
 
-def near(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) -> list[str]:
+def near(name: str, names: Iterable[str], most: int = 2, cutoff: float = 0.6) -> list[str]:
     """Return longer names that begin with a name, then similar names, then the shortest with the same words.
 
     >>> near("click", ["p_click", "clicked", "day"])
@@ -77,21 +77,21 @@ def near(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) ->
     >>> near("region", ["day", "customer_region"])
     ['customer_region']
     """
-    known = list(known)
-    begins = sorted((k for k in known if len(name) >= PREFIX and k.lower().startswith(name.lower())), key=len)
+    names = list(names)
+    begins = sorted((n for n in names if len(name) >= PREFIX and n.lower().startswith(name.lower())), key=len)
     words = set(name.lower().split("_"))
-    longer = sorted((k for k in known if words <= set(k.lower().split("_"))), key=len)
-    return list(dict.fromkeys([*begins, *get_close_matches(name, known, n=most, cutoff=cutoff), *longer[:1]]))[:most]
+    longer = sorted((n for n in names if words <= set(n.lower().split("_"))), key=len)
+    return list(dict.fromkeys([*begins, *get_close_matches(name, names, n=most, cutoff=cutoff), *longer[:1]]))[:most]
 
 
-def did_you_mean(name: str, known: Iterable[str], most: int = 2, cutoff: float = 0.6) -> str:
+def did_you_mean(name: str, names: Iterable[str], most: int = 2, cutoff: float = 0.6) -> str:
     """Return a question with similar names, after a space, or nothing.
 
     >>> did_you_mean("regresion", ["binary", "regression"])
     " Did you mean 'regression'?"
     """
-    found = near(name, known, most, cutoff)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    similar = near(name, names, most, cutoff)
+    return f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
 
 def near_paths(path: str | Path) -> str:
@@ -102,6 +102,6 @@ def near_paths(path: str | Path) -> str:
     except (OSError, ValueError):
         return ""
     stems = near(missing.stem, dict.fromkeys(name.stem for name in names))
-    found = [name for stem in stems for name in names if name.stem == stem]
-    same = [name for name in found if name.suffix == missing.suffix] or found
-    return f" Did you mean {' or '.join(repr(str(other)) for other in same[:2])}?" if same else ""
+    similar = [name for stem in stems for name in names if name.stem == stem]
+    similar = [name for name in similar if name.suffix == missing.suffix] or similar
+    return f" Did you mean {' or '.join(repr(str(other)) for other in similar[:2])}?" if similar else ""

@@ -24,40 +24,42 @@ LARGE = 1e15  # smallest value that is shown with an exponent
 SMALLEST = 1e-6  # smallest difference that is shown
 
 
-def said(row: Row) -> str:
+def value_text(row: Row) -> str:
     """Return a value as text, with two digits of its uncertainty: the wider of its interval and its bounds.
 
-    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452, "ci_lower": 0.84, "ci_upper": 0.86})
+    >>> value_text({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
-    >>> said({"value": 0.8541234, "lower": 0.854, "upper": 0.8543}), said({"value": 1792.3, "lower": 1e3, "upper": 2e3})
-    ('0.85412', '1,792')
-    >>> [said({"value": value}) for value in (0.5, 12000.0, 3712.552517, 0.8541234567, 0.0000123456, None, math.inf)]
-    ['0.5', '12,000', '3,712.553', '0.854123', '1.23e-05', '–', '∞']
+    >>> value_text({"value": 0.8541234, "lower": 0.854, "upper": 0.8543})
+    '0.85412'
+    >>> value_text({"value": 1792.3, "lower": 1e3, "upper": 2e3})
+    '1,792'
+    >>> [value_text({"value": value}) for value in (0.5, 12000.0, 3712.552517, 0.0000123456, None, math.inf)]
+    ['0.5', '12,000', '3,712.553', '1.23e-05', '–', '∞']
     """
     return _text(row, decimals(row))
 
 
-def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
+def value_texts(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     """Return the values of a column as text, with the decimals that at least half of its uncertain values justify.
 
     A value whose uncertainty is smaller than the last of them has decimals of its own.
 
     Args:
         rows: The rows of a metric.
-        typical: Decimals if no value is uncertain, from `typical_of`. Defaults to as many as needed.
+        typical: Decimals if no value is uncertain, from `typical_decimals`. Defaults to as many as needed.
 
-    >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5}])
+    >>> value_texts([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5}])
     ['0.85412', '0.50000']
     >>> wide, narrow = {"ci_lower": 0.1, "ci_upper": 0.3}, {"ci_lower": 0.0004, "ci_upper": 0.0008}
-    >>> alike([{"value": 0.54321, "lower": 0.5432, "upper": 0.5433}, {"value": 0.2, **wide}])
+    >>> value_texts([{"value": 0.54321, "lower": 0.5432, "upper": 0.5433}, {"value": 0.2, **wide}])
     ['0.54321', '0.20']
-    >>> alike([{"value": 0.2, **wide}] * 2 + [{"value": 0.0006, **narrow}])
+    >>> value_texts([{"value": 0.2, **wide}] * 2 + [{"value": 0.0006, **narrow}])
     ['0.20', '0.20', '0.00060']
-    >>> alike([{"value": 0.375}, {"value": 0.349609}, {"value": None}])
+    >>> value_texts([{"value": 0.375}, {"value": 0.349609}, {"value": None}])
     ['0.375000', '0.349609', '–']
-    >>> alike([{"value": value} for value in (0.474074, 0.003593, -3.2)], typical=2)
+    >>> value_texts([{"value": value} for value in (0.474074, 0.003593, -3.2)], typical=2)
     ['0.47', '0.00359', '-3.20']
-    >>> alike([{"value": 0.001673}], typical=3)
+    >>> value_texts([{"value": 0.001673}], typical=3)
     ['0.0017']
     """
     uncertain = [decimals(row) for row in rows if row["value"] is not None and uncertainty(row)]
@@ -69,10 +71,11 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     else:  # and at least two digits
         sizes = [digits(abs(row["value"])) for row in rows if row["value"]]
         usual = min(needed, max(typical, median_low(sizes or [0])))
-    return [_text(row, own if uncertainty(row) and (own := decimals(row)) > usual + 1 else usual) for row in rows]
+    needs_more = [bool(uncertainty(row)) and decimals(row) > usual + 1 for row in rows]
+    return [_text(row, decimals(row) if more else usual) for row, more in zip(rows, needs_more, strict=True)]
 
 
-def typical_of(rows: Iterable[Row]) -> int | None:
+def typical_decimals(rows: Iterable[Row]) -> int | None:
     """Return the usual number of decimals of shares with intervals; None if there are none."""
     sampled = (row for row in rows if row["value"] is not None and width(row.get("ci_lower"), row.get("ci_upper")))
     shares = [decimals(row) for row in sampled if abs(row["value"]) <= 1]
@@ -90,8 +93,8 @@ def decimals(row: Row) -> int:
         return 0
     if wide := uncertainty(row):
         return digits(wide)
-    shown = f"{value:.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
-    return len(shown.partition(".")[2].rstrip("0"))
+    exact = f"{value:.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
+    return len(exact.partition(".")[2].rstrip("0"))
 
 
 def uncertainty(row: Row) -> float:
@@ -149,15 +152,15 @@ def compared(row: Row) -> list[str]:
     """
     values = [{**row, "value": row[column]} for column in ("a", "b", "difference")]
     if not uncertainty(row):
-        return alike(values)
+        return value_texts(values)
     places, size = decimals(values[-1]), abs(row["difference"])
     is_hidden = not round(size, places) and size > 1e-3 * SAME * max(abs(row["a"]), abs(row["b"]))
     if is_hidden and size >= SMALLEST:
         places = -math.floor(math.log10(size))
-    shown = [_text(value, places) for value in values]
+    texts = [_text(value, places) for value in values]
     if is_hidden and size < SMALLEST:
-        shown[2] = f"< {SMALLEST:f}" if row["difference"] > 0 else f"> -{SMALLEST:f}"
-    return shown
+        texts[2] = f"< {SMALLEST:f}" if row["difference"] > 0 else f"> -{SMALLEST:f}"
+    return texts
 
 
 def rounded(row: Row) -> dict[str, Any]:
@@ -172,26 +175,25 @@ def rounded(row: Row) -> dict[str, Any]:
     >>> rounded({"value": -76.81, "lower": -76.81, "upper": -76.81, "ci_lower": -80.2, "ci_upper": -69.7})
     {'value': -76.81, 'lower': -76.81, 'upper': -76.81, 'ci_lower': -80.0, 'ci_upper': -70.0}
     """
-    bounds, sampled = (width(row.get(f"{end}lower"), row.get(f"{end}upper")) for end in ("", "ci_"))
-    known = [size for size in (bounds, sampled) if size]
-    places = digits(min(known)) if known else decimals(row)
-    exact = places if bounds else max(places, decimals({"value": row["value"]}))
-    outward = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING} if bounds else {}
+    certain, sampled = (width(row.get(f"{end}lower"), row.get(f"{end}upper")) for end in ("", "ci_"))
+    sizes = [size for size in (certain, sampled) if size]
+    places = digits(min(sizes)) if sizes else decimals(row)
+    exact = places if certain else max(places, decimals({"value": row["value"]}))
+    outward = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING} if certain else {}
+    numbers = dict(row)
+    for name, value in row.items():
+        if isinstance(value, float) and math.isfinite(value):
+            if name in outward:
+                numbers[name] = float(_outward(value, places, outward[name]).replace(",", ""))
+            else:
+                numbers[name] = round(value, exact if name in VALUE else places)
+    return numbers
 
-    def near(name: str, value: Any) -> Any:
-        if not isinstance(value, float) or not math.isfinite(value):
-            return value
-        if name in outward:
-            return float(_rounded(value, places, outward[name]).replace(",", ""))
-        return round(value, exact if name in VALUE else places)
 
-    return {name: near(name, value) for name, value in row.items()}
-
-
-def bound(value: float | None, lower: float | None, upper: float | None, shown: str = "") -> str:
+def bound(value: float | None, lower: float | None, upper: float | None, text: str = "") -> str:
     """Return the certified bounds as text: ± half their width, rounded up, or as a range if the value is off center.
 
-    ``shown`` is the text of the value, as for `bounds`.
+    ``text`` is that of the value, as for `bounds`.
 
     >>> bound(0.85415, 0.8540, 0.8543), bound(0.5, 0.5, 0.5), bound(1790.0, 1530.0, 2050.0), bound(None, None, None)
     ('± 0.00015', 'exact', '± 260', '')
@@ -205,17 +207,17 @@ def bound(value: float | None, lower: float | None, upper: float | None, shown: 
         return "exact"
     reach = math.inf if value is None else max(value - lower, upper - value) * (1 - SAME)
     if not reach < OFF_CENTER * half:
-        return bounds(lower, upper, shown)
+        return bounds(lower, upper, text)
     up = float(Decimal(reach).quantize(Decimal(1).scaleb(math.floor(math.log10(reach)) - 1), ROUND_CEILING))
     if 10 <= up < 1e15:
         return f"± {up:,.0f}"
     return f"± {up:.{digits(up)}f}" if 1e-7 <= up < 1e-4 else f"± {up:.2g}"
 
 
-def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
+def bounds(lower: float | None, upper: float | None, text: str = "") -> str:
     """Return the certified bounds as a range, rounded outward to two digits of half their width.
 
-    If the text of the value, ``shown``, is rounded to fewer decimals and so is outside, they have its decimals.
+    If the text of the value is rounded to fewer decimals and so is outside, they have its decimals.
 
     >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
@@ -226,32 +228,25 @@ def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
     """
     if lower is None or upper is None:
         return ""
-    if not (half := width(lower, upper) / 2):
+    if not (size := width(lower, upper)):
         return "exact"
-    if not math.isfinite(half):
-        return f"{_end(lower, ROUND_FLOOR)} to {_end(upper, ROUND_CEILING)}"
-    places = digits(half)
-    if NUMBER.fullmatch(shown) and not lower <= float(shown.replace(",", "")) <= upper:
-        places = min(places, _decimals(shown))
-    return f"{_rounded(lower, places, ROUND_FLOOR)} to {_rounded(upper, places, ROUND_CEILING)}"
+    places = digits(size / 2)
+    if NUMBER.fullmatch(text) and not lower <= float(text.replace(",", "")) <= upper:
+        places = min(places, _decimals(text))
+    low, high = _outward(lower, places, ROUND_FLOOR), _outward(upper, places, ROUND_CEILING)
+    if math.isinf(size):
+        low, high = (end.rstrip("0").rstrip(".") for end in (low, high))
+    return f"{low} to {high}"
 
 
-def _decimals(shown: str) -> int:
-    """The number of decimals of a text, or the most possible one if it is not a number."""
-    return len(shown.partition(".")[2]) if NUMBER.fullmatch(shown) else MOST
+def _outward(end: float, places: int, rounding: str) -> str:
+    if math.isinf(end):
+        return _text({"value": end}, places)
+    rounded = Decimal(repr(float(end))).quantize(Decimal(1).scaleb(-places), rounding, Context(prec=400))
+    return f"{rounded:z,.{places}f}"
 
 
-def _rounded(bound: float, decimals: int, way: str) -> str:
-    shown = Decimal(repr(float(bound))).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=400))
-    return f"{shown:z,.{decimals}f}"
-
-
-def _end(bound: float, way: str) -> str:
-    """A bound beside an infinite one."""
-    return _rounded(bound, MODEST, way).rstrip("0").rstrip(".") if math.isfinite(bound) else _text({"value": bound}, 0)
-
-
-def interval(lower: float | None, upper: float | None, shown: str = "") -> str:
+def interval(lower: float | None, upper: float | None, text: str = "") -> str:
     """Return a confidence interval as text, with two digits of its width, or fewer if the text of the value has fewer.
 
     >>> interval(0.74733, 0.76156), interval(0.497915, None), interval(None, None)
@@ -261,17 +256,22 @@ def interval(lower: float | None, upper: float | None, shown: str = "") -> str:
     """
     if lower is None and upper is None:
         return ""
-    width = abs(upper - lower) if lower is not None and upper is not None else abs(lower or upper or 0.0) / 10
-    decimals = min(digits(width), _decimals(shown))
-    return " to ".join("?" if end is None else _endpoint(end, width, decimals) for end in (lower, upper))
+    size = abs(upper - lower) if lower is not None and upper is not None else abs(lower or upper or 0.0) / 10
+    places, ends = min(digits(size), _decimals(text)), []
+    for end in (lower, upper):
+        if end is None:
+            ends.append("?")
+        elif not size:
+            ends.append(value_text({"value": end}))
+        else:  # an end that is not 0 is not shown as 0
+            is_hidden = not round(end, places) and abs(end) >= NEARLY_0 * size
+            ends.append(f"{end:z,.{-math.floor(math.log10(abs(end))) if is_hidden else places}f}")
+    return " to ".join(ends)
 
 
-def _endpoint(end: float, width: float, decimals: int) -> str:
-    if not width:
-        return said({"value": end})
-    if round(end, decimals) or abs(end) < NEARLY_0 * width:
-        return f"{end:z,.{decimals}f}"
-    return f"{end:.{-math.floor(math.log10(abs(end)))}f}"  # it is not 0
+def _decimals(text: str) -> int:
+    """The number of decimals of a text, or the most possible one if it is not a number."""
+    return len(text.partition(".")[2]) if NUMBER.fullmatch(text) else MOST
 
 
 def in_units(row: Row) -> tuple[Row, str]:

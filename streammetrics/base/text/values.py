@@ -48,9 +48,9 @@ def readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl
 
 
 def _readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl.Series:
-    shown = dates(values)
-    texts = written(shown if places is None else shown[places]).replace("", NO_TEXT)
-    return texts.str.replace(WHOLE_SECOND, "$1") if isinstance(shown.dtype, pl.Datetime) else texts
+    values = dates(values)
+    texts = written(values if places is None else values[places]).replace("", NO_TEXT)
+    return texts.str.replace(WHOLE_SECOND, "$1") if isinstance(values.dtype, pl.Datetime) else texts
 
 
 def dates(values: pl.Series) -> pl.Series:
@@ -101,8 +101,8 @@ def supported(frame: pl.DataFrame) -> pl.DataFrame:
 def beyond_python(times: pl.Series) -> bool:
     """Return whether a date or time is outside the years 1 to 9999, in its time zone or in UTC."""
     zone = getattr(times.dtype, "time_zone", None)
-    known = [t.dt.year().is_between(1, 9999) for t in (times, times.dt.convert_time_zone("UTC") if zone else times)]
-    return any((~year.fill_null(False) & times.is_not_null()).any() for year in known)
+    in_range = [t.dt.year().is_between(1, 9999) for t in (times, times.dt.convert_time_zone("UTC") if zone else times)]
+    return any((~years.fill_null(False) & times.is_not_null()).any() for years in in_range)
 
 
 def _times(times: pl.Series) -> pl.Series:
@@ -118,8 +118,8 @@ def shortened(texts: Sequence[str], most: int) -> list[str]:
     ['custom…_2026', 'short']
     """
     for size in range(most, 2 * most):
-        made = [cut(text, size) for text in texts]
-        if len(set(made)) == len(set(texts)):
-            return made
+        short = [cut(text, size) for text in texts]
+        if len(set(short)) == len(set(texts)):
+            return short
     numbers = {text: f" ({number})" for number, text in enumerate(dict.fromkeys(texts), 1)}
     return [cut(text, most) + numbers[text] * (len(text) > most) for text in texts]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from streammetrics.base import alike, markup, readable, rows
+from streammetrics.base import markup, readable, rows, value_texts
 from streammetrics.metrics import metrics_of_name, words
 from streammetrics.monitor.history.course import Course, Measure
 from streammetrics.monitor.history.ruled import CUT, RANKS, SEGMENT, Ruled
@@ -68,7 +68,7 @@ def _board(ruled: Sequence[Ruled]) -> str:
     states: dict[str, dict[int, Cell]] = {}
     for i, one in enumerate(ruled):
         newest, levels = list(rows(one.newest)), LEVELS if one.rule.severity != "warn" else WARNINGS
-        for row, value in zip(newest, alike(newest), strict=True):
+        for row, value in zip(newest, value_texts(newest), strict=True):
             text = row["verdict"] + (f" {value}" if row["value"] is not None else "")
             cell = Cell(text, row["value"], f"since {row['since']}", levels.get(row["verdict"]))
             states.setdefault(row["segment"], {})[i] = cell

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, percentage, said
+from streammetrics.base import LIMITS, VALUE, percentage, value_text
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import (
@@ -212,5 +212,5 @@ def _ratio(row: Row) -> str:
 
 
 def _error(row: Row) -> str:
-    size = said({**row, "value": abs(row["value"]), "lower": None, "upper": None})
+    size = value_text({**row, "value": abs(row["value"]), "lower": None, "upper": None})
     return f"{size} too {'high' if row['value'] > 0 else 'low'}"

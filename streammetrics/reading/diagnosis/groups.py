@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.base import alike, rows
+from streammetrics.base import rows, value_texts
 from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError, escaped
 from streammetrics.metrics import in_a_sentence
@@ -37,7 +37,9 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
         large = list(rows(worse.filter(pl.col("difference").abs() >= LARGE * (pl.col("rest") - best).abs())))
         if large:
             first, texts = large[0], [escaped(row["slice"]) for row in large]
-            value, rest = alike([first | {"value": first[c], "lower": None, "upper": None} for c in ("value", "rest")])
+            value, rest = value_texts(
+                [first | {"value": first[c], "lower": None, "upper": None} for c in ("value", "rest")]
+            )
             sentence = f"Significantly worse in {texts[0]}: {in_a_sentence(loss)} is {value}, elsewhere {rest}."
             sentence += f" Also worse: {listed(texts[1:])}." * (len(texts) > 1)
             place = {

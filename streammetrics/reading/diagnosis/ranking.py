@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.base import cutoff, percentage, said
+from streammetrics.base import cutoff, percentage, value_text
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import (
@@ -34,7 +34,10 @@ def direction(searched: Searched, error: float) -> Iterator[Finding]:
     """SM201 and SM202: the scores rank the wrong way round, or no better than chance, or too few rows tell."""
     if searched.has(AUC):
         for row in decided(searched.total, AUC, error, pl.col("value") < 1):
-            auc, low, high = f"ROC AUC is {said(row)}", *(said({**row, "value": row[end]}) for end in (LOW, HIGH))
+            auc, low, high = (
+                f"ROC AUC is {value_text(row)}",
+                *(value_text({**row, "value": row[end]}) for end in (LOW, HIGH)),
+            )
             if row[HIGH] < CHANCE:
                 sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
                 yield found("SM201", "bad", sentence, row, AUC)
@@ -55,7 +58,7 @@ def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
         rows = [row for row in possible if row[HIGH] < CHANCE and beside(right, row, MODEL, LABEL).height]
         if rows:
             rows.sort(key=lambda row: float(row[HIGH]))
-            texts = [f"{row[PLACE]} (ROC AUC {said(row)})" for row in rows]
+            texts = [f"{row[PLACE]} (ROC AUC {value_text(row)})" for row in rows]
             sentence = f"Groups of {escaped(column)} are ranked the wrong way round: {listed(texts)}."
             yield found("SM201", "bad", sentence, {**rows[0], PLACE: ""}, AUC)
 
@@ -66,7 +69,9 @@ def skill(searched: Searched, error: float) -> Iterator[Finding]:
         code, what = CONSTANTS[metric]
         for row in decided(searched.total, metric, error / len(CONSTANTS), pl.col("value") < 0):
             if row[HIGH] < 0:
-                yield found(code, "bad", f"Worse than a constant: the {what} ({metric} {said(row)}).", row, metric)
+                yield found(
+                    code, "bad", f"Worse than a constant: the {what} ({metric} {value_text(row)}).", row, metric
+                )
 
 
 def majority(searched: Searched, error: float) -> Iterator[Finding]:

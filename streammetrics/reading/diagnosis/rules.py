@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.base import readable, rows, said
+from streammetrics.base import readable, rows, value_text
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
 
@@ -86,7 +86,7 @@ def _microseconds(durations: pl.Series) -> pl.Series:
 
 def _facts(row: Mapping[str, Any]) -> str:
     """The value, the window since which the verdict is the same, and what would decide it, in brackets."""
-    value = [] if row["value"] is None else [said(row)]
+    value = [] if row["value"] is None else [value_text(row)]
     since = [] if row["since"] is None else [f"since {row['since']}"]
     needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
     labels = [text] if (text := arrived(row)) else []

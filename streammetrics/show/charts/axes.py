@@ -86,7 +86,11 @@ def names_axis(title: str, names: Sequence[str], angle: int = 0, grid: bool = Fa
 def in_two_lines(names: Spec) -> Spec:
     """Return an axis of names with a line for what is after the first `BETWEEN`."""
     parts = f"split(datum.label, '{BETWEEN}')"
-    labels = {"labelExpr": f"[{parts}[0], join(slice({parts}, 1), '{BETWEEN}')]", "labelLineHeight": LINE, "labelOffset": -LINE / 2}
+    labels = {
+        "labelExpr": f"[{parts}[0], join(slice({parts}, 1), '{BETWEEN}')]",
+        "labelLineHeight": LINE,
+        "labelOffset": -LINE / 2,
+    }
     return names | {"axis": names["axis"] | labels}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.base import alike
+from streammetrics.base import value_texts
 from streammetrics.errors import MetricError
 from streammetrics.show.charts.axes import Places, Spec, axis, extent
 from streammetrics.show.charts.histograms import outlines
@@ -87,7 +87,7 @@ def _best(report: Reports, series: Series) -> str:
     if rows.height < 2:
         return ""
     first, second = (rows.row(i, named=True) for i in range(2))
-    values = alike([first, second])
+    values = value_texts([first, second])
     said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
     which = "" if rows.height == 2 else ", the two lowest"
     order = "" if first["upper"] < rows["lower"].tail(-1).min() else ", order not certified"

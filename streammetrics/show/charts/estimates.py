@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import ESTIMATE, bounds, interval, said
+from streammetrics.base import ESTIMATE, bounds, interval, value_text
 from streammetrics.show.charts.axes import extent
 from streammetrics.show.charts.marks import MAX_SERIES
 from streammetrics.show.charts.series import Reports, Series, series_of
@@ -42,7 +42,7 @@ def said_with(low: str, high: str) -> pl.Expr:
     ends_of = bounds if (low, high) == ("lower", "upper") else interval
 
     def told(row: dict[str, Any]) -> str:
-        value = said({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
+        value = value_text({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
         ends = "" if row[low] == row[high] else ends_of(row[low], row[high])
         return f"{value} ({ends})" if ends else value
 

@@ -17,8 +17,8 @@ from streammetrics.base import (
     named,
     outer_limits,
     rows,
-    said,
     told_apart,
+    value_text,
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
@@ -200,4 +200,4 @@ def limits(frame: pl.DataFrame) -> Spec:
 def _in_words(row: dict[str, Any]) -> str:
     scaled, unit = in_units(row)
     ends = interval(scaled["ci_lower"], scaled["ci_upper"])
-    return f"{row[PLACE]}: {said(scaled)}{unit} ({ends}{unit}), {row['verdict']}"
+    return f"{row[PLACE]}: {value_text(scaled)}{unit} ({ends}{unit}), {row['verdict']}"

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import alike, bound, interval
+from streammetrics.base import bound, interval, value_texts
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import (
     CELLS,
@@ -190,7 +190,7 @@ def _area(report: Reports, series: Series, metric: str, called: str, keys: dict[
     if series.left_out:
         return ""
     rows = series.of(report.rows(metric, **keys)).drop_nulls("value").to_dicts()
-    values = alike(rows)
+    values = value_texts(rows)
     if len(series.names) == len(rows) == 1:
         [row] = rows
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"))

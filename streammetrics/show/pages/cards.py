@@ -12,7 +12,6 @@ import polars as pl
 
 from streammetrics.base import (
     Row,
-    alike,
     bound,
     cutoff,
     interval,
@@ -22,8 +21,9 @@ from streammetrics.base import (
     percentage,
     readable,
     rows,
-    said,
-    typical_of,
+    typical_decimals,
+    value_text,
+    value_texts,
 )
 from streammetrics.metrics import Metric, better, unsaid, words
 
@@ -56,7 +56,7 @@ LOWEST = "recall"  # the metric of which the lowest of all labels is shown
 def cards(total: Report) -> str:
     """Return cards of the most important metrics of all rows, and what they mean, folded."""
     frame, made = of_labels_once(total.frame), dict[Metric, str]()
-    typical = typical_of(rows(frame))
+    typical = typical_decimals(rows(frame))
     for metric in in_order(total):
         found = of_labels_once(total.rows(metric))
         if is_lowest := metric.name == LOWEST and "label" in found.columns and found["label"].count() > 0:
@@ -72,7 +72,7 @@ def cards(total: Report) -> str:
         beside = [_beside(total, metric, row) for row in of_card]
         if len({*beside}) == 1:  # once for all models
             beside = [""] * (len(beside) - 1) + beside[:1]
-        parts = zip(of_card, alike(of_card, typical), beside, strict=True)
+        parts = zip(of_card, value_texts(of_card, typical), beside, strict=True)
         shown = "".join(_value(row, value, keys) + compared for row, value, compared in parts)
         name = f"Lowest {words(metric).lower()} of a label" if is_lowest else f"{words(metric)}{at}"
         made[metric] = f'<section class="card"><h3>{markup(name)}</h3>{shown}</section>'
@@ -139,7 +139,7 @@ def _beside(total: Report, metric: Metric, row: Row) -> str:
     if metric.name == "rmse" and total.readable("r2"):
         r2 = total.rows("r2", **model)["value"].item()
         of_the_mean = row["value"] / math.sqrt(1 - r2) if r2 is not None and r2 < 1 else None
-        told = "" if of_the_mean is None else f"always the mean: {said({'value': float(f'{of_the_mean:.4g}')})}"
+        told = "" if of_the_mean is None else f"always the mean: {value_text({'value': float(f'{of_the_mean:.4g}')})}"
     return f'<p class="sure">{markup(told)}</p>' if told else ""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, alike, cell, markup, rows
+from streammetrics.base import LIMITS, VALUE, cell, markup, rows, value_texts
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST, better, in_a_sentence, words
 from streammetrics.reading import listed as listed_of
@@ -89,7 +89,7 @@ def _verdicts(own: Report, over: str) -> Iterator[str]:
     for row in rows(differing):
         metric, ends = in_a_sentence(own.find(row["metric"])), [row[name] for name in ENDS]
         highest, lowest = ("null" if end is None else escaped(str(end)) for end in ends)
-        most, least = alike([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
+        most, least = value_texts([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
         yield f"{metric[0].upper()}{metric[1:]} differs: {most} for {highest}, {least} for {lowest}."
     alone = [metric for metric in known["metric"] if metric not in set(differing["metric"])]
     if alone:

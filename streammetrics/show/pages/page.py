@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import VOLUME, interval, markup, minus, rows, said
+from streammetrics.base import VOLUME, interval, markup, minus, rows, value_text
 from streammetrics.data import MODEL
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
@@ -92,7 +92,7 @@ def cumulative_error(total: Report) -> str:
         if error["value"] is None or expected["value"] is None:
             continue
         of = f" of {model}" if model else ""
-        limits = interval(error.get("ci_lower"), error.get("ci_upper"), value := said(error))
+        limits = interval(error.get("ci_lower"), error.get("ci_upper"), value := value_text(error))
         chance = "" if p is None else f" (p < {SMALLEST})" if p < SMALLEST else f" (p = {p:.2g})"
         ends = f" ({total.confidence or 0:.0%} CI {limits})" if limits else ""
         by_chance = f"Calibrated scores would have about {expected['value']:.2g}{chance}."

@@ -11,7 +11,6 @@ from streammetrics.base import (
     FEW,
     KEPT,
     Row,
-    alike,
     bound,
     bounds,
     cutoff,
@@ -19,12 +18,13 @@ from streammetrics.base import (
     named,
     of_labels_once,
     rows,
-    said,
     shortened,
     shown_of,
     told_apart,
-    typical_of,
+    typical_decimals,
     uncertainty,
+    value_text,
+    value_texts,
 )
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 from streammetrics.show.tables.terminal import PIPED
@@ -76,7 +76,7 @@ def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> list[Tab
 
 def estimate(row: Row, value: str = "") -> list[Cell]:
     """Return a value with its bounds and its interval, for the columns `ESTIMATE`."""
-    value = value or said(row)
+    value = value or value_text(row)
     certain = bound(row["value"], row["lower"], row["upper"], value)
     return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper"), value))]
 
@@ -120,7 +120,7 @@ def _by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
 
 def _of_groups(found: Mapping[str, list[Row]], frame: pl.DataFrame, by: Sequence[str], bounded: bool = False) -> Table:
     """A row per group and a column per metric."""
-    typical = typical_of(rows(frame))
+    typical = typical_decimals(rows(frame))
     groups: dict[tuple[object, ...], dict[str, Cell]] = {tuple(row.values()): {} for row in rows(frame.select(by))}
     for name, own in found.items():
         for row, cell in zip(own, listed(own, typical, bounded), strict=True):
@@ -140,8 +140,8 @@ def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = Fal
     ['0.091007', '0.075710']
     """
     cells = []
-    for row, common in zip(found, alike(found, typical), strict=True):
-        value = said(row) if bounded and uncertainty(row) else common
+    for row, common in zip(found, value_texts(found, typical), strict=True):
+        value = value_text(row) if bounded and uncertainty(row) else common
         ends = row.get("ci_lower"), row.get("ci_upper")
         is_bound = ends == (row["lower"], row["upper"]) and ends[0] != ends[1]  # by odds, before labels
         sampled = (bounds if is_bound else interval)(*ends, value)
@@ -154,8 +154,8 @@ def metrics_table(
 ) -> Table:
     """Return one row per group and metric, with its keys, bounds, and note, which is below its ``meaning``, if any."""
     frame = of_labels_once(frame)
-    keys, typical = [c for c in told_apart(frame) if c not in by], typical_of(rows(frame))
-    values = {name: iter(alike(own, typical)) for name, own in _by_name(frame, ()).items()}
+    keys, typical = [c for c in told_apart(frame) if c not in by], typical_decimals(rows(frame))
+    values = {name: iter(value_texts(own, typical)) for name, own in _by_name(frame, ()).items()}
     cells = [
         [
             *(*(key_cell(row[c]) for c in by), Cell(row["metric"])),

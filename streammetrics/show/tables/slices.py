@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.base import alike, interval, percentage, rows, shown_of
+from streammetrics.base import interval, percentage, rows, shown_of, value_texts
 from streammetrics.show.tables.table import Cell, Column, Table, columns
 
 NUMBERS = ("value", "rest", "difference")
@@ -14,7 +14,7 @@ def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slic
     """Return the frame of slices as a table: one row per slice. ``name`` is that of their column."""
     shown = frame.head(shown_of(frame.height) if most is None else most)
     found = list(rows(shown))
-    of = [alike([row | {"value": row[c], "lower": None, "upper": None} for row in found]) for c in NUMBERS]
+    of = [value_texts([row | {"value": row[c], "lower": None, "upper": None} for row in found]) for c in NUMBERS]
     cells = [
         [
             Cell(row["slice"]),

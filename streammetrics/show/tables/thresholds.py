@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from streammetrics.base import VALUE, alike, amount, cutoff, rows
+from streammetrics.base import VALUE, amount, cutoff, rows, value_texts
 from streammetrics.metrics import CELLS, Metric
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
@@ -26,7 +26,7 @@ def thresholds_table(
     counts = points.with_columns(pl.col(CELLS).cast(pl.Float64))
     found = list(rows(points))
     values = [counts.select(metric.expression()).to_series().to_list() for metric in shown]
-    texts = [alike([{"value": v, "lower": None, "upper": None} for v in column], DECIMALS) for column in values]
+    texts = [value_texts([{"value": v, "lower": None, "upper": None} for v in column], DECIMALS) for column in values]
     cells = [
         [
             *(key_cell(row[k]) for k in keys),

@@ -14,8 +14,8 @@ from streammetrics.base import (
     in_units,
     interval,
     rows,
-    said,
     shown_of,
+    value_text,
 )
 from streammetrics.reading import arrived
 from streammetrics.show.tables.estimates import ESTIMATE, estimate
@@ -135,7 +135,7 @@ def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
     ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
     """
     if row["lower"] != row["upper"]:
-        shown = said(row) if row.get("value") is not None else ""
+        shown = value_text(row) if row.get("value") is not None else ""
         yield f"bounds {bounds(row['lower'], row['upper'], shown)}"
     if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
         yield f"interval {sampled}"
@@ -157,7 +157,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note or the reasons."""
     if row.get("reference") is not None and row["value"] is not None:
         ends = (row["reference"], row["reference"] + row["value"])
-        yield "from " + " to ".join(said({**row, "value": end}) for end in ends)
+        yield "from " + " to ".join(value_text({**row, "value": end}) for end in ends)
     if row.get("since") is not None:
         yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
     labels = arrived(row)
@@ -197,7 +197,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     told = [verdict(row)]
     if row["value"] is not None:
         scaled, unit = in_units(row)
-        told += [f"{number}{unit}" for number in (f"value {said(scaled)}", *_ranges(scaled))]
+        told += [f"{number}{unit}" for number in (f"value {value_text(scaled)}", *_ranges(scaled))]
     if "no_interval" in row["reasons"]:
         told.append(row["note"])
     if row.get("description"):
