@@ -31,7 +31,7 @@ from streammetrics.demo import write_predictions
 from streammetrics.show import charts
 
 FOLDER = Path(__file__).with_name("gallery")
-TEXT = re.compile(r"^figure text (\{.*?\})", re.MULTILINE)
+MARKS = re.compile(r"^figure ((?:text|\[).*)", re.MULTILINE)
 ROOT = re.compile(r"^ *:root \{(.*?)\}", re.DOTALL | re.MULTILINE)
 VIEW = re.compile(r'viewBox="([^"]*)"')
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression(C=0.05, solver="newton-cholesky"))
@@ -89,8 +89,8 @@ def style() -> str:
     """The texts and the colors of HTML pages, light and dark."""
     page = (files("streammetrics.show.tables") / "page.css").read_text(encoding="utf-8")
     light, dark = (" ".join(re.findall(r"--[^;]*;", part)) for part in ROOT.findall(page)[:2])
-    texts = f"text {TEXT.search(page)[1]}"
-    return f"<style>{texts} svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
+    marks = " ".join(MARKS.findall(page)).replace("figure ", "")
+    return f"<style>{marks} svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
 
 
 def stamp(chart: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def test_charts_are_drawn_and_nothing_is_wider_than_the_window(opened, width, sc
     boxes = window.evaluate("[...document.querySelectorAll('figure > svg')].map(s => s.getBBox().height)")
     assert len(boxes) >= 9
     assert min(boxes) > 50
-    assert window.evaluate("getComputedStyle(document.querySelector('path[stroke*=c0]')).stroke") == (
+    assert window.evaluate("getComputedStyle(document.querySelector('path[stroke=\"#0072B2\"]')).stroke") == (
         "rgb(0, 114, 178)" if scheme == "light" else "rgb(86, 180, 233)"
     )
 
@@ -70,7 +70,7 @@ def test_charts_are_drawn_and_nothing_is_wider_than_the_window(opened, width, sc
 def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report, tmp_path):
     """Its policy lets no script be made of text, so an interpreter reads the expressions of charts."""
     window = opened(text=html(report.rollup("model"), tmp_path, interactive=True))
-    window.wait_for_selector(".vega svg path[stroke*=c0]")
+    window.wait_for_selector('.vega svg path[stroke="#0072B2"]')
     drawn = window.locator(".vega svg.marks").count()
     assert drawn == window.locator("figure").count() >= 9
     calibration = window.locator("figure", has=window.get_by_text("Calibration in bins of equal width"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from streammetrics.base import ESTIMATE, bounds, interval, value_text
-from streammetrics.show.charts.axes import extent
-from streammetrics.show.charts.marks import MAX_SERIES
-from streammetrics.show.charts.series import Reports, Series, series_of
+from streammetrics.base import ESTIMATE, bounds, hidden, interval, value_text
+from streammetrics.show.charts.axes import Spec, extent
+from streammetrics.show.charts.marks import MAX_SERIES, across, dots, intervals
+from streammetrics.show.charts.series import PLACE, Reports, Series, series_of
+
+LOW, HIGH = hidden("low"), hidden("high")
 
 
 def key_columns(rows: pl.DataFrame) -> list[str]:
@@ -19,8 +22,8 @@ def key_columns(rows: pl.DataFrame) -> list[str]:
 
 def groups_of(report: Reports, rows: pl.DataFrame, keys: list[str], most: int = MAX_SERIES) -> Series:
     """The series of some keys."""
-    every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
-    return series_of(report, every, {}, most, columns=keys)
+    groups = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
+    return series_of(report, groups, {}, most, columns=keys)
 
 
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
@@ -37,13 +40,22 @@ def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, floa
     return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
 
 
-def said_with(low: str, high: str) -> pl.Expr:
-    """The value with its interval, or with its certified bounds."""
+def interval_marks(frame: pl.DataFrame, x: Spec, y: Spec, lines: Iterable[float]) -> list[Spec]:
+    """Return the dot and the interval of each row along an axis of names, with vertical lines at some places.
+
+    ``frame`` has the columns ``x``, ``series``, ``text``, and those of `PLACE`, `LOW`, and `HIGH`.
+    """
+    ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH)).drop_nulls()
+    return [*map(across, lines), intervals(ends), dots(frame.select("series", "x", "text", y=PLACE), x, y)]
+
+
+def text_with_ends(low: str, high: str) -> pl.Expr:
+    """The value as text with its interval, or with its certified bounds."""
     ends_of = bounds if (low, high) == ("lower", "upper") else interval
 
-    def told(row: dict[str, Any]) -> str:
+    def text(row: dict[str, Any]) -> str:
         value = value_text({"value": row["value"], "ci_lower": row[low], "ci_upper": row[high]})
         ends = "" if row[low] == row[high] else ends_of(row[low], row[high])
         return f"{value} ({ends})" if ends else value
 
-    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(told, return_dtype=pl.String)
+    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(text, return_dtype=pl.String)

@@ -21,7 +21,7 @@ from streammetrics.metrics import (
     prevalence,
     recall,
 )
-from streammetrics.show.charts.axes import Places, Spec, axis, inside, probit_axis
+from streammetrics.show.charts.axes import Places, Spec, axis, probit_axis
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.marks import dots, layered, reference
 from streammetrics.show.charts.paths import bounded_line, lines_of
@@ -42,9 +42,10 @@ def roc(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) 
     """Return the receiver operating characteristic, with its certified band and operating points."""
     series = series_of(report, report.curve("roc"), keys)
     x, y = axis("False positive rate (share of negatives)"), axis("Recall (share of positives)")
-    area, random = _area(report, series, "roc_auc", "AUC", keys), reference((0, 1), (0, 1))
+    summary = _summary(report, series, "roc_auc", "AUC", keys)
     marks = _marks(report, "roc", series, x, y, FPR, RECALL, points)
-    return _chart("ROC curve", series, x, y, [random], marks, "Dotted: random ranking", area)
+    diagonal = reference((0, 1), (0, 1))
+    return _chart("ROC curve", series, x, y, [diagonal, *marks], "Dotted: random ranking", summary)
 
 
 def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -58,9 +59,10 @@ def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     y = axis("Precision (share of predicted positives)", 0.0, 1.0 if top > LOW else 1.1 * top)
     levels = series.frame.group_by("series", maintain_order=True).agg(y=prevalence(TP, FP, FN, TN).first())["y"]
     random = [reference((0, 1), (level, level)) for level in levels.drop_nulls().unique(maintain_order=True)]
-    area = _area(report, series, "average_precision", "average precision", keys)
-    marks = _marks(report, "pr", series, x, y, RECALL, PRECISION, points)
-    return _chart("Precision-recall curve", series, x, y, random, marks, "Dotted: random ranking (prevalence)", area)
+    summary = _summary(report, series, "average_precision", "average precision", keys)
+    layers = [*random, *_marks(report, "pr", series, x, y, RECALL, PRECISION, points)]
+    caption = "Dotted: random ranking (prevalence)"
+    return _chart("Precision-recall curve", series, x, y, layers, caption, summary)
 
 
 def det(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -72,29 +74,29 @@ def det(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) 
     both = series.frame.select(x=FPR, y=FNR).filter(pl.all_horizontal((pl.all() > 0) & (pl.all() < 1)))
     x = probit_axis("False positive rate (share of negatives)", *_probit_ends(both["x"]))
     y = probit_axis("False negative rate (share of positives)", *_probit_ends(both["y"]))
-    area = _area(report, series, "equal_error_rate", "equal error rate", keys)
-    path = lines_of(series.frame, partial(_path, across=_probit(FPR), up=_probit(FNR)))
-    marks = _marks(report, "det", series, x, y, _probit(FPR), _probit(FNR), points)
-    if not (inside(x, path["x"]) & inside(y, path["y"])).any():
-        marks, area = [], "no threshold has both false positives and false negatives"
-    return _chart("Detection error tradeoff", series, x, y, [], marks, "Lower and further left is better", area)
+    if both.is_empty():
+        marks, summary = [], "no threshold has both false positives and false negatives"
+    else:
+        marks = _marks(report, "det", series, x, y, _probit(FPR), _probit(FNR), points)
+        summary = _summary(report, series, "equal_error_rate", "equal error rate", keys)
+    return _chart("Detection error tradeoff", series, x, y, marks, "Lower and further left is better", summary)
 
 
 def gain(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
     """Return the cumulative gain: the share of positives found in the rows with the highest scores."""
     series = series_of(report, report.curve("lift"), keys)
     x, y = _targeted(report), axis("Gain (share of positives)")
-    marks = _marks(report, "lift", series, x, y, TARGETED, RECALL, points)
-    return _chart("Cumulative gain", series, x, y, [reference((0, 1), (0, 1))], marks, "Dotted: random choice")
+    layers = [reference((0, 1), (0, 1)), *_marks(report, "lift", series, x, y, TARGETED, RECALL, points)]
+    return _chart("Cumulative gain", series, x, y, layers, "Dotted: random choice")
 
 
 def lift(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
     """Return the lift: prevalence in the rows with the highest scores, divided by that in all rows."""
     series = series_of(report, report.curve("lift"), keys)
-    top = max(2.0, 1.1 * _highest(series, LIFT))
-    x, y = _targeted(report), axis("Lift (relative to the prevalence in all rows)", 0.0, top)
-    marks = _marks(report, "lift", series, x, y, TARGETED, LIFT, points)
-    return _chart("Lift", series, x, y, [reference((0, 1), (1, 1))], marks, "Dotted: random choice")
+    x = _targeted(report)
+    y = axis("Lift (relative to the prevalence in all rows)", 0.0, max(2.0, 1.1 * _highest(series, LIFT)))
+    layers = [reference((0, 1), (1, 1)), *_marks(report, "lift", series, x, y, TARGETED, LIFT, points)]
+    return _chart("Lift", series, x, y, layers, "Dotted: random choice")
 
 
 def scores(report: Reports, /, **keys: Any) -> Spec:
@@ -118,19 +120,23 @@ def _marks(
     path = partial(_path, across=across, up=up)
     frames = (series.frame, *(series.of(report.curve(kind, order)) for order in ("best", "worst")))
     marks = bounded_line((lines_of(frame, path) for frame in frames), x, y)
-    if (marked := operating_points(report, series, points)) is not None:
-        marks.append(dots(marked.select("series", x=across, y=up, text=_text(marked)), x, y))
+    points = operating_points(report, series, points)
+    if points is not None:
+        text = pl.lit("predicted labels")
+        if "threshold" in points.columns:
+            threshold = pl.format("threshold {}", pl.col("threshold").cast(pl.Float64).round_sig_figs(6))
+            text = pl.when(pl.col("threshold").is_null()).then(text).otherwise(threshold)
+        marks.append(dots(points.select("series", x=across, y=up, text=text), x, y))
     return marks
 
 
-def _chart(
-    title: str, series: Series, x: Spec, y: Spec, random: list[Spec], marks: list[Spec], caption: str, area: str = ""
-) -> Spec:
-    texts = {row["text"] for layer in marks for row in layer["data"]["values"] if "text" in row}
+def _chart(title: str, series: Series, x: Spec, y: Spec, layers: list[Spec], caption: str, summary: str = "") -> Spec:
+    texts = {row["text"] for layer in layers for row in layer["data"]["values"] if "text" in row}
     dotted = f"dot: {min(texts)}" if len(texts) == 1 else "dots: thresholds" if texts else ""
-    banded = "shaded band: certified bounds of the curve" if marks and marks[0]["mark"]["style"] == "band" else ""
-    captions = [f"{'; '.join(filter(None, (caption, dotted, banded)))}."]
-    return layered(title, x, y, random + marks, series.names, series.legend, [area, series.note], captions)
+    is_banded = any(layer["mark"]["style"] == "band" for layer in layers)
+    banded = "shaded band: certified bounds of the curve" if is_banded else ""
+    sentence = f"{'; '.join(filter(None, (caption, dotted, banded)))}."
+    return layered(title, x, y, layers, series.names, series.legend, [summary, series.note], [sentence])
 
 
 def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> tuple[Places, Places]:
@@ -176,16 +182,7 @@ def operating_points(report: Reports, series: Series, points: pl.DataFrame | Non
     return series.of(points)
 
 
-def _text(points: pl.DataFrame) -> Expr:
-    """The tooltip of a point."""
-    if "threshold" not in points.columns:
-        return pl.lit("predicted labels")
-    threshold = pl.col("threshold")
-    known = pl.format("threshold {}", threshold.cast(pl.Float64).round_sig_figs(6))
-    return pl.when(threshold.is_null()).then(pl.lit("predicted labels")).otherwise(known)
-
-
-def _area(report: Reports, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
+def _summary(report: Reports, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
     """The metric that summarizes the curve, for each series of a report if there is room."""
     if series.left_out:
         return ""
@@ -198,6 +195,6 @@ def _area(report: Reports, series: Series, metric: str, called: str, keys: dict[
         certain = f"within {certain}" if " to " in certain else "(exact)" if certain == "exact" else certain
         confident = f"({sampled}, {report.confidence * 100:g}% CI)" if sampled and report.confidence else ""
         return f"{called} {values[0]} {confident or certain}"
-    named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
-    area = f"{called} {', '.join(named)}"
-    return area if len(rows) == len(series.names) and len(area) <= WIDE else ""
+    of_series = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
+    summary = f"{called} {', '.join(of_series)}"
+    return summary if len(rows) == len(series.names) and len(summary) <= WIDE else ""

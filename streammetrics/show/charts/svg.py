@@ -1,4 +1,4 @@
-"""Charts for a page, whose style sheet has their colors: as SVG, or as data for scripts."""
+"""Charts for a page, whose style sheet replaces their colors: as SVG, or as data for scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from streammetrics.base import markup, of_extra
 from streammetrics.show.charts.axes import Spec
-from streammetrics.show.charts.marks import COLOURS, GUIDE, PAPER, TEXT, resized
+from streammetrics.show.charts.marks import resized
 
 WIDTH = 300  # of a plot that is one of three in a row of a page, without its labels
 FONT, SIZE = "Helvetica, Arial, sans-serif", 12  # as in the style sheet
@@ -25,15 +25,10 @@ CONFIG: Spec = {
     "legend": {"labelColor": "var(--text)", "titleColor": QUIET, "titleFontWeight": "normal", "aria": False}
     | {"labelFontSize": SIZE, "titleFontSize": SIZE, "titleOrient": "left", "padding": 0, "offset": 10},
 }
-VARIABLES = dict(zip(COLOURS, (f"var(--c{i})" for i in range(len(COLOURS))), strict=True))
-VARIABLES |= {GUIDE: "var(--guide)", TEXT: "var(--text)", PAPER: "var(--paper)"}
-NAMES = ("values", "domain", "title")  # parts of a specification with texts of users
 EMPTY_MARKS = ("background", "foreground")
-OF_SCRIPTS = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events")
-OF_STYLE = ("font-family", "font-size")  # which the style sheet has
-DEFAULTS = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-dasharray": "1,0"}
-DEFAULTS |= {"x2": "0", "y2": "0", "transform": "translate(0,0)"}
+NEEDLESS = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events", "font-family", "font-size")
 GEOMETRY = ("d", "transform", "x2", "y2")
+CLIP = re.compile(r"clip\d+")
 FINE = re.compile(r"(?<=\.\d)\d+")  # digits beyond a tenth of a pixel
 
 
@@ -43,24 +38,21 @@ def as_svg(chart: Spec, identity: str, width: int = WIDTH) -> str:
     The identity is that of the chart on its page, and part of all names in it.
     """
     drawing = ElementTree.fromstring(_converter().vegalite_to_svg(json.dumps(for_page(chart, width=width))))
-    box, clips = drawing.attrib["viewBox"], dict[str, str]()  # numbered in the order of all charts of a process
+    clips = dict[str, str]()  # numbered in the order of all charts of a process
     for element in list(drawing.iter()):
         element[:] = [part for part in element if part.get("class") not in EMPTY_MARKS]
         element.tag = element.tag.rpartition("}")[2]  # without its namespace
-        attributes = dict(element.attrib)
-        element.attrib.clear()
-        if label := attributes.pop("aria-label", ""):
+        if label := element.attrib.pop("aria-label", ""):
             ElementTree.SubElement(element, "title").text = label
-        for name, value in attributes.items():
-            if name in GEOMETRY:
-                value = FINE.sub("", value)
-            elif name in ("id", "clip-path"):
-                clip = value.removeprefix("url(#").removesuffix(")")
-                value = value.replace(clip, clips.setdefault(clip, f"{identity}clip{len(clips)}"))
-            needless = name in OF_SCRIPTS or name in OF_STYLE or (element.tag == "text" and name == "fill")
-            if not needless and DEFAULTS.get(name) != value:
-                element.set(name, value)
+        for name, value in list(element.items()):
+            if name in NEEDLESS:
+                del element.attrib[name]
+            elif name in GEOMETRY:
+                element.set(name, FINE.sub("", value))
+            elif clip := CLIP.search(value):
+                element.set(name, value.replace(clip[0], clips.setdefault(clip[0], f"{identity}clip{len(clips)}")))
     marks = "".join(ElementTree.tostring(part, encoding="unicode") for part in drawing)
+    box = drawing.attrib["viewBox"]
     return (
         f'<svg width="{float(box.split()[2]):.0f}" viewBox="{box}" role="img" '
         f'aria-labelledby="{identity}t {identity}d"><title id="{identity}t">{markup(chart["title"]["text"])}</title>'
@@ -82,15 +74,7 @@ def for_page(chart: Spec, explore: bool = False, width: int = WIDTH) -> Spec:
     chart = {name: part for name, part in resized(chart, width).items() if name != "title"}
     if explore:
         chart |= {"vconcat": list(map(_explorable, chart["vconcat"]))} if "vconcat" in chart else _explorable(chart)
-    coloured: Spec = _coloured(chart)
-    return coloured | {"config": CONFIG, "background": None, "padding": 2}
-
-
-def _coloured(part: Any) -> Any:
-    """A part of a specification with the colors of the style sheet."""
-    if isinstance(part, dict):
-        return {name: value if name in NAMES else _coloured(value) for name, value in part.items()}
-    return [_coloured(value) for value in part] if isinstance(part, list) else VARIABLES.get(part, part)
+    return chart | {"config": CONFIG, "background": None, "padding": 2}
 
 
 def _explorable(panel: Spec) -> Spec:
@@ -119,8 +103,8 @@ def _coordinate(channel: str, axis: Spec) -> Spec:
 
 def scripts() -> list[str]:
     """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network, and one that draws the charts."""
-    own = files("streammetrics.show.charts") / "charts.js"
-    return [str(_converter().javascript_bundle()), own.read_text(encoding="utf-8")]
+    draw = files("streammetrics.show.charts") / "charts.js"
+    return [str(_converter().javascript_bundle()), draw.read_text(encoding="utf-8")]
 
 
 def _converter() -> Any:

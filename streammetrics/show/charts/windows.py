@@ -12,7 +12,7 @@ from streammetrics.data import several
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.axes import Spec, axis, time_axis
-from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, said_with
+from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, text_with_ends
 from streammetrics.show.charts.marks import band, dots, layered, line, reference
 from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series
 
@@ -111,7 +111,7 @@ def timelines(
         shown = [series for series in names if series != BREACH or series in part["series"]]
         lines, breached = part.filter(pl.col("series") != BREACH), part.filter(series=BREACH)
         upper, lower = (lines.select("series", "x", y=pl.col(c).clip(*ends)).drop_nulls() for c in (high, low))
-        text = pl.format("{}: {}", TIME, said_with(low, high))
+        text = pl.format("{}: {}", TIME, text_with_ends(low, high))
         points = (part if with_dots else breached).select("series", "x", y="value", text=text)
         layers = [
             *(reference(x["scale"]["domain"], (at, at)) for at in limits.get(name, ())),

@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics.base import of_all_labels
 from streammetrics.data import MODEL
-from streammetrics.show.charts.groups import in_their_order, worst_first
+from streammetrics.show.charts.groups import has_order, worst_first
 from streammetrics.show.pages.cards import CARDS, in_order, prose
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
@@ -48,7 +48,7 @@ def groups(report: Report) -> str:
         note = f" Only the {GROUPS:,} largest of {report.rows('rows').height:,} groups are listed."
     metrics = [m for m in in_order(report) if report.rows(m).height == report.rows("rows").height][:CARDS]
     own = [c for c in report.by if c != MODEL]
-    if len(own) == 1 and metrics and not in_their_order(sizes[own[0]]):
+    if len(own) == 1 and metrics and not has_order(sizes[own[0]]):
         order = worst_first(report.rows(metrics[0]), own[0], metrics[0], report.confidence).to_frame()
         sizes = order.join(sizes, on=own, nulls_equal=True, maintain_order="left_right").select(sizes.columns)
     every = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
