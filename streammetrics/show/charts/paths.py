@@ -16,29 +16,30 @@ LINE_WIDTH = 2  # pixels
 
 
 def lines_of(frame: pl.DataFrame, path: Callable[[pl.DataFrame], tuple[Places, Places]]) -> pl.DataFrame:
-    """Return a line of each series of a frame, given the x and y of its rows: columns series, x, and y."""
+    """Return the finite points of a line of each series of a frame, given the x and y of its rows: series, x, and y."""
     parts = [pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})]
     for (name,), rows in frame.group_by("series", maintain_order=True):
         x, y = path(rows)
         parts.append(pl.select(series=pl.repeat(name, len(x), dtype=pl.String), x=x, y=y))
-    return pl.concat(parts)
+    return pl.concat(parts).filter(pl.col("x").is_finite(), pl.col("y").is_finite())
 
 
 def bounded_line(paths: Iterable[pl.DataFrame], x: Spec, y: Spec) -> list[Spec]:
     """Return a line for each series, before it the area between its upper and its lower bound if it is visible."""
-    value, upper, lower = (simplified(path, x, y) for path in paths)
-    return [*([band(upper, lower)] if are_apart(upper, lower, x, y) else []), line(value)]
+    value, upper, lower = paths
+    bounds = [band(simplified(upper, x, y), simplified(lower, x, y))] if are_apart(upper, lower, x, y) else []
+    return [*bounds, line(simplified(value, x, y))]
 
 
 def simplified(path: pl.DataFrame, x: Spec, y: Spec) -> pl.DataFrame:
-    """Return the finite points of lines without those that are not needed: no such point is half a pixel from its line.
+    """Return lines without the points that are not needed: no such point is half a pixel from its line.
 
     >>> from streammetrics.show.charts.axes import axis
     >>> line = pl.DataFrame({"series": ["a"] * 5, "x": [0.0, 0.2, 0.4, 0.6, 1.0], "y": [0.0, 0.2, 0.4, 0.6, 0.0]})
     >>> simplified(line, axis("x"), axis("y"))["x"].to_list()
     [0.0, 0.6, 1.0]
     """
-    parts = path.filter(pl.col("x").is_finite(), pl.col("y").is_finite()).partition_by("series", maintain_order=True)
+    parts = path.partition_by("series", maintain_order=True)
     return pl.concat([path[:0], *(part[visible_points(place(x, part["x"]), place(y, part["y"]))] for part in parts)])
 
 
@@ -48,7 +49,7 @@ def visible_points(x: Places, y: Places) -> list[int]:
     The point farthest from the line between two others is shown, until none is farther than that (Ramer 1972; Douglas
     and Peucker 1973).
     """
-    shown, spans = {0, len(x) - 1}, [(0, len(x) - 1)]
+    points, spans = {0, len(x) - 1}, [(0, len(x) - 1)]
     while spans:
         first, last = spans.pop()
         xs, ys = x[first : last + 1] - x[first], y[first : last + 1] - y[first]
@@ -57,9 +58,9 @@ def visible_points(x: Places, y: Places) -> list[int]:
         distance = np.hypot(xs - share * xs[-1], ys - share * ys[-1])
         if distance.max() > HALF_A_PIXEL:
             farthest = first + int(distance.argmax())
-            shown.add(farthest)
+            points.add(farthest)
             spans += [(first, farthest), (farthest, last)]
-    return sorted(shown)
+    return sorted(points)
 
 
 def are_apart(upper: pl.DataFrame, lower: pl.DataFrame, x: Spec, y: Spec) -> bool:

@@ -57,7 +57,10 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
     yield Section("findings", "What stands out", findings_list(report.findings()))
-    drawn = draw("segment", pictures.segments(report, total), narrow=True)
+    drawn = timed = ""
+    if (metric := pictures.headline(total)) is not None:
+        drawn = draw("segment", pictures.segments(report, metric), narrow=True)
+        timed = draw("time", pictures.over_time(report, metric)) + pictures.each_over_time(report, metric, interactive)
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
     yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
     yield Section("results", "Overall", cards(total))
@@ -68,7 +71,6 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
         yield Section("fairness", "Fairness", fair)
     listed = "" if report.by == total.by or report.frame.is_empty() else groups(report)
     yield Section("groups", "Groups", ("" if by_model else drawn) + listed)
-    timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
     yield Section("time", "Over time", timed)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     if calibrated := draw("calibration", pictures.calibration(total)):

@@ -135,37 +135,32 @@ def matrices(total: Report) -> Iterator[Maker]:
         return
 
 
-def segments(report: Report, total: Report) -> Iterator[Maker]:
-    """Return charts of the first metric by segment; for many segments, first a chart of all."""
-    if (metric := headline(total)) is None:
-        return
+def segments(report: Report, metric: Metric) -> Iterator[Maker]:
+    """Return charts of a metric by segment; for many segments, first a chart of all."""
     for column in _segments(report):
         yield partial(charts.caterpillar, report, metric, column)
         yield partial(charts.segments, report, metric, column)
 
 
-def over_time(report: Report, total: Report) -> Iterator[Maker]:
-    """Return charts of the first metric over time: of all rows, and by segment if they have few lines."""
-    if (metric := headline(total)) is None:
-        return
+def over_time(report: Report, metric: Metric) -> Iterator[Maker]:
+    """Return charts of a metric over time: of all rows, and by segment if they have few lines."""
     for window in charts.window_of(report):
         yield partial(charts.over_time, report, metric, window, by=[])
     for window, column in _timed(report, crowded=False):
         yield partial(charts.over_time, report, metric, window, by=column)
 
 
-def each_over_time(report: Report, total: Report, interactive: bool) -> str:
-    """Return charts of the first metric over time for each segment, if one chart would have many lines."""
-    if (metric := headline(total)) is None:
-        return ""
-    title, made = f"{words(metric)} over time by", list[str]()
+def each_over_time(report: Report, metric: Metric, interactive: bool) -> str:
+    """Return charts of a metric over time for each segment, if one chart would have many lines."""
+    parts = list[str]()
     for window, column in _timed(report, crowded=True):
         try:
             drawn = charts.each_over_time(report, metric, window, column)
         except (MetricError, ReportError):
             continue
-        made.append(small_multiples(f"{title} {column}", drawn, f"time{len(made)}of", interactive))
-    return "".join(made)
+        title = f"{words(metric)} over time by {column}"
+        parts.append(small_multiples(title, drawn, f"time{len(parts)}of", interactive))
+    return "".join(parts)
 
 
 def small_multiples(title: str, drawn: Mapping[str, Spec], identity: str, interactive: bool) -> str:
@@ -173,15 +168,15 @@ def small_multiples(title: str, drawn: Mapping[str, Spec], identity: str, intera
     shown = {name: chart for name, chart in drawn.items() if not is_empty(chart)}
     if not shown:
         return ""
-    told = description_of(next(iter(shown.values())))
     level = "h4" if title else "h3"
     cards = (
         f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>"
         f"{_drawn(chart, f'{identity}{i}', interactive)}</figure>"
         for i, (name, chart) in enumerate(shown.items())
     )
+    description = description_of(next(iter(shown.values())))
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
-    head = f'{over}<p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
+    head = f'{over}<p class="sub">{markup(description[:1].upper() + description[1:])}</p>'
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'
 
 
@@ -199,13 +194,11 @@ def headline(total: Report) -> Metric | None:
 
     Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.
     """
-    found, frame = [], total.frame
-    for metric in total.metrics:
-        rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())
-        alone = rows.height == (rows.select(total.by).n_unique() if total.by else 1)
-        if rows.height and alone and metric.name not in VOLUME and not is_undropped(total, metric):
-            found.append(metric)
-    return next((metric for metric in found if metric.better is not None), found[0] if found else None)
+    models = pl.struct(total.by).n_unique() if total.by else 1
+    sizes = total.frame.drop_nulls("value").group_by("metric").agg(is_single=pl.len() == models)
+    single = set(sizes.filter("is_single")["metric"])
+    metrics = [m for m in total.metrics if m.name in single - {*VOLUME} and not is_undropped(total, m)]
+    return next((metric for metric in metrics if metric.better is not None), metrics[0] if metrics else None)
 
 
 def is_undropped(report: Report, metric: Metric) -> bool:

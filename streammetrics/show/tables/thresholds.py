@@ -16,7 +16,7 @@ COUNTED = ("threshold", *CELLS, *VALUE, "note")
 
 
 def thresholds_table(
-    points: pl.DataFrame, shown: Sequence[Metric], notes: Sequence[str] = (), width: int | None = None
+    points: pl.DataFrame, metrics: Sequence[Metric], notes: Sequence[str] = (), width: int | None = None
 ) -> Table:
     """Return operating points as a table: keys, threshold, the metrics at it, and why a group has none.
 
@@ -24,20 +24,19 @@ def thresholds_table(
     """
     keys = [c for c in points.columns if c not in COUNTED]
     counts = points.with_columns(pl.col(CELLS).cast(pl.Float64))
-    found = list(rows(points))
-    values = [counts.select(metric.expression()).to_series().to_list() for metric in shown]
+    values = [counts.select(metric.expression()).to_series().to_list() for metric in metrics]
     texts = [value_texts([{"value": v, "lower": None, "upper": None} for v in column], DECIMALS) for column in values]
     cells = [
         [
             *(key_cell(row[k]) for k in keys),
-            _threshold(row["threshold"]),
+            threshold_cell(row["threshold"]),
             *(Cell(text[i], value[i]) for text, value in zip(texts, values, strict=True)),
             *(Cell("–" if row[c] is None else amount(row[c]), row[c]) for c in CELLS),
             Cell(row.get("note") or ""),
         ]
-        for i, row in enumerate(found)
+        for i, row in enumerate(rows(points))
     ]
-    numbers = columns("threshold", *(metric.name for metric in shown), *CELLS, kind="number")
+    numbers = columns("threshold", *(metric.name for metric in metrics), *CELLS, kind="number")
     named = [*columns(*keys, kind="head"), *numbers, Column("note", optional=True)]
     table = Table(named, cells, notes=notes).shown
     if width is None or table.fitting(width) == len(table.columns):
@@ -45,8 +44,8 @@ def thresholds_table(
     return table.of(i for i, column in enumerate(table.columns) if column.name not in CELLS)
 
 
-def _threshold(at: float | None) -> Cell:
+def threshold_cell(at: float | None, digits: int = 6) -> Cell:
     """A threshold, which is infinite if no row is predicted positive."""
     if at is None:
         return Cell("–")
-    return Cell("none positive" if math.isinf(at) and at > 0 else cutoff(at), at)
+    return Cell("none positive" if at == math.inf else cutoff(at, digits), float(at))
