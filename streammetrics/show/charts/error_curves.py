@@ -14,8 +14,7 @@ from streammetrics.show.charts.axes import Places, Spec, axis, extent
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.marks import layered, reference
 from streammetrics.show.charts.paths import bounded_line, lines_of
-from streammetrics.show.charts.series import Reports, Series, series_of
-from streammetrics.show.charts.together import rows_or_weight
+from streammetrics.show.charts.series import Reports, Series, rows_or_weight, series_of
 
 UNIT = "units of the target"
 INSIDE = 0.99  # share of the rows within the ends of the axis
@@ -59,8 +58,8 @@ def _steps(report: Reports, kind: str, along: str, title: str, what: str, captio
 
 def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
     """Values between which nearly all rows of each series lie."""
-    rest = (1 - INSIDE) / (2 if both else 1)
-    inner = curve.filter(pl.col("share").is_between(rest, 1 - rest) & pl.col(along).is_finite())
+    tail = (1 - INSIDE) / (2 if both else 1)
+    inner = curve.filter(pl.col("share").is_between(tail, 1 - tail) & pl.col(along).is_finite())
     if inner.is_empty():
         inner = curve.filter(pl.col(along).is_finite())
     low, high = extent(inner[along])
@@ -88,7 +87,7 @@ def _best(report: Reports, series: Series) -> str:
         return ""
     first, second = (rows.row(i, named=True) for i in range(2))
     values = value_texts([first, second])
-    said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
+    medians = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
     which = "" if rows.height == 2 else ", the two lowest"
     order = "" if first["upper"] < rows["lower"].tail(-1).min() else ", order not certified"
-    return f"median absolute error{which}{order}: {said}"
+    return f"median absolute error{which}{order}: {medians}"

@@ -14,8 +14,16 @@ from streammetrics.base import percentage, require_free, text
 from streammetrics.show.charts.axes import Places, Scale, Spec, axis, place, transformed
 from streammetrics.show.charts.marks import MAX_SERIES, layered, line
 from streammetrics.show.charts.paths import lines_of
-from streammetrics.show.charts.series import BY_CHARTS, CLASS, SIDES, Reports, filled, series_of
-from streammetrics.show.charts.together import is_weighted, rows_or_weight
+from streammetrics.show.charts.series import (
+    BY_CHARTS,
+    CLASS,
+    SIDES,
+    Reports,
+    filled,
+    is_weighted,
+    rows_or_weight,
+    series_of,
+)
 
 BARS = range(10, 41)  # of a chart: the square root of the number of rows in this range
 CLASSES = ("negatives", "positives")
@@ -35,16 +43,16 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     ``what`` describes the values, with their unit.
     """
     require_free(report.by, ["count", CLASS], BY_CHARTS)
-    every = report.curve(kind)
-    shown = series_of(report, every, keys, most=MAX_SERIES // max(1, sum(c in every.columns for c in CLASSES)))
-    series = series_of(report, _by_class(shown.frame.drop("series")), {})
+    curve = report.curve(kind)
+    groups = series_of(report, curve, keys, most=MAX_SERIES // max(1, sum(c in curve.columns for c in CLASSES)))
+    series = series_of(report, _classes(groups.frame.drop("series")), {})
     bins = series.frame
     counted = rows_or_weight(report)
     title = ": ".join([title, *([", ".join(map(text.cell, keys.values()))] if keys else [])])
-    alike = {key: value for key, value in keys.items() if key not in SIDES}  # charts of models have the same axes
-    if alike != keys:
-        bins = _by_class(every)
-        bins = series_of(report, bins, alike, most=len(bins)).frame
+    shared = {key: value for key, value in keys.items() if key not in SIDES}  # charts of models have the same axes
+    if shared != keys:
+        bins = _classes(curve)
+        bins = series_of(report, bins, shared, most=len(bins)).frame
     x, outside = _value_axis(bins, what)
     count = BARS[-1] if is_weighted(report) else min(max(isqrt(int(series.frame["count"].sum())), BARS[0]), BARS[-1])
     outline = partial(_outline, x=x, count=count)
@@ -56,15 +64,15 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     is_log = x["scale"]["type"] == "log"
     zeros = ", including those at 0" if is_log and (bins["lowest"] == 0).any() else ""
     beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}" if outside >= 5e-4 else ""
-    coarse = _in_wide_bins(series.frame, x, count)
+    coarse = _wide_share(series.frame, x, count)
     wide = f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}" if coarse > 0.05 else ""
     scale = " on the logarithmic axis" if is_log else ""
     caption = f"Bars of each series total 100%. The {count} bars have equal width{scale}."
-    layers, facts = [*filled(path, series), line(path)], [beyond, wide, shown.note]
+    layers, facts = [*filled(path, series), line(path)], [beyond, wide, groups.note]
     return layered(title, x, y, layers, series.names, series.legend, facts, [caption])
 
 
-def _by_class(bins: pl.DataFrame) -> pl.DataFrame:
+def _classes(bins: pl.DataFrame) -> pl.DataFrame:
     """The nonempty bins with finite ends, per class: keys, ``lowest``, ``highest``, ``count``."""
     counts = [c for c in ("count", *CLASSES) if c in bins.columns]
     bins = bins.filter(pl.col("lowest").is_finite() & pl.col("highest").is_finite())
@@ -95,8 +103,8 @@ def _value_axis(bins: pl.DataFrame, what: str) -> tuple[Spec, float]:
     if low == top:
         low, top = low - (abs(low) * 0.5 or 0.5), top + (abs(top) * 0.5 or 0.5)
     if low == 0 and (series["zeros"] <= ZEROS).all():
-        rest = _value_axis(bins.filter(lowest > 0), what)[0]["scale"]
-        low = rest["domain"][0] if rest["type"] == "log" else low
+        positive = _value_axis(bins.filter(lowest > 0), what)[0]["scale"]
+        low = positive["domain"][0] if positive["type"] == "log" else low
     linear, log = (place({"scale": {"type": kind, "domain": [low, top]}}, series["median"]) for kind in SCALES)
     decades = np.log10(top) - np.log10(low) if low > 0 else 0.0
     is_log = decades > DECADES and (linear < CROWDED).any() and not (log > 1 - CROWDED).any()
@@ -104,7 +112,7 @@ def _value_axis(bins: pl.DataFrame, what: str) -> tuple[Spec, float]:
     return axis(what, low, top, "log" if is_log else "linear"), bins.select(beyond).item()
 
 
-def _in_wide_bins(bins: pl.DataFrame, x: Spec, count: int) -> float:
+def _wide_share(bins: pl.DataFrame, x: Spec, count: int) -> float:
     """The share of rows in bins wider than a bar, whose shape cannot be shown."""
     wide = (place(x, bins["highest"]) - place(x, bins["lowest"])) * count > 1
     share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()

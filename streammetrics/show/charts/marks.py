@@ -70,9 +70,9 @@ def intervals(frame: pl.DataFrame) -> Spec:
 
 def dots(frame: pl.DataFrame, x: Spec, y: Spec) -> Spec:
     """Return a dot at each point along the axes, with ``text`` as its tooltip; those at an end of an axis are whole."""
-    shown = frame.filter(inside(x, frame["x"]) & inside(y, frame["y"]))
+    points = frame.filter(inside(x, frame["x"]) & inside(y, frame["y"]))
     look = {"filled": True, "size": 16 if frame.height > CROWD else 55, "stroke": PAPER, "strokeWidth": 0.8}
-    return _marks("dot", shown, TOOLTIP, type="point", opacity=1, aria=True, clip=False, **look)
+    return _marks("dot", points, TOOLTIP, type="point", opacity=1, aria=True, clip=False, **look)
 
 
 def _marks(style: str, frame: pl.DataFrame, encoding: Spec | None = None, **look: Any) -> Spec:
@@ -127,8 +127,8 @@ def layered(
     heading |= {"subtitle": cut(facts, LONGEST_SENTENCE), "subtitlePadding": 4} if facts else {}
     texts = {"title": heading, "description": cut(" ".join(filter(None, caption)), LONGEST_SENTENCE)}
     chart = chart if below is None else {"vconcat": [chart, below], "spacing": 14}
-    whole: Spec = _escaped(chart | texts)
-    return whole
+    safe: Spec = _escaped(chart | texts)
+    return safe
 
 
 def panel(
@@ -140,9 +140,9 @@ def panel(
     has_lines = any(layer["mark"]["style"] == "line" for layer in layers)
     look = _legend(names, cut(legend, LONGEST_SENTENCE), has_lines)
     colours = [GUIDE if name == grey else colour for name, colour in zip(names, COLOURS, strict=False)] or COLOURS
-    color = {"color": _by_series(names, colours, look)}
-    dash = {"strokeDash": _by_series(names, DASHES, look)}
-    shape = _by_series(names, SHAPES, look)
+    color = {"color": _series_encoding(names, colours, look)}
+    dash = {"strokeDash": _series_encoding(names, DASHES, look)}
+    shape = _series_encoding(names, SHAPES, look)
     height, offset = MAX_HEIGHT, {}
     if y["type"] == "nominal":
         places, row = y["scale"]["domain"], NAME_HEIGHT * (1 + ("labelLineHeight" in y["axis"]))
@@ -157,9 +157,14 @@ def panel(
             point |= {"text": f"{point['series']}: {point['text']}", "shape": SHAPES[place]}
         if has_lines:  # which the legend shows instead
             shape = {"field": "shape", "type": "nominal", "scale": None}
-    own = {"band": color, "line": color | dash, "interval": color | offset, "dot": color | {"shape": shape} | offset}
+    by_style = {
+        "band": color,
+        "line": color | dash,
+        "interval": color | offset,
+        "dot": color | {"shape": shape} | offset,
+    }
     for layer in layers:
-        layer["encoding"] = layer["encoding"] | own.get(layer["mark"]["style"], {})
+        layer["encoding"] = layer["encoding"] | by_style.get(layer["mark"]["style"], {})
     layers = layers or [{"mark": {"type": "point"}, "data": {"values": []}}]
     spec = {"height": height, "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}}, "layer": layers}
     return resized(spec, WIDTH)
@@ -182,8 +187,8 @@ def as_altair(chart: Spec) -> alt.VConcatChart | alt.LayerChart:
     """Return a chart of Altair, which can be shown, combined with others, and saved as JSON, HTML, PNG, or SVG."""
     altair = of_extra("plot", "altair", "Charts require")
     kind = altair.VConcatChart if "vconcat" in chart else altair.LayerChart
-    shown: alt.VConcatChart | alt.LayerChart = kind.from_dict(chart, validate=False)
-    return shown
+    drawn: alt.VConcatChart | alt.LayerChart = kind.from_dict(chart, validate=False)
+    return drawn
 
 
 def _legend(names: Sequence[str], title: str, has_lines: bool) -> Spec:
@@ -193,7 +198,7 @@ def _legend(names: Sequence[str], title: str, has_lines: bool) -> Spec:
     return look | symbol | {"labelLimit": 300, "symbolStrokeWidth": 2, "symbolOpacity": 1}
 
 
-def _by_series(names: Sequence[str], values: Sequence[Any], legend: Spec | None) -> Spec:
+def _series_encoding(names: Sequence[str], values: Sequence[Any], legend: Spec | None) -> Spec:
     """An encoding that distinguishes series; a single series needs none."""
     if len(names) < 2:
         return {"value": values[0]}

@@ -20,8 +20,7 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS
 from streammetrics.show.charts.axes import Spec, names_axis
 from streammetrics.show.charts.marks import COLOURS, TEXT, TOOLTIP, layered
-from streammetrics.show.charts.series import BY_CHARTS, Reports, count, series_of, shared
-from streammetrics.show.charts.together import is_weighted, sized
+from streammetrics.show.charts.series import BY_CHARTS, Reports, count, is_weighted, series_of, shared, sized
 
 LABELS = 30  # of a legible confusion matrix
 MANY = 0.1  # share of a label from which errors can be as dark as any: few are pale
@@ -44,7 +43,7 @@ def confusion(report: Reports, /, **keys: Any) -> Spec:
     labels = [text.removeprefix(prefix) for text in texts.values()]
     has_counts, weighted, is_binary = len(labels) <= FEW, is_weighted(report), "threshold" in cells.columns
     label = pl.col("actual", "predicted").cast(pl.String).fill_null("null")
-    shown = (
+    cells = (
         series.frame.with_columns(label, share=pl.col("count") / pl.sum("count").over("actual"))
         .filter(pl.col("count") > 0, pl.col("actual").is_in(names), pl.col("predicted").is_in(names))
         .sort(pl.col("actual", "predicted").cast(pl.Enum(names)))
@@ -64,7 +63,7 @@ def confusion(report: Reports, /, **keys: Any) -> Spec:
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
     faint = "" if has_counts else ", without a number below 0.5%"
     caption = f"{shares} actual label. Diagonal: {diagonal}. Off the diagonal: errors{faint}."
-    marks = _marks(shown, weighted, has_counts)
+    marks = _marks(cells, weighted, has_counts)
     chart = layered("Confusion matrix", x, y, marks, subtitle=facts, caption=[caption])
     return chart | {"width": len(labels) * width, "height": len(labels) * height}
 
@@ -73,8 +72,8 @@ def _marks(cells: pl.DataFrame, weighted: bool, has_counts: bool) -> Iterator[Sp
     """The cells, shaded in other colors on the diagonal and off it, with tooltips, and their texts."""
     is_right = pl.col("actual") == pl.col("predicted")
     deepest = pl.max_horizontal(pl.col("share").filter(~is_right).max(), MANY)
-    shown, exact = (pl.Series(map(form, cells["share"]), dtype=pl.String) for form in (whole_percentage, percentage))
-    cells = cells.with_columns(shown=shown, exact=exact)
+    short, exact = (pl.Series(map(form, cells["share"]), dtype=pl.String) for form in (whole_percentage, percentage))
+    cells = cells.with_columns(shown=short, exact=exact)
     is_faint = ~is_right & (pl.col("shown") == "<1%") & (not has_counts)  # many would hide the larger ones
     size = sized("count", weighted)
     rows = cells.select(

@@ -12,9 +12,8 @@ from streammetrics.show.charts import error_curves, groups, matrix, ranking, rel
 from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.marks import as_altair
-from streammetrics.show.charts.series import Reports
+from streammetrics.show.charts.series import Reports, Together
 from streammetrics.show.charts.thresholds import USUAL, thresholds
-from streammetrics.show.charts.together import Together
 
 if TYPE_CHECKING:
     import altair as alt

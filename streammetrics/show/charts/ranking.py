@@ -25,8 +25,7 @@ from streammetrics.show.charts.axes import Places, Spec, axis, probit_axis
 from streammetrics.show.charts.histograms import outlines
 from streammetrics.show.charts.marks import dots, layered, reference
 from streammetrics.show.charts.paths import bounded_line, lines_of
-from streammetrics.show.charts.series import Reports, Series, series_of
-from streammetrics.show.charts.together import rows_or_weight
+from streammetrics.show.charts.series import Reports, Series, rows_or_weight, series_of
 
 BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
 """Relative positions of points between two distant thresholds: dense near the first, where precision bends most."""

@@ -12,8 +12,7 @@ from streammetrics.metrics import wilson_interval
 from streammetrics.show.charts.axes import Places, Scale, Spec, axis, extent, place
 from streammetrics.show.charts.marks import STRIP, dots, intervals, layered, line, panel, reference
 from streammetrics.show.charts.paths import lines_of
-from streammetrics.show.charts.series import Reports, Series, filled, series_of
-from streammetrics.show.charts.together import is_weighted, rows_or_weight, sized
+from streammetrics.show.charts.series import Reports, Series, filled, is_weighted, rows_or_weight, series_of, sized
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart
 LEGIBLE = 3  # series with intervals

@@ -1,9 +1,9 @@
-"""Series of a chart: one per group, model, and label of a curve, up to a maximum number."""
+"""Series of a chart: one per report, group, model, and label of a curve, up to a maximum number."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,12 +12,13 @@ import polars as pl
 from streammetrics.base import amount, hidden, joined, matching, readable, require_free, text
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics import Metric
 from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.marks import MAX_SERIES, area
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
-    from streammetrics.show.charts.together import Together
+    from streammetrics.statistics import State
 
 Reports: TypeAlias = "Report | Together"  # one, or several in the same chart
 
@@ -25,7 +26,82 @@ WHICH = "report"  # group column of several reports, whose names need no title
 SIDES = ("model", WHICH)  # group columns whose values share an axis
 CLASS = "actual class"  # column of the histograms of scores
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, AUC, POSITIVES, PLACE, SHARED = map(hidden, ("rows", "auc", "positives", "place", "sides"))
+SIZE, PLACE, SHARED = map(hidden, ("size", "place", "sides"))
+POSITIVES = {  # of a curve, by its columns
+    ("tp", "fn"): (pl.col("tp") + pl.col("fn")).max(),
+    ("positives",): pl.sum("positives"),
+    ("weight", "observed_rate"): (pl.col("weight") * pl.col("observed_rate")).sum(),
+}
+
+
+class Together:
+    """Reports by name, with an additional group column ``report``."""
+
+    def __init__(self, reports: Mapping[str, Report]) -> None:
+        self.reports: dict[str, Report] = dict(reports)
+        self._first, *others = self.reports.values()
+        for other in others:
+            if set(other.by) != set(self._first.by):
+                raise ReportError(f"The group columns differ: {self._first.by} and {other.by}.")
+        if WHICH in self._first.by:
+            raise ReportError(
+                f"Group column {WHICH!r} has a name that charts of several reports use. Give it an alias."
+            )
+        self.confidence: float | None = self._first.confidence
+
+    @property
+    def by(self) -> list[str]:
+        """The group columns."""
+        return [WHICH, *self._first.by]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All estimates."""
+        return self._all(lambda report: report.frame)
+
+    @property
+    def state(self) -> State:
+        """The state of the first report."""
+        return self._first.state
+
+    def find(self, metric: str | Metric) -> Metric:
+        """The metric of that name."""
+        return self._first.find(metric)
+
+    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
+        """The rows of one metric."""
+        others = {k: v for k, v in keys.items() if k != WHICH}
+        rows = self._all(lambda report: report.rows(metric, **others))
+        return rows.filter(pl.col(WHICH) == keys[WHICH]) if WHICH in keys else rows
+
+    def curve(self, kind: str | Metric, order: Any = "tied") -> pl.DataFrame:
+        """A curve of every report and group. If a report has no labels, scores are not divided by class."""
+        curve = self._all(lambda report: report.curve(kind, order))
+        if {"count", "negatives", "positives"} <= {*curve.columns}:
+            both = pl.col("negatives") + pl.col("positives")
+            curve = curve.select(pl.exclude("count", "negatives", "positives"), count=pl.coalesce("count", both))
+        return curve
+
+    def confusion_counts(self) -> pl.DataFrame:
+        """The confusion counts."""
+        return self._all(lambda report: report.confusion_counts())
+
+    def confusion_matrix(self) -> pl.DataFrame:
+        """The cells of the confusion matrices."""
+        return self._all(lambda report: report.confusion_matrix())
+
+    def rollup(self, *columns: str) -> Together:
+        """The reports for fewer groups."""
+        others = [c for c in columns if c != WHICH]
+        return Together({name: report.rollup(*others) for name, report in self.reports.items()})
+
+    def showing(self, metrics: Sequence[str]) -> Together:
+        """The reports of other metrics."""
+        return Together({name: report.showing(metrics) for name, report in self.reports.items()})
+
+    def _all(self, read: Callable[[Report], pl.DataFrame]) -> pl.DataFrame:
+        parts = [read(r).select(pl.lit(name).alias(WHICH), pl.all()) for name, r in self.reports.items()]
+        return pl.concat(parts, how="diagonal_relaxed")
 
 
 @dataclass(frozen=True)
@@ -51,17 +127,8 @@ class Series:
 
     def require_one(self, what: str) -> None:
         """Reject all but a single series."""
-        if (found := len(self.names) + self.left_out) != 1:
-            raise ReportError(f"{found} {what} match. Select one with: {self.legend or WHICH}.")
-
-
-def count(column: str) -> pl.Expr:
-    """Return counts or sums of weights as text.
-
-    >>> pl.DataFrame({"n": [1234.0, 0.123456]}).select(count("n")).to_series().to_list()
-    ['1,234', '0.1235']
-    """
-    return pl.col(column).map_elements(amount, return_dtype=pl.String)
+        if (size := len(self.names) + self.left_out) != 1:
+            raise ReportError(f"{size} {what} match. Select one with: {self.legend or WHICH}.")
 
 
 def shared(names: list[str]) -> str:
@@ -102,8 +169,7 @@ def series_of(
     require_free(columns, [SERIES], BY_CHARTS)
     frame = matching(frame, columns, keys)
     if keys and frame.is_empty():
-        given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
-        raise ReportError(f"No row has {given}.")
+        raise ReportError(f"No row has {', '.join(f'{k}={v!r}' for k, v in keys.items())}.")
     if not columns:
         return Series(frame.with_columns(series=pl.lit("all rows")), ("all rows",), "", columns)
     groups = frame.select(columns).unique(maintain_order=True)
@@ -124,59 +190,40 @@ def _largest(report: Reports, frame: pl.DataFrame, groups: pl.DataFrame, most: i
     Each model and each report has as many, and the same ones if all have them, so that they can be compared.
     """
     sides = [c for c in SIDES if c in groups.columns]
-    own = [c for c in groups.columns if c not in sides] or sides
-    every, by = groups.select(own).unique(maintain_order=True), dict[str, str]()
-    sized = groups.with_row_index(PLACE).with_columns(pl.len().over(own).alias(SHARED))
-    ranks = ((_rows_of(report, every), "the most rows"), (_auc_of(report, every), "the lowest ROC AUC"))
-    for sizes, what in (*ranks, (_positives_of(frame, every), "the most positives")):
-        if sizes.width:
-            *on, size = sizes.columns
-            sized = joined(sized, sizes, on)
-            by[size] = f"with {what}"
-    sized = sized.sort([SHARED, *by], descending=True, nulls_last=True, maintain_order=True)
+    columns = [c for c in groups.columns if c not in sides] or sides
+    ranked, ranks = groups.with_row_index(PLACE).with_columns(pl.len().over(columns).alias(SHARED)), list[str]()
+    for sizes, on, what in _sizes(report, frame, columns):
+        ranked = joined(ranked, sizes.rename({SIZE: hidden(what)}), on)
+        ranks.append(what)
+    ranked = ranked.sort([SHARED, *map(hidden, ranks)], descending=True, nulls_last=True, maintain_order=True)
     if sides:
-        sized = sized.sort(pl.int_range(pl.len()).over(sides), maintain_order=True)
+        ranked = ranked.sort(pl.int_range(pl.len()).over(sides), maintain_order=True)
         most = most - most % groups.select(sides).n_unique() or most
-    shown = sized.head(most).sort(PLACE).select(groups.columns)
-    kinds, what = shown.select(own).unique(maintain_order=True), "labels" if own == ["label"] else "groups"
-    which = next(iter(by.values()), "that come first")
+    largest = ranked.head(most).sort(PLACE).select(groups.columns)
+    kinds, size = largest.select(columns).unique(maintain_order=True), groups.select(columns).n_unique()
+    what, which = "labels" if columns == [LABEL] else "groups", f"with {ranks[0]}" if ranks else "that come first"
     if kinds.height > 1:
-        return shown, f"{kinds.height} of {every.height:,} {what}, those {which}"
-    return shown, f"only {', '.join(map(text.cell, kinds.row(0)))}, the one of {every.height:,} {what} {which}"
+        return largest, f"{kinds.height} of {size:,} {what}, those {which}"
+    return largest, f"only {', '.join(map(text.cell, kinds.row(0)))}, the one of {size:,} {what} {which}"
 
 
-def _rows_of(report: Reports, groups: pl.DataFrame) -> pl.DataFrame:
-    """The number of rows of the groups of a report."""
-    try:
-        sizes = report.rows("rows")
-    except MetricError:
-        return pl.DataFrame()
-    shared = [c for c in report.by if c in groups.columns]
-    return sizes.group_by(shared).agg(pl.sum("value").alias(SIZE)) if shared else pl.DataFrame()
-
-
-def _auc_of(report: Reports, groups: pl.DataFrame) -> pl.DataFrame:
-    """The negative ROC AUC of each label, of all models, if labels have one."""
-    if groups.columns != [LABEL]:
-        return pl.DataFrame()
-    try:
-        found = report.rows("roc_auc")
-    except MetricError:
-        return pl.DataFrame()
-    return found.group_by(LABEL).agg(-pl.mean("value").alias(AUC)) if LABEL in found.columns else pl.DataFrame()
-
-
-def _positives_of(frame: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The number of positives of each group and label of a curve."""
-    if {"tp", "fn"} <= set(frame.columns):
-        positives = (pl.col("tp") + pl.col("fn")).max()
-    elif "positives" in frame.columns:
-        positives = pl.sum("positives")
-    elif {"weight", "observed_rate"} <= set(frame.columns):
-        positives = (pl.col("weight") * pl.col("observed_rate")).sum()
-    else:
-        return pl.DataFrame()
-    return frame.group_by(groups.columns).agg(positives.alias(POSITIVES))
+def _sizes(report: Reports, frame: pl.DataFrame, columns: list[str]) -> Iterator[tuple[pl.DataFrame, list[str], str]]:
+    """Numbers by which groups of some columns are ranked, with those that identify them, and what is largest."""
+    shared = [c for c in report.by if c in columns]
+    metrics = [("rows", shared, pl.sum("value"), "the most rows")] if shared else []
+    if columns == [LABEL]:
+        metrics.append(("roc_auc", columns, -pl.mean("value"), "the lowest ROC AUC"))
+    for metric, on, size, what in metrics:
+        try:
+            estimates = report.rows(metric)
+        except MetricError:
+            continue
+        if {*on} <= {*estimates.columns}:
+            yield estimates.group_by(on).agg(size.alias(SIZE)), on, what
+    for needed, positives in POSITIVES.items():
+        if {*needed} <= {*frame.columns}:
+            yield frame.group_by(columns).agg(positives.alias(SIZE)), columns, "the most positives"
+            break
 
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
@@ -185,3 +232,35 @@ def _name(groups: pl.DataFrame) -> pl.Expr:
     name = pl.concat_str(values, separator=" · ")
     again = pl.int_range(pl.len()).over(name)
     return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)
+
+
+def is_weighted(report: Reports) -> bool:
+    """Return whether counts are sums of weights, in any of several reports."""
+    reports = report.reports.values() if isinstance(report, Together) else [report]
+    return any(each.state.weighted for each in reports)
+
+
+def rows_or_weight(report: Reports) -> str:
+    """Return the noun for what is counted, which captions and axes use after "share of the"."""
+    return "weight" if is_weighted(report) else "rows"
+
+
+def sized(column: str, weighted: bool) -> pl.Expr:
+    """Return numbers of rows or sums of weights as text.
+
+    >>> rows = pl.DataFrame({"n": [1, 1234]})
+    >>> [rows.select(sized("n", weighted)).to_series().to_list() for weighted in (False, True)]
+    [['1 row', '1,234 rows'], ['weight 1', 'weight 1,234']]
+    """
+    if weighted:
+        return pl.format("weight {}", count(column))
+    return pl.format("{} {}", count(column), pl.when(pl.col(column) == 1).then(pl.lit("row")).otherwise(pl.lit("rows")))
+
+
+def count(column: str) -> pl.Expr:
+    """Return counts or sums of weights as text.
+
+    >>> pl.DataFrame({"n": [1234.0, 0.123456]}).select(count("n")).to_series().to_list()
+    ['1,234', '0.1235']
+    """
+    return pl.col(column).map_elements(amount, return_dtype=pl.String)

@@ -37,12 +37,12 @@ def thresholds(
     Several metrics are the lines of one group, and a single metric has a line per group. Metrics with a range other
     than 0 to 1, such as costs, have a scale of their own below.
     """
-    asked = [metrics] if isinstance(metrics, str | Metric) else metrics
-    found = list(dict.fromkeys(find_metric(metric, CELLS) for metric in asked))
-    if not 0 < len(found) <= MAX_SERIES:
-        raise ReportError(Argument("metrics"), f" must be 1 to {MAX_SERIES} metrics, got {len(found)}.")
-    curves = {metric: series_of(report, report.curve(metric), keys) for metric in found}
-    series, named = curves[found[0]], len(found) > 1
+    metrics = [metrics] if isinstance(metrics, str | Metric) else metrics
+    counted = list(dict.fromkeys(find_metric(metric, CELLS) for metric in metrics))
+    if not 0 < len(counted) <= MAX_SERIES:
+        raise ReportError(Argument("metrics"), f" must be 1 to {MAX_SERIES} metrics, got {len(counted)}.")
+    curves = {metric: series_of(report, report.curve(metric), keys) for metric in counted}
+    series, named = curves[counted[0]], len(counted) > 1
     if named:
         series.require_one("curves")
     points = operating_points(report, series, points)
@@ -50,30 +50,30 @@ def thresholds(
     scale = scores(report, **keys)["encoding"]["x"]["scale"]
     low, high = scale["domain"]
     x = axis(f"Threshold{_dotted(marked)}", min([low, *marked]), max([high, *marked]), scale["type"])
-    names = tuple(map(words, found)) if named else series.names
-    in_words = {m: pl.lit(words(m)) if named else pl.col("series") for m in found}
+    names = tuple(map(words, counted)) if named else series.names
+    in_words = {m: pl.lit(words(m)) if named else pl.col("series") for m in counted}
     panels = []
-    for own in ([m for m in found if m.range == SHARES], [m for m in found if m.range != SHARES]):
-        if not own:
+    for group in ([m for m in counted if m.range == SHARES], [m for m in counted if m.range != SHARES]):
+        if not group:
             continue
-        curve = pl.concat([curves[m].frame.with_columns(series=in_words[m]) for m in own])
-        shown = curve.filter(inside(x, curve["threshold"]))["value"]
-        title = "Value" if len(own) > 1 else words(own[0], with_options=False)
-        y = axis(title, *(SHARES if own[0].range == SHARES else extent(shown)))
+        curve = pl.concat([curves[m].frame.with_columns(series=in_words[m]) for m in group])
+        values = curve.filter(inside(x, curve["threshold"]))["value"]
+        title = "Value" if len(group) > 1 else words(group[0], with_options=False)
+        y = axis(title, *(SHARES if group[0].range == SHARES else extent(values)))
         steps = (partial(_steps, side=side, ends=x["scale"]["domain"]) for side in ("value", "upper", "lower"))
         layers = [reference((at, at), y["scale"]["domain"]) for at in marked]
         layers += bounded_line((lines_of(curve, step) for step in steps), x, y)
         if points is not None:
             counts = points.filter(pl.col("threshold").is_finite()).with_columns(pl.col(CELLS).cast(pl.Float64))
-            rows = pl.concat([counts.select(x="threshold", y=m.expression(), series=in_words[m]) for m in own])
+            rows = pl.concat([counts.select(x="threshold", y=m.expression(), series=in_words[m]) for m in group])
             text = pl.format("{} at threshold {}", pl.col("y").round_sig_figs(4), pl.col("x").round_sig_figs(6))
             layers.append(dots(rows.with_columns(text=text), x, y))
         panels.append((y, layers))
     (y, layers), *others = panels
     below = panel(x, *others[0], names, series.legend) | {"height": 2 * STRIP} if others else None
-    title = f"{'Metrics' if named else words(found[0])} by threshold"
+    title = f"{'Metrics' if named else words(counted[0])} by threshold"
     is_banded = any(layer["mark"]["style"] == "band" for _, marks in panels for layer in marks)
-    caption = ["" if named else better(found[0]), "Shaded band: certified bounds." if is_banded else ""]
+    caption = ["" if named else better(counted[0]), "Shaded band: certified bounds." if is_banded else ""]
     return layered(title, x, y, layers, names, series.legend, [series.note], caption, below)
 
 

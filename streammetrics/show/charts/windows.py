@@ -29,23 +29,26 @@ def over_time(
     For the arguments, see `Plot.over_time`; models stay separate.
     """
     window = window or _window(report)
-    report, found, rows = _rows(report, metric, window, by, keys)
+    report, metric, rows = _rows(report, metric, window, by, keys)
     lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
-    title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
-    [chart] = _of_metric(report, found, window, {title: lines.of(rows)}, lines, lines.note)
+    title = f"{words(metric)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
+    [chart] = _timelines(report, metric, window, {title: lines.of(rows)}, lines, lines.note)
     return chart
 
 
 def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: str) -> dict[str, Spec]:
     """Return a metric over time windows as a chart per segment, all with the same axes, with a line per model."""
-    report, found, rows = _rows(report, metric, window, by, {})
+    report, metric, rows = _rows(report, metric, window, by, {})
     keys = [c for c in key_columns(rows) if c != window]
     segments = groups_of(report, rows, [c for c in keys if c not in SIDES])
     lines = groups_of(report, rows, [c for c in keys if c in SIDES])
     frame = lines.of(segments.of(rows).rename({"series": PLACE}))
-    title, note = f"{words(found)} over time by {segments.legend}", "; ".join(filter(None, (segments.note, lines.note)))
+    title, note = (
+        f"{words(metric)} over time by {segments.legend}",
+        "; ".join(filter(None, (segments.note, lines.note))),
+    )
     parts = {f"{title}: {name}": frame.filter(pl.col(PLACE) == name) for name in segments.names}
-    drawn = _of_metric(report, found, window, parts, lines, note)
+    drawn = _timelines(report, metric, window, parts, lines, note)
     return dict(zip(segments.names, drawn, strict=True))
 
 
@@ -55,8 +58,8 @@ def _rows(
     """The report by window, segment, and model, and its rows of a metric."""
     require_group_columns([window], report.by)
     if by is not None:
-        wanted = {window, *several(by), *SIDES}
-        report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
+        columns = {window, *several(by), *SIDES}
+        report = report.rollup(*(c for c in report.by if c in columns)).showing([report.find(metric).name])
     rows = report.rows(metric, **keys)
     if window not in window_of(report):
         fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
@@ -66,7 +69,7 @@ def _rows(
     return report, report.find(metric), rows
 
 
-def _of_metric(
+def _timelines(
     report: Reports, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
 ) -> list[Spec]:
     with_dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
@@ -82,7 +85,7 @@ def _of_metric(
 def timelines(
     parts: Mapping[str, pl.DataFrame],
     window: str,
-    title: str,
+    axis_title: str,
     within: tuple[float, float],
     confidence: float | None,
     names: Sequence[str],
@@ -96,7 +99,7 @@ def timelines(
     """Return a chart for each part of the rows of a metric, by its title, all with the same axes.
 
     Rows have a column ``series`` with one of the ``names``. Those of the series `BREACH` are dots, which others have
-    only ``with_dots``. ``title`` is that of the axis of values, which does not leave a range. Limits are horizontal
+    only ``with_dots``. ``axis_title`` is that of the values, whose axis does not leave a range. Limits are horizontal
     lines.
     """
     parts = {name: _timed(part, window) for name, part in parts.items()}
@@ -105,20 +108,20 @@ def timelines(
     x = time_axis(window, frame["x"].unique().sort().to_physical().to_list())
     also = pl.Series([limit for part in parts for limit in limits.get(part, ())], dtype=pl.Float64)
     ends = reach(within, frame["value"], frame[low], frame[high], also)
-    y = axis(title, *ends)
+    y = axis(axis_title, *ends)
     charts = []
-    for name, part in parts.items():
-        shown = [series for series in names if series != BREACH or series in part["series"]]
+    for title, part in parts.items():
+        series = [name for name in names if name != BREACH or name in part["series"]]
         lines, breached = part.filter(pl.col("series") != BREACH), part.filter(series=BREACH)
         upper, lower = (lines.select("series", "x", y=pl.col(c).clip(*ends)).drop_nulls() for c in (high, low))
         text = pl.format("{}: {}", TIME, text_with_ends(low, high))
         points = (part if with_dots else breached).select("series", "x", y="value", text=text)
         layers = [
-            *(reference(x["scale"]["domain"], (at, at)) for at in limits.get(name, ())),
+            *(reference(x["scale"]["domain"], (at, at)) for at in limits.get(title, ())),
             *(band(upper, lower), line(lines.select("series", "x", y="value").sort("series")), dots(points, x, y)),
         ]
         facts = [note, how and f"band: {how}"]
-        charts.append(layered(name, x, y, layers, shown, legend, facts, [caption]))
+        charts.append(layered(title, x, y, layers, series, legend, facts, [caption]))
     return charts
 
 
@@ -128,8 +131,8 @@ def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
     if getattr(rows.schema[window], "time_zone", None):
         time = time.dt.replace_time_zone(None)
     timed = rows.drop_nulls(["value", window]).with_columns(x=time.cast(pl.Datetime("ms"))).sort("x")
-    shown = dates(timed["x"])
-    return timed.with_columns(shown.dt.strftime("%Y-%m-%d" if shown.dtype == pl.Date else "%Y-%m-%d %H:%M").alias(TIME))
+    times = dates(timed["x"])
+    return timed.with_columns(times.dt.strftime("%Y-%m-%d" if times.dtype == pl.Date else "%Y-%m-%d %H:%M").alias(TIME))
 
 
 def window_of(report: Reports) -> list[str]:
@@ -139,13 +142,13 @@ def window_of(report: Reports) -> list[str]:
 
 
 def _window(report: Reports) -> str:
-    found = window_of(report)
-    if not found:
+    columns = window_of(report)
+    if not columns:
         raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")
-    if len(found) > 1:
+    if len(columns) > 1:
         raise ReportError(
             "Pass ",
             Argument("window"),
-            f" to select the time column. Date and Datetime group columns: {', '.join(found)}.",
+            f" to select the time column. Date and Datetime group columns: {', '.join(columns)}.",
         )
-    return found[0]
+    return columns[0]

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import VALUE, Row, amount, at_most, markup, percentage, readable, rows
 from streammetrics.errors import MetricError
 from streammetrics.metrics import CELLS, precision, predicted_positive_rate, recall
-from streammetrics.show.charts.together import sized
+from streammetrics.show.charts.series import sized
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.table import Cell, Table, columns, key_cell
