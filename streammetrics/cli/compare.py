@@ -10,7 +10,7 @@ import click
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show_tables, width, write_findings
+from streammetrics.cli.output import findings_above, show_tables, write_findings
 from streammetrics.cli.parameters import Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import names, report_of, require_no_page
@@ -106,7 +106,7 @@ def compare_command(
         write_findings(found.findings(), form, output)
         return
     more = "Choose them with --metric, or read all of them with --format csv."
-    tables = comparison_tables(found, width(), more, noted=False)
+    tables = comparison_tables(found, more, noted=False)
     every = with_notes([differences_table(found._judged, found.names, found.b.by)], *only_threshold(found.frame))
     first = findings_above(form)
     show_tables(found.frame, found.findings() if first else [], first, tables, every, form, output)

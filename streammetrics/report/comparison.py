@@ -273,11 +273,11 @@ class Comparison:
         from streammetrics.show import in_notebook  # when it is needed
 
         more = "Read all of them in the frame."
-        return in_notebook(self.findings(), comparison_tables(self, None, more, noted=False))
+        return in_notebook(self.findings(), comparison_tables(self, more, noted=False))
 
     def __str__(self) -> str:
         more, width = "Choose them with metrics=, or read all of them in the frame.", terminal_width()
-        return as_text(*comparison_tables(self, width, more), width=width)
+        return as_text(*comparison_tables(self, more), width=width)
 
     def __repr__(self) -> str:
         return str(self)

@@ -13,7 +13,6 @@ from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
 from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
-from streammetrics.show.tables.terminal import as_text
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
@@ -27,35 +26,32 @@ IN_PARENTHESES = (
 )
 
 
-def comparison_tables(comparison: Comparison, width: int | None, more: str, noted: bool = True) -> list[Table]:
+def comparison_tables(comparison: Comparison, more: str, noted: bool = True) -> list[Table]:
     """Return a comparison as tables. For many metrics by group: all for the total, and the first for each group.
 
-    The names of both sides are headers. If they are long, or double the lines, the headers are a and b, and a note
-    explains them. ``more`` is advice on the other metrics of each group. With ``noted``, the last note is that of the
-    comparison.
+    The names of both sides are headers. If they are long, the headers are a and b, and a note explains them. ``more``
+    is advice on the other metrics of each group. With ``noted``, the last note is that of the comparison.
     """
-    names = comparison.names
-    note = [comparison.note] if noted and comparison.note else []
-    sides = ["a is {}, b is {}.".format(*names)] if names != LETTERS else []
-    named = with_notes(_tables(comparison, more, names), *note)
-    lettered = with_notes(_tables(comparison, more, LETTERS), " ".join([*sides, *note]))
-    lines, fewest = (as_text(*tables, width=width).count("\n") for tables in (named, lettered))
-    return named if max(map(len, names)) <= LONG_NAME and lines < 2 * fewest else lettered
+    names = comparison.names if max(map(len, comparison.names)) <= LONG_NAME else LETTERS
+    sides = "" if names == comparison.names else "a is {}, b is {}.".format(*comparison.names)
+    note = comparison.note if noted else None
+    return with_notes(_tables(comparison, more, names), " ".join(filter(None, (sides, note))))
 
 
 def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[Table]:
-    by, of_total = comparison.b.by, comparison.total
-    frame, total = comparison._judged, of_total._judged
+    by, all_groups = comparison.b.by, comparison.total
+    frame, total = comparison._judged, all_groups._judged
     metrics = [m for m in comparison.a.metrics if m.name in frame["metric"]]
-    notes, difference = sizes(total, names), comparison.detectable
-    if comparison.primary is not None and difference:
-        notes.append(f"These rows find a difference of {difference:.2g} in {comparison.primary.name} with 80% power.")
+    notes = sizes(total, names)
+    if comparison.primary is not None and comparison.detectable:
+        difference = f"{comparison.detectable:.2g} in {comparison.primary.name}"
+        notes.append(f"These rows find a difference of {difference} with 80% power.")
     if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
         return with_notes([_table(frame, names, by)], *notes)
     first = next((m for m in metrics if m.better), metrics[0]).name
     groups = _table(frame.filter(metric=first), names, by, f"Each group, {first}")
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
-    together = with_notes([_table(total, names, of_total.b.by, "All groups together")], *notes)
+    together = with_notes([_table(total, names, all_groups.b.by, "All groups together")], *notes)
     return with_notes([*together, groups], others)
 
 
@@ -65,9 +61,9 @@ def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], capti
     if by:
         groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(LETTERS).any())
         groups = groups.sort("better", descending=True, maintain_order=True)
-        shown = groups.head(shown_of(groups.height))
-        frame = frame.join(shown, on=by, how="semi", nulls_equal=True, maintain_order="left")
-        notes = [f"… and {groups.height - shown.height:,} more groups"] if groups.height > shown.height else []
+        size = shown_of(groups.height)
+        frame = frame.join(groups.head(size), on=by, how="semi", nulls_equal=True, maintain_order="left")
+        notes = [f"… and {groups.height - size:,} more groups"] if groups.height > size else []
     table = differences_table(frame, names, by, caption)
     return replace(table, notes=[*notes, *table.notes, *only_threshold(frame)])
 
@@ -137,9 +133,10 @@ def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
     >>> sizes(frame, ("old", "new"))
     ['Rows: 200 on both sides.', 'Dropped: old 0, new 4.']
     """
-    said = []
+    sentences = []
     for metric in SIZES:
-        for a, b in frame.filter(metric=metric).select("a", "b").drop_nulls().unique(maintain_order=True).rows()[:1]:
+        for a, b in frame.filter(metric=metric).select("a", "b").drop_nulls().head(1).rows():
             numbers = f"{amount(a)} on both sides" if a == b else f"{names[0]} {amount(a)}, {names[1]} {amount(b)}"
-            said += [f"{metric.capitalize()}: {numbers}."] if a or b or metric == "rows" else []
-    return said
+            if a or b or metric == "rows":
+                sentences.append(f"{metric.capitalize()}: {numbers}.")
+    return sentences
