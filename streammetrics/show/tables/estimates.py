@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,7 +19,6 @@ from streammetrics.base import (
     named,
     of_labels_once,
     rows,
-    shortened,
     shown_of,
     told_apart,
     typical_decimals,
@@ -46,7 +46,15 @@ def report_tables(
     """
     frame = of_labels_once(frame)
     keys = [c for c in told_apart(frame) if c not in by]
-    tables = _of_segments(frame, by, keys, width, more) if by else _by_key(frame, keys, width)
+    if by:
+        tables = _segment_tables(frame, by, keys, width, more)
+    elif keys:  # metrics with one value, and those with one per threshold or label
+        tables = []
+        for has_keys, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
+            by = list(itertools.compress(keys, has_keys))
+            tables += _segment_tables(part, by, [], width) if by else [metrics_table(part)]
+    else:
+        tables = [metrics_table(frame)]
     options = [f"Default options: {', '.join(defaults)}."] if defaults else []
     return with_notes(tables, *only_threshold(frame), *options)
 
@@ -63,17 +71,6 @@ def only_threshold(frame: pl.DataFrame) -> list[str]:
     return [f"Scores of at least {cutoff(t)} count as positive." for t in thresholds if len(thresholds) == 1]
 
 
-def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> list[Table]:
-    """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
-    if not keys:
-        return [metrics_table(frame)]
-    tables: list[Table] = []
-    for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
-        of_part = [key for key, own in zip(keys, known, strict=True) if own]
-        tables += _of_segments(part, of_part, [], width) if of_part else [metrics_table(part)]
-    return tables
-
-
 def estimate(row: Row, value: str = "") -> list[Cell]:
     """Return a value with its bounds and its interval, for the columns `ESTIMATE`."""
     value = value or value_text(row)
@@ -81,28 +78,26 @@ def estimate(row: Row, value: str = "") -> list[Cell]:
     return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper"), value))]
 
 
-def _of_segments(
+def _segment_tables(
     frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None
 ) -> list[Table]:
     """The frame as tables of groups, or of thresholds or labels if ``more`` is None."""
-    groups = more is not None
-    every = frame.select(by).unique(maintain_order=True)
-    whole = every.head(shown_of(every.height))
-    frame = frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    found = _by_name(frame, keys)
-    table = _of_groups(found, frame, by)
-    notes = list[str]()
-    if every.height > whole.height:
-        omitted = f"… and {every.height - whole.height:,} more {'groups' if groups else 'rows'}"
+    segments = frame.select(by).unique(maintain_order=True)
+    size = shown_of(segments.height)
+    frame = frame.join(segments.head(size), on=by, how="semi", nulls_equal=True, maintain_order="left")
+    estimates = _rows_by_name(frame, keys)
+    table, notes = _groups_table(estimates, frame, by), list[str]()
+    if segments.height > size:
+        omitted = f"… and {segments.height - size:,} more {'rows' if more is None else 'groups'}"
         notes.append(f"{omitted}. {more}" if more else omitted)
-    tables = narrowed(table, len(by), width) if groups else table.parts(width or PIPED)
-    shown = [found[column.name] for part in tables for column in part.columns if column.name in found]
-    return with_notes(tables, *notes, *_undefined(shown or found.values()))
+    tables = table.parts(width or PIPED) if more is None else narrowed(table, len(by), width)
+    names = [column.name for part in tables for column in part.columns if column.name in estimates]
+    return with_notes(tables, *notes, *_undefined([estimates[name] for name in names or estimates]))
 
 
-def _undefined(found: Iterable[Sequence[Row]]) -> Iterator[str]:
+def _undefined(columns: Iterable[Sequence[Row]]) -> Iterator[str]:
     """A sentence on why values in the columns of a table are undefined."""
-    notes = [r["note"] for own in found for r in own if r["value"] is None and r["note"]]
+    notes = [r["note"] for rows in columns for r in rows if r["value"] is None and r["note"]]
     reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
     if reasons:
         most = shown_of(len(reasons), FEW)
@@ -110,27 +105,31 @@ def _undefined(found: Iterable[Sequence[Row]]) -> Iterator[str]:
         yield f"Undefined values (–): {'; '.join([*reasons[:most], *more])}."
 
 
-def _by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
+def _rows_by_name(frame: pl.DataFrame, keys: Sequence[str]) -> dict[str, list[Row]]:
     """The rows of each metric with its keys, which can differ between groups."""
     metrics = dict[str, dict[str, list[Row]]]()
     for row in rows(frame):
         metrics.setdefault(row["metric"], {}).setdefault(named(row, keys), []).append(row)
-    return {name: own for of_metric in metrics.values() for name, own in of_metric.items()}
+    return {name: group for metric in metrics.values() for name, group in metric.items()}
 
 
-def _of_groups(found: Mapping[str, list[Row]], frame: pl.DataFrame, by: Sequence[str], bounded: bool = False) -> Table:
+def _groups_table(
+    estimates: Mapping[str, list[Row]], frame: pl.DataFrame, by: Sequence[str], bounded: bool = False
+) -> Table:
     """A row per group and a column per metric."""
     typical = typical_decimals(rows(frame))
     groups: dict[tuple[object, ...], dict[str, Cell]] = {tuple(row.values()): {} for row in rows(frame.select(by))}
-    for name, own in found.items():
-        for row, cell in zip(own, listed(own, typical, bounded), strict=True):
+    for name, column in estimates.items():
+        for row, cell in zip(column, listed(column, typical, bounded), strict=True):
             groups[tuple(row[c] for c in by)][name] = cell
     missing = Cell("–" if bounded else "")
-    cells = [[*map(key_cell, group), *(own.get(name, missing) for name in found)] for group, own in groups.items()]
-    return Table([*columns(*by[:1], kind="head"), *columns(*by[1:]), *columns(*found, kind="number")], cells)
+    lines = [
+        [*map(key_cell, keys), *(cells.get(name, missing) for name in estimates)] for keys, cells in groups.items()
+    ]
+    return Table([*columns(*by[:1], kind="head"), *columns(*by[1:]), *columns(*estimates, kind="number")], lines)
 
 
-def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = False) -> list[Cell]:
+def listed(estimates: Sequence[Row], typical: int | None = None, bounded: bool = False) -> list[Cell]:
     """Return the values of a column with their intervals below.
 
     ``bounded`` ones have certified bounds below if they have no interval, and decimals of their own.
@@ -140,7 +139,7 @@ def listed(found: Sequence[Row], typical: int | None = None, bounded: bool = Fal
     ['0.091007', '0.075710']
     """
     cells = []
-    for row, common in zip(found, value_texts(found, typical), strict=True):
+    for row, common in zip(estimates, value_texts(estimates, typical), strict=True):
         value = value_text(row) if bounded and uncertainty(row) else common
         ends = row.get("ci_lower"), row.get("ci_upper")
         is_bound = ends == (row["lower"], row["upper"]) and ends[0] != ends[1]  # by odds, before labels
@@ -155,29 +154,28 @@ def metrics_table(
     """Return one row per group and metric, with its keys, bounds, and note, which is below its ``meaning``, if any."""
     frame = of_labels_once(frame)
     keys, typical = [c for c in told_apart(frame) if c not in by], typical_decimals(rows(frame))
-    values = {name: iter(value_texts(own, typical)) for name, own in _by_name(frame, ()).items()}
-    cells = [
-        [
-            *(*(key_cell(row[c]) for c in by), Cell(row["metric"])),
-            *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
-            *estimate(row, next(values[row["metric"]])),
-            *(
-                [Cell(meaning.get(row["metric"], ""), below=row["note"] or "")]
-                if meaning
-                else [Cell(row["note"] or "")]
-            ),
-        ]
-        for row in rows(frame)
-    ]
-    named = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]
-    return Table([*named, Column("what it is" if meaning else "note", optional=True)], cells, caption)
+    values = {name: iter(value_texts(group, typical)) for name, group in _rows_by_name(frame, ()).items()}
+    lines = []
+    for row in rows(frame):
+        note = row["note"] or ""
+        lines.append(
+            [
+                *(key_cell(row[c]) for c in by),
+                Cell(row["metric"]),
+                *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
+                *estimate(row, next(values[row["metric"]])),
+                Cell(meaning.get(row["metric"], ""), below=note) if meaning else Cell(note),
+            ]
+        )
+    headers = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]
+    return Table([*headers, Column("what it is" if meaning else "note", optional=True)], lines, caption)
 
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str) -> Table:
     """Return one row per group and one column per metric, with bounds or interval below the value."""
     frame = of_labels_once(frame)
-    found = _by_name(frame, [k for k in told_apart(frame) if k not in by])
-    return replace(_of_groups(found, frame, by, bounded=True), caption=caption)
+    estimates = _rows_by_name(frame, [k for k in told_apart(frame) if k not in by])
+    return replace(_groups_table(estimates, frame, by, bounded=True), caption=caption)
 
 
 def certified(row: Row) -> str:
@@ -186,43 +184,32 @@ def certified(row: Row) -> str:
     >>> [certified({"value": value, "lower": 0.4, "upper": 0.6}) for value in (0.5, 0.4)]
     ['± 0.1', 'certified 0.40 to 0.60']
     """
-    shown = bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
-    return f"certified {shown}" if " to " in shown else shown
+    text = bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
+    return f"certified {text}" if " to " in text else text
 
 
 def narrowed(table: Table, by: int, width: int | None) -> list[Table]:
     """Return a table whose first columns are ``by`` keys, in lines of at most ``width`` characters.
 
-    Without a width, as in files, all metrics are shown, in several tables.
+    Keys are shortened, then few groups become columns. Without a width, as in files, all metrics are shown, in several
+    tables.
     """
     room = width or PIPED
-    short = _with_short_keys(table, by, room)
-    for whole in (table, short):
-        if whole.fitting(room) == len(whole.columns):
-            return [whole]
+    if table.fitting(room) == len(table.columns):
+        return [table]
+    short = table.with_short_keys(by, max(LEAST, room // 3 // by))
+    if short.fitting(room) == len(short.columns):
+        return [short]
     if turned := _turned(short, by, room):
         return [turned]
     if width is None:
         return table.parts(room)
     short = _without_constants(_twins_last(short), by)
-    shown = short.of(range(max(by + 1, short.fitting(width, in_lines=False))))
-    left_out = [column.name for column in short.columns[len(shown.columns) :]]
-    what = "metrics" if len(left_out) > 1 else "metric"
-    more = [f"… and {len(left_out)} more {what}: {', '.join(left_out)}"] if left_out else []
-    return [replace(shown, notes=[*shown.notes, *more])]
-
-
-def _with_short_keys(table: Table, by: int, room: int) -> Table:
-    """The table with keys that take at most a third of the room, so that it is for metrics."""
-    most = max(LEAST, room // 3 // by)
-    keys = [shortened([row[i].text for row in table.rows], most) for i in range(by)]
-    heads = shortened([column.name for column in table.columns[:by]], most)
-    rows = [
-        [*(replace(cell, text=text) for cell, text in zip(row[:by], texts, strict=True)), *row[by:]]
-        for row, texts in zip(table.rows, zip(*keys, strict=True), strict=True)
-    ]
-    named = [replace(column, name=name) for column, name in zip(table.columns[:by], heads, strict=True)]
-    return replace(table, columns=[*named, *table.columns[by:]], rows=rows)
+    size = max(by + 1, short.fitting(width, in_lines=False))
+    others = [column.name for column in short.columns[size:]]
+    what = "metrics" if len(others) > 1 else "metric"
+    notes = [f"… and {len(others)} more {what}: {', '.join(others)}"] if others else []
+    return with_notes([short.of(range(min(size, len(short.columns))))], *notes)
 
 
 def _twins_last(table: Table) -> Table:
@@ -241,9 +228,9 @@ def _without_constants(table: Table, by: int) -> Table:
     }
     if len(table.rows) == 1 or not same or len(same) == len(table.columns) - by:
         return table
-    listed = ", ".join(f"{table.columns[i].name} {value}" for i, value in same.items())
+    values = ", ".join(f"{table.columns[i].name} {value}" for i, value in same.items())
     varying = table.of(i for i in range(len(table.columns)) if i not in same)
-    return replace(varying, notes=[*table.notes, f"The same in all groups: {listed}."])
+    return with_notes([varying], f"The same in all groups: {values}.")[0]
 
 
 def _turned(table: Table, by: int, room: int) -> Table | None:
@@ -252,6 +239,7 @@ def _turned(table: Table, by: int, room: int) -> Table | None:
         return None
     groups = [", ".join(cell.text for cell in row[:by]) for row in table.rows]
     head = ", ".join(column.name for column in table.columns[:by])
-    cells = [[Cell(column.name), *(row[i] for row in table.rows)] for i, column in enumerate(table.columns) if i >= by]
-    turned = Table([Column(head, "head"), *columns(*groups, kind="number")], cells)
+    metrics = zip(table.columns[by:], zip(*(row[by:] for row in table.rows), strict=True), strict=True)
+    lines = [[Cell(metric.name), *cells] for metric, cells in metrics]
+    turned = Table([Column(head, "head"), *columns(*groups, kind="number")], lines)
     return turned if turned.fitting(room, in_lines=False) == len(turned.columns) else None

@@ -57,8 +57,7 @@ class Table:
         if any(len(note) > LONGEST_SENTENCE for note in self.notes):
             object.__setattr__(self, "notes", [cut(note, LONGEST_SENTENCE) for note in self.notes])
         if any(len(cell.text) > LONGEST_CELL for row in self.rows for cell in row):
-            columns = [_cut(column) for column in zip(*self.rows, strict=True)]
-            object.__setattr__(self, "rows", [list(row) for row in zip(*columns, strict=True)])
+            object.__setattr__(self, "rows", _short_cells(self.rows, len(self.columns), LONGEST_CELL))
 
     @property
     def shown(self) -> Table:
@@ -77,26 +76,36 @@ class Table:
     def parts(self, width: int, gap: int = 2) -> list[Table]:
         """Return tables whose columns fit in a line, each of which begins with the columns before the first number."""
         first = start = next((i for i, c in enumerate(self.columns) if c.kind == "number"), len(self.columns))
-        made = list[Table]()
-        while not made or start < len(self.columns):
-            rest = self.of([*range(first), *range(start, len(self.columns))])
-            size = max(first + 1, rest.fitting(width, gap))
-            made.append(replace(rest.of(range(len(rest.columns))[:size]), notes=()))
+        parts = list[Table]()
+        while not parts or start < len(self.columns):
+            part = self.of([*range(first), *range(start, len(self.columns))])
+            size = max(first + 1, part.fitting(width, gap))
+            caption = "" if parts else self.caption
+            parts.append(replace(part.of(range(len(part.columns))[:size]), caption=caption, notes=()))
             start += size - first
-        made = [made[0], *(replace(part, caption="") for part in made[1:])]
-        return [*made[:-1], replace(made[-1], notes=self.notes)]
+        return [*parts[:-1], replace(parts[-1], notes=self.notes)]
 
     def of(self, places: Iterable[int]) -> Table:
         """The table with some of its columns."""
-        kept = list(places)
-        rows = [[row[i] for i in kept] for row in self.rows]
-        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
+        places = list(places)
+        rows = [[row[i] for i in places] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in places], rows=rows)
+
+    def with_short_keys(self, by: int, most: int) -> Table:
+        """The table with names and cells of at most some characters in its first columns."""
+        heads = shortened([column.name for column in self.columns[:by]], most)
+        named = [replace(column, name=name) for column, name in zip(self.columns, heads, strict=False)]
+        return replace(self, columns=[*named, *self.columns[by:]], rows=_short_cells(self.rows, by, most))
 
 
-def _cut(column: Sequence[Cell]) -> list[Cell]:
-    """Cells of limited length. Those that differ stay apart."""
-    texts = shortened([cell.text for cell in column], LONGEST_CELL)
-    return [replace(cell, text=text) for cell, text in zip(column, texts, strict=True)]
+def _short_cells(rows: Sequence[Sequence[Cell]], by: int, most: int) -> list[list[Cell]]:
+    """Rows with short texts in their first cells. Those that differ stay apart."""
+    cells = [list(row) for row in rows]
+    for i in range(by):
+        texts = shortened([row[i].text for row in cells], most)
+        for row, text in zip(cells, texts, strict=True):
+            row[i] = replace(row[i], text=text)
+    return cells
 
 
 @dataclass(frozen=True)
