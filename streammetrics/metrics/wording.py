@@ -60,8 +60,8 @@ def in_a_sentence(metric: Metric) -> str:
     ('log loss', 'ROC AUC', 'Brier score')
     """
     text = words(metric)
-    is_a_name = not text[1:2].islower() or text.startswith(PROPER)
-    return text if is_a_name else text[0].lower() + text[1:]
+    is_proper = not text[1:2].islower() or text.startswith(PROPER)
+    return text if is_proper else text[0].lower() + text[1:]
 
 
 def direction(metric: Metric) -> str | None:

@@ -55,31 +55,33 @@ LOWEST = "recall"  # the metric of which the lowest of all labels is shown
 
 def cards(total: Report) -> str:
     """Return cards of the most important metrics of all rows, and what they mean, folded."""
-    frame, made = of_labels_once(total.frame), dict[Metric, str]()
+    frame, html = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_decimals(rows(frame))
     for metric in in_order(total):
-        found = of_labels_once(total.rows(metric))
-        if is_lowest := metric.name == LOWEST and "label" in found.columns and found["label"].count() > 0:
-            found = _lowest(found, total.by)
-        elif "label" in found.columns and found["label"].count():
+        estimates = of_labels_once(total.rows(metric))
+        columns = estimates.columns
+        has_labels = "label" in columns and estimates["label"].count() > 0
+        if has_labels and metric.name != LOWEST:
             continue
-        if not found["value"].is_finite().any() or found.height > LINES * total.state.groups.height:
+        if has_labels:
+            estimates = _lowest(estimates, total.by)
+        if not estimates["value"].is_finite().any() or estimates.height > LINES * total.state.groups.height:
             continue
-        thresholds = found["threshold"].drop_nulls().unique().to_list() if "threshold" in found.columns else []
+        thresholds = estimates["threshold"].drop_nulls().unique().to_list() if "threshold" in columns else []
+        keys = [*total.by, *["threshold"] * (len(thresholds) > 1), *["label"] * has_labels]
+        lines = list(rows(estimates))
+        baselines = [_baseline(total, metric, row) for row in lines]
+        if len({*baselines}) == 1:  # once for all models
+            baselines = [""] * (len(baselines) - 1) + baselines[:1]
+        parts = zip(lines, value_texts(lines, typical), baselines, strict=True)
+        values = "".join(_value(row, value, keys) + baseline for row, value, baseline in parts)
         at = f" at threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else ""
-        keys = [*total.by, *["threshold"] * (len(thresholds) > 1), *["label"] * is_lowest]
-        of_card = list(rows(found))
-        beside = [_beside(total, metric, row) for row in of_card]
-        if len({*beside}) == 1:  # once for all models
-            beside = [""] * (len(beside) - 1) + beside[:1]
-        parts = zip(of_card, value_texts(of_card, typical), beside, strict=True)
-        shown = "".join(_value(row, value, keys) + compared for row, value, compared in parts)
-        name = f"Lowest {words(metric).lower()} of a label" if is_lowest else f"{words(metric)}{at}"
-        made[metric] = f'<section class="card"><h3>{markup(name)}</h3>{shown}</section>'
-        if len(made) == CARDS:
+        name = f"Lowest {words(metric).lower()} of a label" if has_labels else f"{words(metric)}{at}"
+        html[metric] = f'<section class="card"><h3>{markup(name)}</h3>{values}</section>'
+        if len(html) == CARDS:
             break
-    of_cards = "".join(made.values())
-    return f'<div class="cards">{of_cards}</div>{_explained(total, [*made], of_cards)}' if made else ""
+    content = "".join(html.values())
+    return f'<div class="cards">{content}</div>{_explained(total, [*html], content)}' if html else ""
 
 
 def prose(metric: Metric) -> str:
@@ -91,24 +93,23 @@ def prose(metric: Metric) -> str:
     >>> prose(recall_at_fpr.with_options(fpr=0.1))
     'Recall at the false positive rate fpr on the linearly interpolated ROC curve.'
     """
-    told = re.sub(r" See `\w+`\.", "", metric.summary)
-    options = unsaid(metric)
-    return told.replace("`", "") + (f" Default: {options}." if options else "")
+    summary, options = re.sub(r" See `\w+`\.", "", metric.summary), unsaid(metric)
+    return summary.replace("`", "") + (f" Default: {options}." if options else "")
 
 
 def in_order(total: Report) -> Iterator[Metric]:
     """Yield the metrics of a report, the most important first, with the calibration of those that measure it."""
-    shown = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
-    if "ece" in shown:
-        shown["calibration_ratio"] = total.find("calibration_ratio")
-    ordered = dict.fromkeys((*FIRST, *(name for name in shown if name not in BASELINES), *BASELINES))
-    yield from (shown[name] for name in ordered if name in shown)
+    metrics = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
+    if "ece" in metrics:
+        metrics["calibration_ratio"] = total.find("calibration_ratio")
+    names = dict.fromkeys((*FIRST, *(name for name in metrics if name not in BASELINES), *BASELINES))
+    yield from (metrics[name] for name in names if name in metrics)
 
 
-def _lowest(found: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+def _lowest(estimates: pl.DataFrame, models: list[str]) -> pl.DataFrame:
     """Of each model, the label whose metric is lowest by the better end of its interval: others can be so by chance."""
-    end = pl.coalesce("ci_upper", "value") if "ci_upper" in found.columns else pl.col("value")
-    named = found.with_columns(label=readable(found["label"])).sort(end, nulls_last=True, maintain_order=True)
+    end = pl.coalesce("ci_upper", "value") if "ci_upper" in estimates.columns else pl.col("value")
+    named = estimates.with_columns(label=readable(estimates["label"])).sort(end, nulls_last=True, maintain_order=True)
     return named.group_by(models, maintain_order=True).first() if models else named.head(1)
 
 
@@ -118,45 +119,40 @@ def _value(row: Row, value: str, keys: list[str]) -> str:
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     certain = bound(row["value"], row["lower"], row["upper"], value).replace("exact", "")
     note = row["note"] or ("undefined" if row["value"] is None else "")
-    told = [
+    lines = [
         interval(row.get("ci_lower"), row.get("ci_upper"), value),
         f"certified {certain}" if certain else "",
         "" if note.startswith("no interval") else note,
     ]
-    lines = "".join(f'<span class="sure">{markup(minus(line))}</span>' for line in told if line)
-    return f'<p class="value">{name}<b>{minus(value)}</b>{lines}</p>'
+    small = "".join(f'<span class="sure">{markup(minus(line))}</span>' for line in lines if line)
+    return f'<p class="value">{name}<b>{minus(value)}</b>{small}</p>'
 
 
-def _beside(total: Report, metric: Metric, row: Row) -> str:
+def _baseline(total: Report, metric: Metric, row: Row) -> str:
     """What to compare a value with, if it is known."""
     model = {key: row[key] for key in total.by}
-    told = BESIDE.get(metric.name, "")
-    for name in [name for _, name, _, _ in Formatter().parse(told) if name]:
-        known = total.rows(name, **model)["value"].drop_nulls() if total.readable(name) else pl.Series()
-        if known.is_empty():
+    text = BESIDE.get(metric.name, "")
+    for name in [name for _, name, _, _ in Formatter().parse(text) if name]:
+        values = total.rows(name, **model)["value"].drop_nulls() if total.readable(name) else pl.Series()
+        if values.is_empty():
             return ""
-        told = told.replace(f"{{{name}}}", percentage(known[0]))
+        text = text.replace(f"{{{name}}}", percentage(values[0]))
     if metric.name == "rmse" and total.readable("r2"):
         r2 = total.rows("r2", **model)["value"].item()
-        of_the_mean = row["value"] / math.sqrt(1 - r2) if r2 is not None and r2 < 1 else None
-        told = "" if of_the_mean is None else f"always the mean: {value_text({'value': float(f'{of_the_mean:.4g}')})}"
-    return f'<p class="sure">{markup(told)}</p>' if told else ""
+        if r2 is not None and r2 < 1:
+            mean = row["value"] / math.sqrt(1 - r2)
+            text = f"always the mean: {value_text({'value': float(f'{mean:.4g}')})}"
+    return f'<p class="sure">{markup(text)}</p>' if text else ""
 
 
-def _explained(total: Report, shown: list[Metric], of_cards: str) -> str:
-    """The definitions of metrics, folded, after what the small print below the values is."""
+def _explained(total: Report, metrics: list[Metric], of_cards: str) -> str:
+    """The definitions of metrics without their names, folded, after what the small print below the values is."""
     sampled = f"Below each value: its {total.confidence * 100:g}% confidence interval. " if total.confidence else ""
     below = sampled + "Certified: bounds for exactly these rows, without sampling error." * ("certified" in of_cards)
-    meant = "".join(
-        f"<li><b>{markup(words(metric))}</b> <code>{markup(metric.name)}</code>: "
-        f"{markup(' '.join(filter(None, (_meaning(metric), better(metric)))))}</li>"
-        for metric in shown
-    )
-    told = f"<p>{below}</p>" if below else ""
-    return f"{told}<details><summary>What these metrics mean</summary><ul>{meant}</ul></details>"
-
-
-def _meaning(metric: Metric) -> str:
-    """The summary of a metric without its name."""
-    told = prose(metric).removeprefix(f"{words(metric, with_options=False)}: ")
-    return told[:1].upper() + told[1:]
+    items = ""
+    for metric in metrics:
+        meaning = prose(metric).removeprefix(f"{words(metric, with_options=False)}: ")
+        sentences = f"{meaning[:1].upper()}{meaning[1:]} {better(metric)}".strip()
+        items += f"<li><b>{markup(words(metric))}</b> <code>{markup(metric.name)}</code>: {markup(sentences)}</li>"
+    small = f"<p>{below}</p>" if below else ""
+    return f"{small}<details><summary>What these metrics mean</summary><ul>{items}</ul></details>"

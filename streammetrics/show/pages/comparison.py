@@ -43,12 +43,12 @@ def comparison_page(
     `Comparison.save_html`.
     """
     comparison = with_names(comparison, names)
-    found = findings_list(comparison.findings())
+    findings = findings_list(comparison.findings())
     comparison, names = with_short_names(comparison, names)
-    sizes = (size(own) for own in (comparison.a, comparison.b))
+    sizes = map(size, (comparison.a, comparison.b))
     sections = [
         *_requirements(verdicts, interactive),
-        Section("findings", "What stands out", found),
+        Section("findings", "What stands out", findings),
         differences(comparison, "Differences", interactive),
         groups(comparison),
         *_curves(comparison, interactive),
@@ -120,9 +120,11 @@ def differences(comparison: Comparison, title: str, interactive: bool) -> Sectio
     undirected = [m.name for m in total.b.metrics if m.better is None and m.name not in VOLUME]
     unjudged = [name for name in undirected if name in frame["metric"]]
     judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
-    said = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
+    sentences = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
     table = filtered(differences_table(total._judged, total.names, caption=f"Differences of {b} from {a}"), "metrics")
-    return Section("differences", title, pictures.figures("forest", _forests(comparison), interactive) + said + table)
+    return Section(
+        "differences", title, pictures.figures("forest", _forests(comparison), interactive) + sentences + table
+    )
 
 
 def _forests(comparison: Comparison) -> Iterator[pictures.Maker]:
@@ -142,6 +144,6 @@ def groups(comparison: Comparison) -> Section:
     frame = frame.sort(decided, pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     caption = f"Differences of {metric.name} in each group"
-    made = differences_table(frame.head(GROUPS), comparison.names, by, caption, of_one_metric=True)
-    said = f"{words(metric)} by group, significant differences first.{cut}"
-    return Section("groups", "Groups", f"<p>{markup(said)}</p>{filtered(made, 'groups')}")
+    table = differences_table(frame.head(GROUPS), comparison.names, by, caption, of_one_metric=True)
+    sentence = f"{words(metric)} by group, significant differences first.{cut}"
+    return Section("groups", "Groups", f"<p>{markup(sentence)}</p>{filtered(table, 'groups')}")

@@ -41,7 +41,7 @@ def drift_page(
     names: tuple[str, str],
     title: str,
     interactive: bool,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     total: pl.DataFrame | None,
     every: pl.DataFrame,
 ) -> str:
@@ -54,15 +54,15 @@ def drift_page(
     metrics, names = with_short_names(with_names(metrics, names), names)
     sizes = (size(metrics.a) if total is not None else ROLLING, size(metrics.b))
     sections = [
-        Section("findings", "What stands out", findings_list(found)),
+        Section("findings", "What stands out", findings_list(findings)),
         Section("drift", "Drift of distributions", _measures(total, every, by)),
-        *(_of_all_rows(metrics, interactive) if total is not None else ()),
+        *(_distributions(metrics, interactive) if total is not None else ()),
         groups(metrics),
     ]
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
 
 
-def _of_all_rows(metrics: Comparison, interactive: bool) -> Iterator[Section]:
+def _distributions(metrics: Comparison, interactive: bool) -> Iterator[Section]:
     if (both := both_sides(metrics)) is not None:
         drawn = pictures.figures("distributions", pictures.distributions(both), interactive)
         yield Section("distributions", "Distributions", drawn)
@@ -72,14 +72,13 @@ def _of_all_rows(metrics: Comparison, interactive: bool) -> Iterator[Section]:
 def _measures(total: pl.DataFrame | None, every: pl.DataFrame, by: Sequence[str]) -> str:
     """The measures of drift of all rows together, if there are any, and of each group, the largest first."""
     first = every["measure"][0] if every.height else None
-    shown = [first] if total is None else [*MEASURES]
-    told = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in shown if name in MEASURES)}</p>"
-    made = ""
+    names = [first] if total is None else [*MEASURES]
+    content = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in names if name in MEASURES)}</p>"
     if total is not None:
         models = [c for c in by if c in total.columns]
-        made = scrolled(measures_table(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
+        content += scrolled(measures_table(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
         if total.height == every.height:
-            return f"{told}{made}"
+            return content
     largest = every.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
     listed = filtered(measures_table(largest, by, "Drift of each group"), "drift")
-    return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'
+    return f'{content}<h3 class="over">Each group, {first}</h3>{listed}'

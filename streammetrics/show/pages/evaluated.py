@@ -40,12 +40,12 @@ def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
 
 
 def _warning(total: Report) -> str:
-    said = "No rows were evaluated."
+    sentence = "No rows were evaluated."
     if total.rows("rows")["value"].sum():
         if (one := of_one_class(total)) is None:
             return ""
-        said = f"{one}. Metrics that compare positives with negatives are undefined."
-    return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
+        sentence = f"{one}. Metrics that compare positives with negatives are undefined."
+    return f'<p class="warning"><strong>Warning:</strong> {sentence}</p>'
 
 
 def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:
@@ -71,15 +71,15 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
     else:
         yield "Rows dropped", "none"
     if fingerprint_of(total.state) is not None:
-        prints = {found[ROW] for found in fingerprints_of_models(total.state).values()}
+        prints = {columns[ROW] for columns in fingerprints_of_models(total.state).values()}
         yield "Fingerprint of the rows", "<br>".join(f"<code>{each}</code>" for each in sorted(prints))
 
 
 def _specification(report: Report) -> str:
     """Statistics, groups, and confidence level."""
-    kept = [*map(repr, report.state.statistics)]
-    kept += [f"by {', '.join(report.by)}"] if report.by else []
-    kept += [f"confidence level {report.confidence:g}"] if report.confidence else []
-    kept += [f"unit {report.unit}"] if report.unit else []
-    items = "".join(f"<li><code>{markup(text)}</code></li>" for text in kept)
+    parts = [*map(repr, report.state.statistics)]
+    parts += [f"by {', '.join(report.by)}"] if report.by else []
+    parts += [f"confidence level {report.confidence:g}"] if report.confidence else []
+    parts += [f"unit {report.unit}"] if report.unit else []
+    items = "".join(f"<li><code>{markup(text)}</code></li>" for text in parts)
     return f"<details><summary>Specification</summary><ul>{items}</ul></details>"

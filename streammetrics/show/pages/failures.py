@@ -34,33 +34,29 @@ def failures(report: Report, models: list[str]) -> str:
     few = len(columns) == 1 and groups[columns[0]].n_unique() < MANY
     keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
     ranked = [m for m in report.metrics if m.better and m.name != CALIBRATION]  # whose slices are not compared
-    shown = [metric.name for metric in ranked if not is_undropped(report, metric)]
-    for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
+    names = [metric.name for metric in ranked if not is_undropped(report, metric)]
+    for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in names), *names, *LOSSES)):
         try:
-            found = [(key, report.slices(metric, **key)) for key in keys]
+            slices = [(key, report.slices(metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
-        if few and all(frame.is_empty() for _, frame in found):
+        if few and all(frame.is_empty() for _, frame in slices):
             return ""
-        other = (
-            ""
-            if metric in shown
-            else f"<p>Slices are ranked by {metric}, because slices cannot be ranked by the metrics shown.</p>"
-        )
-        return other + _section(metric, columns, found)
+        other = f"<p>Slices are ranked by {metric}, because slices cannot be ranked by the metrics shown.</p>"
+        return other * (metric not in names) + _section(metric, columns, slices)
     return ""
 
 
-def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
-    tables = "".join(_slices(metric, key, columns, frame) for key, frame in found)
+def _section(metric: str, columns: list[str], slices: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     tested = f"({metric}, at least {MIN_ROWS} rows, 5% false discovery rate)"
-    if all(frame.is_empty() for _, frame in found):
+    if all(frame.is_empty() for _, frame in slices):
         return f"<p>{what}: none is significantly worse than the rest {tested}.</p>"
     omitted = " Slices explained by another slice are omitted." if len(columns) > 1 else ""
     caution = f"<p>{markup(f'{metric} {OTHERWISE[metric]}')}</p>" if metric in OTHERWISE else ""
-    found_to_be = f"{what} that are significantly worse than the rest {tested}."
-    return f"<p>{found_to_be}{omitted} {explained(metric)}</p>{caution}{tables}"
+    tables = "".join(_slices(metric, key, columns, frame) for key, frame in slices)
+    sentence = f"{what} that are significantly worse than the rest {tested}."
+    return f"<p>{sentence}{omitted} {explained(metric)}</p>{caution}{tables}"
 
 
 def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:
@@ -71,5 +67,5 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     name = columns[0] if len(columns) == 1 else "slice"
     if len(columns) == 1:  # its name is the header
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
-    made = slices_table(frame, SHOWN, name, f"Slices{of} in which {metric} is worse")
-    return heading + scrolled(made, f"slices{of}", sortable=True)
+    table = slices_table(frame, SHOWN, name, f"Slices{of} in which {metric} is worse")
+    return heading + scrolled(table, f"slices{of}", sortable=True)

@@ -30,10 +30,10 @@ METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 def criteria(report: Report, over: str) -> str:
     """Return a table of the fairness criteria: the highest and the lowest value, and their difference."""
-    own = report.rollup(*(c for c in report.by if c in (over, "model")))
-    found = own.fairness(over=over)
-    keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
-    listed = [
+    report = report.rollup(*(c for c in report.by if c in (over, "model")))
+    frame = report.fairness(over=over)
+    keys = [c for c in frame.columns[: frame.columns.index("criterion")] if frame[c].count()]
+    lines = [
         [
             Cell(row["criterion"].replace("_", " ")),
             *map(key_cell, (row[k] for k in keys)),
@@ -42,24 +42,24 @@ def criteria(report: Report, over: str) -> str:
             *(_measure(row, measure) for measure in ("difference", "ratio")),
             Cell(row["note"] or ""),
         ]
-        for row in rows(found)
+        for row in rows(frame)
     ]
     named = columns(*keys, "metric", "highest", "lowest", "difference", "ratio")
     named = [Column("criterion", "head"), *named, Column("note", optional=True)]
-    sentences = (*_verdicts(own, over), *_few(own, over))
-    told = "".join(f"<p><strong>{markup(sentence)}</strong></p>" for sentence in sentences)
+    sentences = (*_verdicts(report, over), *_few(report, over))
+    verdicts = "".join(f"<p><strong>{markup(sentence)}</strong></p>" for sentence in sentences)
     lead = (
         f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
         "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
         f"its confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
     )
-    return told + lead + scrolled(Table(named, listed, f"Fairness criteria over {over}"), "fairness criteria")
+    return verdicts + lead + scrolled(Table(named, lines, f"Fairness criteria over {over}"), "fairness criteria")
 
 
 def metrics_of(report: Report, over: str) -> Iterator[Maker]:
     """Return the metrics of the criteria, for each value, in the order of the first of them."""
-    shown = [metric for metric in METRICS if report.readable(metric)]
-    return (partial(_chart, report, over, shown[0], metric) for metric in shown)
+    metrics = [metric for metric in METRICS if report.readable(metric)]
+    return (partial(_chart, report, over, metrics[0], metric) for metric in metrics)
 
 
 def _chart(report: Report, over: str, first: str, metric: str) -> Spec:
@@ -72,36 +72,36 @@ def _chart(report: Report, over: str, first: str, metric: str) -> Spec:
     return chart | {"description": caption}
 
 
-def _verdicts(own: Report, over: str) -> Iterator[str]:
+def _verdicts(report: Report, over: str) -> Iterator[str]:
     """Sentences on metrics that differ between values, at a level that allows for all pairs, and on those that do not.
 
     Of several models, labels, or thresholds, each metric that differs in one of them is told.
     """
-    pairs = math.comb(own.state.keys[over].n_unique(), 2)
+    pairs = math.comb(report.state.keys[over].n_unique(), 2)
     if not pairs:
         return
-    found = own.with_confidence(1 - ERROR / pairs / len(METRICS)).fairness(over=over)
-    if "difference_ci_lower" not in found.columns:
+    frame = report.with_confidence(1 - ERROR / pairs / len(METRICS)).fairness(over=over)
+    if "difference_ci_lower" not in frame.columns:
         return
     low = pl.col("difference_ci_lower") - (pl.col("difference") - pl.col("difference_lower"))
-    known = found.filter(low.is_not_null()).unique("metric", maintain_order=True, keep="first")
-    differing = found.filter(low > 0).unique("metric", maintain_order=True)
+    decided = frame.filter(low.is_not_null()).unique("metric", maintain_order=True, keep="first")
+    differing = frame.filter(low > 0).unique("metric", maintain_order=True)
     for row in rows(differing):
-        metric, ends = in_a_sentence(own.find(row["metric"])), [row[name] for name in ENDS]
+        metric, ends = in_a_sentence(report.find(row["metric"])), [row[name] for name in ENDS]
         highest, lowest = ("null" if end is None else escaped(str(end)) for end in ends)
         most, least = value_texts([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
         yield f"{metric[0].upper()}{metric[1:]} differs: {most} for {highest}, {least} for {lowest}."
-    alone = [metric for metric in known["metric"] if metric not in set(differing["metric"])]
+    alone = [metric for metric in decided["metric"] if metric not in set(differing["metric"])]
     if alone:
-        names = ", ".join(in_a_sentence(own.find(metric)) for metric in alone)
+        names = ", ".join(in_a_sentence(report.find(metric)) for metric in alone)
         yield f"No significant difference, all pairs of {escaped(over)} considered: {names}."
 
 
-def _few(own: Report, over: str) -> Iterator[str]:
+def _few(report: Report, over: str) -> Iterator[str]:
     """A sentence on values with few predicted positives."""
-    if own.state.weighted or not own.readable("precision"):
+    if report.state.weighted or not report.readable("precision"):
         return
-    predicted = own.confusion_counts().with_columns(predicted=pl.col("tp") + pl.col("fp"))
+    predicted = report.confusion_counts().with_columns(predicted=pl.col("tp") + pl.col("fp"))
     few = predicted.filter(pl.col("predicted") < FEWEST).unique(over, maintain_order=True)
     if few.height:
         texts = [f"{cell(row[over])} ({row['predicted']:,.0f})" for row in rows(few)]
@@ -109,5 +109,5 @@ def _few(own: Report, over: str) -> Iterator[str]:
 
 
 def _measure(row: dict[str, Any], name: str) -> Cell:
-    found = {"value": row[name]} | {end: row.get(f"{name}_{end}") for end in (*VALUE[1:], *LIMITS)}
-    return listed([found], bounded=True)[0]
+    estimate = {"value": row[name]} | {end: row.get(f"{name}_{end}") for end in (*VALUE[1:], *LIMITS)}
+    return listed([estimate], bounded=True)[0]

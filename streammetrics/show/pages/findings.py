@@ -12,9 +12,9 @@ FIRST = 5  # others are folded
 
 def findings_list(findings: Sequence[Finding]) -> str:
     """Return findings as a list, of which the first are shown and the others folded; empty if there are none."""
-    shown = shown_of(len(findings), FIRST)
-    more = f"<details><summary>and {len(findings) - shown} more</summary>{_items(findings[shown:])}</details>"
-    return _items(findings[:shown]) + more * (len(findings) > shown) if findings else ""
+    size = shown_of(len(findings), FIRST)
+    more = f"<details><summary>and {len(findings) - size} more</summary>{_items(findings[size:])}</details>"
+    return _items(findings[:size]) + more * (len(findings) > size) if findings else ""
 
 
 def _items(findings: Sequence[Finding]) -> str:

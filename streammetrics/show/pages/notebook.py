@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 LONGEST = 40  # groups, or rows
 
 
-def in_notebook(found: Sequence[Finding], tables: Iterable[Table], lead: str = "") -> str:
+def in_notebook(findings: Sequence[Finding], tables: Iterable[Table], lead: str = "") -> str:
     """Return findings and tables below a line of text."""
     drawn = (
         as_html(table, styled=False) + "".join(f"<p>{markup(note)}</p>" for note in table.notes) for table in tables
     )
     style, first = resource("notebook.css"), f"<p>{markup(lead)}</p>" if lead else ""
-    return f'<div class="streammetrics"><style>{style}</style>{first}{findings_list(found)}{"".join(drawn)}</div>'
+    return f'<div class="streammetrics"><style>{style}</style>{first}{findings_list(findings)}{"".join(drawn)}</div>'
 
 
 def report_html(report: Report) -> str:
@@ -37,14 +37,14 @@ def report_html(report: Report) -> str:
 def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str:
     """Return a description of an accumulator, with the number of rows of each table."""
     rows = [[Cell(name), Cell(f"{size:,}", size)] for name, size in statistics]
-    made = Table([Column("statistic", "head"), Column("rows of its table", "number")], rows, "Stored statistics")
-    return in_notebook((), [made], f"{description}. Call finalize() to see its metrics.")
+    table = Table([Column("statistic", "head"), Column("rows of its table", "number")], rows, "Stored statistics")
+    return in_notebook((), [table], f"{description}. Call finalize() to see its metrics.")
 
 
 def latest(table: Table) -> Table:
     """Return the last rows of a table, the last first."""
-    shown = list(reversed(table.rows[-LONGEST:]))
-    return replace(table, rows=shown, notes=_more(len(table.rows) - len(shown), "rows"))
+    newest = list(reversed(table.rows[-LONGEST:]))
+    return replace(table, rows=newest, notes=_more(len(table.rows) - len(newest), "rows"))
 
 
 def _numbers(report: Report) -> Table:
@@ -54,9 +54,9 @@ def _numbers(report: Report) -> Table:
         return with_notes([metrics_table(frame.head(LONGEST), (), "Evaluation")], *notes)[0]
     frame = of_all_labels(frame)
     groups = frame.select(report.by).unique(maintain_order=True)
-    shown = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
+    first = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
     notes = _more(groups.height - LONGEST, "groups")
-    return with_notes([groups_table(shown, report.by, "Evaluation by group")], *notes)[0]
+    return with_notes([groups_table(first, report.by, "Evaluation by group")], *notes)[0]
 
 
 def _more(count: int, what: str) -> list[str]:

@@ -24,9 +24,9 @@ MANY = 50  # groups, above which a table of all metrics would be most of the pag
 def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
-    made = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
-    read = f"<details><summary>How to read this table</summary><ul>{_bounded(total)}</ul></details>"
-    return read + filtered(made, "metrics")
+    table = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
+    points = "".join(f"<li>{point}</li>" for point in _reading(total))
+    return f"<details><summary>How to read this table</summary><ul>{points}</ul></details>{filtered(table, 'metrics')}"
 
 
 def labels(total: Report) -> str:
@@ -34,37 +34,38 @@ def labels(total: Report) -> str:
     frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
     if frame.is_empty():
         return ""
-    made = groups_table(frame, [*total.by, "label"], "Metrics of each label")
+    table = groups_table(frame, [*total.by, "label"], "Metrics of each label")
     sums = f" Positives are sums of the weights in {weight_of(total)}." if total.state.weighted else ""
-    return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
+    return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(table, 'labels')}"
 
 
 def groups(report: Report) -> str:
     """Return the table of the groups with their most important metrics, and one with all others, folded."""
-    sizes, note = report.rows("rows"), ""
+    every = sizes = report.rows("rows")
+    note = ""
     if sizes.height > GROUPS:
         largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
         sizes = largest.select(sizes.columns)
-        note = f" Only the {GROUPS:,} largest of {report.rows('rows').height:,} groups are listed."
-    metrics = [m for m in in_order(report) if report.rows(m).height == report.rows("rows").height][:CARDS]
-    own = [c for c in report.by if c != MODEL]
-    if len(own) == 1 and metrics and not has_order(sizes[own[0]]):
-        order = worst_first(report.rows(metrics[0]), own[0], metrics[0], report.confidence).to_frame()
-        sizes = order.join(sizes, on=own, nulls_equal=True, maintain_order="left_right").select(sizes.columns)
-    every = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
+        note = f" Only the {GROUPS:,} largest of {every.height:,} groups are listed."
+    metrics = [m for m in in_order(report) if report.rows(m).height == every.height][:CARDS]
+    columns = [c for c in report.by if c != MODEL]
+    if len(columns) == 1 and metrics and not has_order(sizes[columns[0]]):
+        order = worst_first(report.rows(metrics[0]), columns[0], metrics[0], report.confidence).to_frame()
+        sizes = order.join(sizes, on=columns, nulls_equal=True, maintain_order="left_right").select(sizes.columns)
+    important = pl.concat([sizes, *map(report.rows, metrics)], how="diagonal_relaxed")
     others = report.frame.filter(~pl.col("metric").is_in(["rows", *(m.name for m in metrics)]))
     if sizes.height > MANY:
         others, note = others.clear(), f"{note} For other metrics of so many groups, use report.frame or --format csv."
-    keys = sizes.select(report.by)
-    first, rest = (
-        keys.join(frame, on=report.by, nulls_equal=True, maintain_order="left_right")
-        for frame in map(of_all_labels, (every, others))
-    )
-    made = filtered(groups_table(first, report.by, "Metrics of each group"), "groups")
-    if not rest.is_empty():
-        folded = filtered(groups_table(rest, report.by, "Other metrics of each group"), "others")
-        made += f"<details><summary>Other metrics of each group</summary>{folded}</details>"
-    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{made}"
+
+    def table(frame: pl.DataFrame, caption: str, what: str) -> str:
+        frame = of_all_labels(frame)
+        listed = sizes.select(report.by).join(frame, on=report.by, nulls_equal=True, maintain_order="left_right")
+        return "" if listed.is_empty() else filtered(groups_table(listed, report.by, caption), what)
+
+    folded = table(others, "Other metrics of each group", "others")
+    more = f"<details><summary>Other metrics of each group</summary>{folded}</details>" if folded else ""
+    first = table(important, "Metrics of each group", "groups")
+    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{first}{more}"
 
 
 def _below(report: Report) -> str:
@@ -81,7 +82,7 @@ def _one_sided(report: Report) -> str:
     return " ?: too few rows to compute this limit." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
 
 
-def _bounded(report: Report) -> str:
+def _reading(report: Report) -> list[str]:
     """Explanations of bounds and intervals."""
     points = [
         "<b>Exact</b>: computed from all evaluated rows, without binning.",
@@ -93,6 +94,4 @@ def _bounded(report: Report) -> str:
             f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
             f"confidence level. Metrics without a valid method have none.{_one_sided(report)}"
         )
-    points += only_threshold(report.frame)
-    points.append("<b>–</b>: the value is undefined. The note gives the reason.")
-    return "".join(f"<li>{point}</li>" for point in points)
+    return [*points, *only_threshold(report.frame), "<b>–</b>: the value is undefined. The note gives the reason."]

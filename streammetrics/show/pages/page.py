@@ -77,9 +77,9 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
         calibrated = cumulative_error(total) + calibrated
     yield Section("calibration", "Calibration", calibrated)
     counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
-    if found := highest_scores(total):
-        found = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), found)
-    yield Section("decision", "Decisions", counted + found + best_thresholds(total))
+    if gains := highest_scores(total):
+        gains = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), gains)
+    yield Section("decision", "Decisions", counted + gains + best_thresholds(total))
     yield Section("all", "All numbers", numbers(total))
 
 
@@ -87,10 +87,10 @@ def cumulative_error(total: Report) -> str:
     """Return a sentence on the cumulative calibration error of each model; empty without scores of two classes."""
     if total.state.labels or not all(map(total.readable, NAMES)):
         return ""
-    found = {name: {row.get("model"): row for row in rows(total.rows(name))} for name in NAMES}
-    told = []
-    for model, error in found["ecce"].items():
-        expected, p = found["expected_ecce"][model], found["ecce_p_value"][model]["value"]
+    estimates = {name: {row.get("model"): row for row in rows(total.rows(name))} for name in NAMES}
+    sentences = []
+    for model, error in estimates["ecce"].items():
+        expected, p = estimates["expected_ecce"][model], estimates["ecce_p_value"][model]["value"]
         if error["value"] is None or expected["value"] is None:
             continue
         of = f" of {model}" if model else ""
@@ -98,19 +98,19 @@ def cumulative_error(total: Report) -> str:
         chance = "" if p is None else f" (p < {SMALLEST})" if p < SMALLEST else f" (p = {p:.2g})"
         ends = f" ({total.confidence or 0:.0%} CI {limits})" if limits else ""
         by_chance = f"Calibrated scores would have about {expected['value']:.2g}{chance}."
-        told.append(f"Cumulative calibration error{of}: {value}{ends}. {by_chance}")
-    return "".join(f"<p>{markup(minus(sentence))}</p>" for sentence in told)
+        sentences.append(f"Cumulative calibration error{of}: {value}{ends}. {by_chance}")
+    return "".join(f"<p>{markup(minus(sentence))}</p>" for sentence in sentences)
 
 
 def compared_models(total: Report, interactive: bool) -> str:
     """Return what stands out and the differences of each stored pair of models; empty without pairs."""
     names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
-    kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
-    pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in kept]
+    stored = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
+    pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in stored]
     comparisons = [total.compare(*pair, confidence=total.confidence or CONFIDENCE) for pair in pairs[:MOST]]
-    shown = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(comparisons))
+    content = "".join(_pair(pair, f"pair{i}", interactive) for i, pair in enumerate(comparisons))
     omitted = f"<p>The first {MOST} of {len(pairs)} pairs of models, all groups together.</p>"
-    return omitted * (len(pairs) > MOST) + shown
+    return omitted * (len(pairs) > MOST) + content
 
 
 def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
@@ -120,7 +120,7 @@ def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     frame = every.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():
         return f"{heading}<p>{markup(comparison.note)}</p>" if comparison.note else ""
-    found = findings_list(comparison.findings())
+    findings = findings_list(comparison.findings())
     short, names = with_short_names(comparison, (a, b))
     legend = "" if short.names == (a, b) else f"<p>{markup(', '.join(names))}</p>"
     drawn = figures(identity, [partial(charts.forest, short)], interactive)
@@ -130,4 +130,4 @@ def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     table = scrolled(
         differences_table(frame, short.names, caption=f"Differences {of}"), f"differences {of}", sortable=True
     )
-    return heading + found + legend + drawn + note + table
+    return heading + findings + legend + drawn + note + table

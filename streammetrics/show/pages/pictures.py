@@ -41,10 +41,10 @@ def figures(
 
     If one is alone and as wide as the page, it can also be drawn for ``narrow`` windows.
     """
-    shown = list(_drawable(makers))
-    columns = columns or (2 if len(shown) == 4 else min(len(shown), COLUMNS))
+    drawable = list(_drawable(makers))
+    columns = columns or (2 if len(drawable) == 4 else min(len(drawable), COLUMNS))
     width, twice = WIDTHS[columns - 1], narrow and columns == 1 and not interactive
-    parts = (figure(p, _drawn(p, f"{name}{i}", interactive, width, twice)) for i, p in enumerate(shown))
+    parts = (figure(p, _drawn(p, f"{name}{i}", interactive, width, twice)) for i, p in enumerate(drawable))
     drawn = "\n".join(parts)
     return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
 
@@ -165,16 +165,16 @@ def each_over_time(report: Report, metric: Metric, interactive: bool) -> str:
 
 def small_multiples(title: str, drawn: Mapping[str, Spec], identity: str, interactive: bool) -> str:
     """Charts with names below a title, a subtitle, and a caption, which are the same for all."""
-    shown = {name: chart for name, chart in drawn.items() if not is_empty(chart)}
-    if not shown:
+    charts = {name: chart for name, chart in drawn.items() if not is_empty(chart)}
+    if not charts:
         return ""
     level = "h4" if title else "h3"
     cards = (
         f"<figure><figcaption><{level}>{markup(name)}</{level}></figcaption>"
         f"{_drawn(chart, f'{identity}{i}', interactive)}</figure>"
-        for i, (name, chart) in enumerate(shown.items())
+        for i, (name, chart) in enumerate(charts.items())
     )
-    description = description_of(next(iter(shown.values())))
+    description = description_of(next(iter(charts.values())))
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
     head = f'{over}<p class="sub">{markup(description[:1].upper() + description[1:])}</p>'
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'

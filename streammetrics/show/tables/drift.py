@@ -23,12 +23,12 @@ def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     every = frame.height // (len(measures) or 1)
-    shown = frame.head(shown_of(every) * len(measures))
-    parts = [list(rows(shown.filter(measure=measure))) for measure in measures]
+    frame = frame.head(shown_of(every) * len(measures))
+    parts = [list(rows(frame.filter(measure=measure))) for measure in measures]
     values = [_column(measure, part) for measure, part in zip(measures, parts, strict=True)]
     verdicts = [Cell(row.get(VERDICT) or "") for row in parts[0]] if parts else []
-    groups = rows(shown.select(keys).unique(maintain_order=True))
-    cells = [[*map(key_cell, group.values()), *own] for group, *own in zip(groups, verdicts, *values, strict=True)]
+    groups = rows(frame.select(keys).unique(maintain_order=True))
+    cells = [[*map(key_cell, group.values()), *line] for group, *line in zip(groups, verdicts, *values, strict=True)]
     notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
     named = [*columns(*keys), Column("verdict", optional=True), *columns(*measures, kind="number")]
     return Table(named, cells, notes=[*notes, *([note] if note else [])]).shown
@@ -43,7 +43,7 @@ def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption
         [
             *map(key_cell, (row[k] for k in (*by, "of", *measure))),
             Cell((row.get(VERDICT) or "") if row["measure"] == "psi" else ""),
-            *_of_row(row),
+            *_cells(row),
             Cell(row["note"] or ""),
         ]
         for row in rows(frame)
@@ -52,19 +52,19 @@ def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption
     return Table([*named, *columns("bound", "interval", "note", optional=True)], cells, caption)
 
 
-def _column(measure: str, own: Sequence[Row]) -> list[Cell]:
+def _column(measure: str, estimates: Sequence[Row]) -> list[Cell]:
     """The values of a measure, with their intervals below."""
     if measure not in DECIMALS:
-        return listed(own)
-    return [Cell(value.text, value.number, sampled.text) for value, _, sampled in map(_of_row, own)]
+        return listed(estimates)
+    return [Cell(value.text, value.number, sampled.text) for value, _, sampled in map(_cells, estimates)]
 
 
-def _of_row(row: Row) -> list[Cell]:
+def _cells(row: Row) -> list[Cell]:
     places, ends = DECIMALS.get(row["measure"]), [row.get(end) for end in LIMITS]
     if places is None or row["value"] is None:
         number, _, sampled = estimate(row)
         return [number, Cell(certified(row)), sampled]
-    said = "" if None in ends else " to ".join(f"{end:.{places}f}" for end in ends)
+    span = "" if None in ends else " to ".join(f"{end:.{places}f}" for end in ends)
     least = 10**-places
     value = f"< {least:.{places}f}" if 0 < row["value"] < least else f"{row['value']:.{places}f}"
-    return [Cell(value, row["value"]), Cell(certified(row)), Cell(said)]
+    return [Cell(value, row["value"]), Cell(certified(row)), Cell(span)]

@@ -21,9 +21,9 @@ def findings_table(findings: Sequence[Finding], most: int | None = None) -> Tabl
     >>> findings_table([Finding("SM501", "info", "4% of the rows were dropped.")]).rows[0][2].text
     '4% of the rows were dropped.'
     """
-    shown = findings[: len(findings) if most is None else shown_of(len(findings), most)]
-    cells = [[Cell(finding.severity), Cell(finding.code), Cell(finding.sentence)] for finding in shown]
-    more = len(findings) - len(shown)
+    first = findings[: len(findings) if most is None else shown_of(len(findings), most)]
+    cells = [[Cell(finding.severity), Cell(finding.code), Cell(finding.sentence)] for finding in first]
+    more = len(findings) - len(first)
     notes = [f"… and {more:,} more findings"] if more else [] if cells else ["Nothing stands out."]
     return Table(columns("severity", "code", "finding"), cells, notes=notes)
 
@@ -35,8 +35,8 @@ def outcomes_of_findings(findings: Sequence[Finding]) -> list[Outcome]:
     'notice'
     """
     return [
-        Outcome(found.code, _words(found), LEVELS.get(found.severity, "notice"), found.severity, found.sentence)
-        for found in findings
+        Outcome(one.code, _words(one), LEVELS.get(one.severity, "notice"), one.severity, one.sentence)
+        for one in findings
     ]
 
 

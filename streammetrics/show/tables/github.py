@@ -24,29 +24,29 @@ def add_to_summary(table: str) -> None:
             file.write(f"{table}\n\n")
 
 
-def inert(shown: str) -> str:
+def inert(text: str) -> str:
     """Return a text in which GitHub Actions runs no workflow commands, such as from the name of a group."""
-    if "::" not in shown and "##[" not in shown:
-        return shown
+    if "::" not in text and "##[" not in text:
+        return text
     token = uuid4().hex
-    return f"::stop-commands::{token}\n{shown}\n::{token}::"
+    return f"::stop-commands::{token}\n{text}\n::{token}::"
 
 
-def commands(found: Iterable[Outcome]) -> Iterator[str]:
+def commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """Return GitHub Actions workflow commands for outcomes with a level.
 
     Errors come first. GitHub shows only the first annotations of each level, so the last of these counts the others.
     """
     levels: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
-    for one in found:
+    for one in outcomes:
         if one.level:
             title, message = _escaped(one.title, ESCAPES | IN_PROPERTIES), _escaped(one.sentence, ESCAPES)
             levels[one.level].append(f"::{one.level} title={title}::{message}")
-    for level, told in levels.items():
-        shown = shown_of(len(told), ANNOTATIONS - 1)
-        yield from told[:shown]
-        if shown < len(told):
-            yield f"::{level}::… and {len(told) - shown:,} more"
+    for level, lines in levels.items():
+        size = shown_of(len(lines), ANNOTATIONS - 1)
+        yield from lines[:size]
+        if size < len(lines):
+            yield f"::{level}::… and {len(lines) - size:,} more"
 
 
 def _escaped(string: str, escapes: dict[str, str | int | None]) -> str:

@@ -88,8 +88,8 @@ def _later(table: Table, rows: Sequence[Sequence[Cell]]) -> str:
 
 def scrolled(table: Table, what: str, sortable: bool = False) -> str:
     """Return a table in a scrollable box, with its notes below."""
-    made, notes = as_html(table, sortable), "".join(f"<p>{markup(note)}</p>" for note in table.notes)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of {markup(what)}">{made}</div>{notes}'
+    content, notes = as_html(table, sortable), "".join(f"<p>{markup(note)}</p>" for note in table.notes)
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of {markup(what)}">{content}</div>{notes}'
 
 
 def filtered(table: Table, what: str) -> str:

@@ -22,20 +22,20 @@ def as_markdown(*tables: Table, width: int | None = None) -> str:
     | :--- | ---: |
     | roc_auc | 0.854 |
     """
-    shown = [table.shown for table in tables]
+    parts = [table.shown for table in tables]
     if width is not None:
-        shown = [part for table in shown for part in table.parts(width - len("|  |"), len(" | "))]
-    return "\n\n".join("\n".join(_lines(table)) for table in shown)
+        parts = [part for table in parts for part in table.parts(width - len("|  |"), len(" | "))]
+    return "\n\n".join("\n".join(_lines(table)) for table in parts)
 
 
-def _lines(shown: Table) -> Iterator[str]:
-    if shown.caption:
-        yield f"**{_safe(shown.caption)}**\n"
-    ruler = ["---:" if column.kind == "number" else ":---" for column in shown.columns]
-    header, *lines = [[c.name for c in shown.columns], *([cell.line for cell in row] for row in shown.rows)]
+def _lines(table: Table) -> Iterator[str]:
+    if table.caption:
+        yield f"**{_safe(table.caption)}**\n"
+    ruler = ["---:" if column.kind == "number" else ":---" for column in table.columns]
+    header, *lines = [[c.name for c in table.columns], *([cell.line for cell in row] for row in table.rows)]
     for cells in (map(_safe, header), ruler, *(map(_safe, line) for line in lines)):
         yield f"| {' | '.join(cells)} |"
-    for note in shown.notes:
+    for note in table.notes:
         yield f"\n{_safe(note)}"
 
 

@@ -33,14 +33,14 @@ class Section:
 
 def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterable[str] = ()) -> str:
     """Return a page of facts and of the sections with content, with links to them, and scripts besides its own."""
-    shown = [section for section in sections if section.content]
+    sections = [section for section in sections if section.content]
     return document(
         title,
         resource("page.css"),
         "\n".join((*scripts, resource("page.js"))),
         lead=facts,
-        contents="".join(section.link for section in shown),
-        sections="\n".join(section.html for section in shown),
+        contents="".join(section.link for section in sections),
+        sections="\n".join(section.html for section in sections),
     )
 
 
@@ -52,5 +52,5 @@ def beside(charts: str, text: str) -> str:
 def lead(facts: Iterable[tuple[str, str]]) -> str:
     """Return facts as HTML by their names, followed by the time of the page."""
     facts = (*facts, ("Page created", created()))
-    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in facts)
-    return f'<dl class="lead">{shown}</dl>'
+    items = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in facts)
+    return f'<dl class="lead">{items}</dl>'

@@ -12,20 +12,20 @@ NUMBERS = ("value", "rest", "difference")
 
 def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slice", caption: str = "") -> Table:
     """Return the frame of slices as a table: one row per slice. ``name`` is that of their column."""
-    shown = frame.head(shown_of(frame.height) if most is None else most)
-    found = list(rows(shown))
-    of = [value_texts([row | {"value": row[c], "lower": None, "upper": None} for row in found]) for c in NUMBERS]
+    first = frame.head(shown_of(frame.height) if most is None else most)
+    lines = list(rows(first))
+    texts = [value_texts([row | {"value": row[c], "lower": None, "upper": None} for row in lines]) for c in NUMBERS]
     cells = [
         [
             Cell(row["slice"]),
-            *(Cell(said, row[c]) for said, c in zip(values, NUMBERS, strict=True)),
+            *(Cell(text, row[c]) for text, c in zip(values, NUMBERS, strict=True)),
             Cell(interval(row["ci_lower"], row["ci_upper"], values[-1])),
             Cell(f"{row['rows']:,}", row["rows"]),
             *(Cell("" if row[c] is None else percentage(row[c]), row[c]) for c in ("share_of_rows", "excess_loss")),
         ]
-        for row, *values in zip(found, *of, strict=True)
+        for row, *values in zip(lines, *texts, strict=True)
     ]
-    left_out = frame.height - shown.height
+    left_out = frame.height - first.height
     last = columns("rows", "share of rows", "excess loss", kind="number")
     named = [Column(name, "head"), *columns(*NUMBERS, kind="number"), Column("interval"), *last]
     return Table(named, cells, caption, [f"… and {left_out:,} more slices"] if left_out else [])

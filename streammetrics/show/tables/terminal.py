@@ -35,15 +35,15 @@ def as_text(*tables: Table, width: int | None = None) -> str:
     return "\n\n".join("\n".join(_lines(table.shown, width)) for table in tables)
 
 
-def _lines(shown: Table, width: int | None) -> Iterator[str]:
-    if shown.caption:
-        yield f"{escaped(shown.caption)}:\n"
-    left = [i for i, column in enumerate(shown.columns) if column.kind != "number"]
-    in_lines = width is None or shown.fitting(width) == len(shown.columns)
-    cells = [[_lines_of(cell, in_lines) for cell in row] for row in shown.rows]
-    if shown.columns:
-        yield from aligned([escaped(column.name) for column in shown.columns], cells, left, width)
-    for note in map(escaped, shown.notes):
+def _lines(table: Table, width: int | None) -> Iterator[str]:
+    if table.caption:
+        yield f"{escaped(table.caption)}:\n"
+    left = [i for i, column in enumerate(table.columns) if column.kind != "number"]
+    in_lines = width is None or table.fitting(width) == len(table.columns)
+    cells = [[_lines_of(cell, in_lines) for cell in row] for row in table.rows]
+    if table.columns:
+        yield from aligned([escaped(column.name) for column in table.columns], cells, left, width)
+    for note in map(escaped, table.notes):
         yield note if width is None else textwrap.fill(note, width, break_on_hyphens=False)
 
 
