@@ -607,6 +607,11 @@ def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -
     return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept)))
 
 
+def with_state(like: Accumulator, state: State) -> Accumulator:
+    """An accumulator of a state, with all other settings of an existing one."""
+    return Accumulator._of(Saved(like.roles, like.metrics, state))
+
+
 def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:
     """The columns that a fingerprint of the rows includes in addition to those of the task."""
     given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.columns, unit)]

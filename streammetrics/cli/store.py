@@ -129,9 +129,7 @@ def store_compact(uri: str) -> None:
 
 def _size(store: sm.MetricStore) -> tuple[int, int]:
     """Numbers of parts and files of a history, which compaction reduces."""
-    from streammetrics.monitor import history_of  # when it is needed
-
-    return int(store.windows()["parts"].sum()), history_of(store).open().files
+    return int(store.windows()["parts"].sum()), len(store._open().table.file_uris())
 
 
 @command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)

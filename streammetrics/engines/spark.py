@@ -26,7 +26,7 @@ from streammetrics.engines.base import (
     unpacked,
 )
 from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
-from streammetrics.monitor import MetricStore, history_of
+from streammetrics.monitor import MetricStore, require_store
 from streammetrics.report import Report
 from streammetrics.statistics import KEY as HEADER
 
@@ -182,7 +182,7 @@ def into_history(
     ...     add = spark.into_history(sm.MetricStore("history"), task, source="clicks")
     ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
     """
-    history_of(store)
+    require_store(store)
     if not isinstance(task, Accumulator):
         raise SpecificationError(Argument("task"), f" must be an Accumulator, got {type(task).__name__}.")
     _require_partitions(partitions)

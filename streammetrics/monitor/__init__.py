@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.monitor.before_labels.expectation import assumptions, expectation_tables
     from streammetrics.monitor.history.checks import tell
     from streammetrics.monitor.history.ruled import now
-    from streammetrics.monitor.history.store import MetricStore, history_of
-    from streammetrics.monitor.history.windows import clock, time_of
+    from streammetrics.monitor.history.store import MetricStore, require_store
+    from streammetrics.monitor.history.window import clock, time_of
 else:
     __getattr__ = late_names(__name__, __file__)

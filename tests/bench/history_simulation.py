@@ -30,7 +30,7 @@ from steps import around
 
 import streammetrics as sm
 from streammetrics.monitor.history import batches, table
-from streammetrics.monitor.history import history as stores
+from streammetrics.monitor.history import store as stores
 
 DAYS = [date(2026, 1, day) for day in range(1, 5)]
 SEGMENTS = "ab"

@@ -17,7 +17,7 @@ import streammetrics as sm
 @pytest.mark.parametrize("most", [15, 14, 16, 30])
 def test_compaction_changes_no_bit_however_many_groups_come_together(most, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
-        monkeypatch.setattr(f"streammetrics.monitor.history.layout.{limit}", most)
+        monkeypatch.setattr(f"streammetrics.monitor.history.specification.{limit}", most)
     make = lambda: sm.Accumulator(sm.statistics.ErrorMoments(), sample_weight="w", **ERRORS)  # noqa: E731
     appended(store, make, [predictions(200, 0), predictions(200, 1)])  # of 15 groups
     before = [store.query(**query).to_bytes() for query in ({}, {"every": "3d"})]

@@ -32,7 +32,7 @@ QUERIES = {
 def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):
         monkeypatch.setattr(
-            f"streammetrics.monitor.history.layout.{limit}", 9
+            f"streammetrics.monitor.history.specification.{limit}", 9
         )  # so that windows are taken in several parts
     frames = [predictions(size, seed) for seed, size in enumerate((60, 1, 40))]
     appended(store, make, frames)

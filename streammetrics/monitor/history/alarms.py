@@ -29,8 +29,9 @@ from streammetrics.monitor.history.estimates import (
     of_metric,
     with_coverage,
 )
-from streammetrics.monitor.history.rules import Rule, before
-from streammetrics.monitor.history.windows import AT_ONCE, Ask, Windows, clock
+from streammetrics.monitor.history.history import AT_ONCE, History
+from streammetrics.monitor.history.rules import Rule
+from streammetrics.monitor.history.window import before, clock
 from streammetrics.reading import ROWS, TOTAL
 from streammetrics.report import VERDICT
 
@@ -108,7 +109,7 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
     return starts, days
 
 
-def alarms(windows: Windows, rule: Rule, end: datetime) -> tuple[pl.Series, pl.DataFrame] | None:
+def alarms(windows: History, rule: Rule, end: datetime) -> tuple[pl.Series, pl.DataFrame] | None:
     """Return the start of the newest complete period before an end, and the alarms at its end; None without a period.
 
     Alarms have a row for each segment, as `courses` returns them, with the state of its detector: whether it is in
@@ -159,7 +160,7 @@ def with_alarms(found: pl.DataFrame, rule: Rule, raised: pl.DataFrame | None) ->
 
 
 def courses(
-    windows: Windows, rule: Rule, starts: pl.Series, days: float
+    windows: History, rule: Rule, starts: pl.Series, days: float
 ) -> tuple[pl.DataFrame, Course, NDArray[np.bool_]]:
     """Return the segments with their metric, their course, and whether any window so far has a confidence interval.
 
@@ -170,7 +171,7 @@ def courses(
         raise SpecificationError(
             f"Rule field 'alarm' must be rarer than one per window ({days:g} days), got {rule.alarm!r}."
         )
-    found = pl.concat(_by_window(windows.ask, rule, starts), how="vertical_relaxed")
+    found = pl.concat(_by_window(windows, rule, starts), how="vertical_relaxed")
     window, *keys = [c for c in found.columns if c not in COLUMNS]
     since = clock(starts)
     reference = None if rule.against is None else (before(since, rule.against), since)
@@ -187,7 +188,7 @@ def courses(
     return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr), np.logical_or.accumulate(sound)
 
 
-def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:
+def _by_window(windows: History, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:
     """Estimates of all windows, a few at a time: the window, keys, metric, and the columns of `evidence`."""
     confidence, (measure, options) = rule.two_sided, rule.measure or (None, {})
     metrics = ["rows"] if measure else [rule.required.metric]
@@ -195,10 +196,12 @@ def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame
         part = starts[i : i + AT_ONCE]
         since, until = clock(part.head(1)), ends(clock(part.tail(1)), rule.over).item()
         if rule.against is None:
-            acc = ask(since.item(), until, rule.by, rule.over)
+            acc = windows.ask(since.item(), until, rule.by, rule.over, rule.model)
             yield of_metric(rule, acc.finalize(metrics, confidence=confidence))
             continue
-        report = ask(before(since, rule.against).item(), until, rule.by, rule.over).finalize(metrics)
+        report = windows.ask(before(since, rule.against).item(), until, rule.by, rule.over, rule.model).finalize(
+            metrics
+        )
         window = report.by[0]
         drifted = drift_over(report, window, reference=rule.against, confidence=confidence, **options)
         moved = of_measure(drifted, measure) if measure else of_change(drifted.metrics)

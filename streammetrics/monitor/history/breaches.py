@@ -9,8 +9,9 @@ import polars as pl
 from streammetrics.base import LIMITS, METRIC, VALUE, ends, hidden, keys_of
 from streammetrics.monitor.history.alarms import ALARM, SOUND, blocks, courses, with_alarms
 from streammetrics.monitor.history.estimates import beginning, judged, judged_at_each, require_scores
+from streammetrics.monitor.history.history import AT_ONCE, History
 from streammetrics.monitor.history.rules import Rule
-from streammetrics.monitor.history.windows import AT_ONCE, Windows, clock
+from streammetrics.monitor.history.window import clock
 from streammetrics.report import COVERAGE, NEEDED, VERDICT
 
 NUMBERS = (*VALUE, *LIMITS)
@@ -19,22 +20,21 @@ SCHEMA = pl.Schema(
     | {NEEDED: pl.Int64()}
 )
 COLUMNS = (*SCHEMA,)
-RECENT = 8  # cached query results: rules often use the same ones
 PERIOD = hidden("period")
 
 
 def looks(
-    labels: Windows, rules: Sequence[Rule], windows: pl.Series, scores: Windows | None = None
+    labels: History, rules: Sequence[Rule], windows: pl.Series, scores: History | None = None
 ) -> list[pl.DataFrame]:
     """Return the value and the verdict of each rule in the segments, at the end of each of some windows.
 
     They are those of a check at that time. The evidence of an alarm is computed once over the whole history.
     """
     require_scores(rules, scores)
-    labels, early = (own.remembering(RECENT) for own in (labels, scores or labels))
+    early = scores or labels
     found = []
     for rule in rules:
-        own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
+        own, reference = early if rule.before_labels else labels, labels
         window, at = own.starts.name, own.starts.is_in(windows.implode()).arg_true()
         none = pl.DataFrame(schema={window: own.starts.dtype, **SCHEMA})
         if rule.alarm:
@@ -56,7 +56,7 @@ def _tidy(found: pl.DataFrame, window: str) -> pl.DataFrame:
     return found.select(*keys, window, *COLUMNS)
 
 
-def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> Iterator[pl.DataFrame]:
+def _one_by_one(own: History, rule: Rule, looks: pl.Series, labels: History) -> Iterator[pl.DataFrame]:
     """Check each window by itself, for rules whose period grows and would not fit in memory by window."""
     for i in looks:
         end = own.times[i : i + 1].dt.offset_by("1us")
@@ -65,7 +65,7 @@ def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> 
         yield found.select(start, pl.all())
 
 
-def _at_each(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+def _at_each(own: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
     """Check a few windows at a time."""
     for i in range(0, len(looks), AT_ONCE):
         some = looks[i : i + AT_ONCE]
@@ -73,7 +73,7 @@ def _at_each(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFram
         yield judged_at_each(own, rule, own.starts[some], beginning(own, rule, until), until)
 
 
-def _with_alarms(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+def _with_alarms(own: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
     """Check the newest complete period at the end of each window. Before the first one, no alarm can be raised."""
     if looks.is_empty():
         return

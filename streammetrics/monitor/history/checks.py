@@ -13,10 +13,11 @@ from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE, alarms, with_alarms
 from streammetrics.monitor.history.estimates import REFERENCE, beginning, judged, require_scores
+from streammetrics.monitor.history.history import History
 from streammetrics.monitor.history.rules import Rule, rules_of
-from streammetrics.monitor.history.store import MetricStore, history_of
+from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import Table, deltalake, write
-from streammetrics.monitor.history.windows import Windows, after, time_of
+from streammetrics.monitor.history.window import after, time_of
 from streammetrics.reading import ROWS
 from streammetrics.report import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 
@@ -65,27 +66,27 @@ def check(
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     Failing: 1 of 2
     """
-    own, others = history_of(store), None if scores is None else history_of(scores, "scores")
+    require_store(store)
+    others = None if scores is None else require_store(scores, "scores")
     given = rules_of(rules)
     if not given:
         raise SpecificationError("No rules to check. Pass at least one rule.")
     require_scores(given, scores)
-    labels = early = own.open().windows().remembering(None)
+    labels = early = store._open()
     if others is not None and any(rule.before_labels for rule in given):
-        early = others.open().windows().remembering(None)
+        early = others._open()
     found = []
     for rule in given:
-        checked, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        found.append(_verdicts(checked, rule, until, reference))
+        found.append(_verdicts(early if rule.before_labels else labels, rule, until, labels))
     by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
     return Verdicts(pl.concat(found), tuple(by))
 
 
-def _verdicts(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
+def _verdicts(windows: History, rule: Rule, until: date | str | None, labels: History) -> pl.DataFrame:
     """The verdicts on a rule. Its reference, if any, is in the history with labels."""
     starts, times = windows.starts, windows.times
     if starts.is_empty():
-        raise StateError(f"The history at {windows.uri} has no windows.")
+        raise StateError(f"The history at {windows.place.uri} has no windows.")
     if rule.alarm and starts.name in rule.by:
         raise SpecificationError(f"Rule field 'by' cannot contain the window {starts.name!r} together with 'alarm'.")
     end = after(starts) if until is None else time_of(until, starts)
@@ -134,7 +135,7 @@ def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame]
     and the newest window at the time of the report. An alarm that began after this window is a new one. A rule without
     alarms is reported again if it has held in between. ``report`` is called with the rows of ``verdicts.frame``.
     """
-    place = history_of(store).table.beside(FOLDER)
+    place = require_store(store)._table.beside(FOLDER)
     told = reported(place, place.find())
     new = unknown(told, verdicts.frame)
     if new.height:

@@ -16,9 +16,10 @@ from streammetrics.data import MODEL, several
 from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.monitor.history.breaches import looks
+from streammetrics.monitor.history.history import AT_ONCE, History
 from streammetrics.monitor.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, title_of
-from streammetrics.monitor.history.rules import Rule, before, rules_of
-from streammetrics.monitor.history.windows import AT_ONCE, Windows, after, clock, time_of
+from streammetrics.monitor.history.rules import Rule, rules_of
+from streammetrics.monitor.history.window import after, before, clock, time_of
 from streammetrics.reading import columns_of, distributions
 from streammetrics.show import prose
 
@@ -78,12 +79,12 @@ class Course:
 
 
 def course(
-    history: Windows,
+    history: History,
     metrics: Sequence[str] | None,
     by: str | Sequence[str] | None,
     times: tuple[date | str | None, date | str | None],
     rules: Rule | Sequence[Rule],
-    scores: Windows | None,
+    scores: History | None,
     reference: Period | None,
     confidence: float | None,
 ) -> Course:
@@ -164,7 +165,7 @@ def _of_metric(metric: Metric, found: pl.DataFrame, confidence: float | None) ->
         yield Measure(name, line, (name,), words(metric), metric.range, what, high, {}, confidence)
 
 
-def _drift(grid: Grid, early: Windows, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
+def _drift(grid: Grid, early: History, of: str, period: Period, counted: pl.DataFrame) -> pl.DataFrame:
     """The PSI of every segment and window, and that which sampling alone gives against a fixed reference."""
     window = grid.windows.name
     if isinstance(period, str):
@@ -194,7 +195,7 @@ def _runs(ruled: Sequence[Ruled], windows: pl.Series) -> pl.DataFrame:
     return pl.concat(parts).sort("last", "first", descending=True, maintain_order=True)
 
 
-def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:
+def _windows(history: History, scores: History | None, since: Any, until: Any) -> pl.Series:
     found = [own.starts for own in (history, scores) if own is not None]
     if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
         raise SpecificationError("Both histories must have the same window column, of the same type.")
@@ -205,7 +206,7 @@ def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -
         windows = windows.filter(clock(windows) < time_of(until, windows)[0])
     if windows.is_empty():
         newest = "" if every.is_empty() else f" in this time range. Newest window: {every[-1]}"
-        raise StateError(f"The history at {history.uri} has no windows{newest}.")
+        raise StateError(f"The history at {history.place.uri} has no windows{newest}.")
     after(windows)  # which must be a time
     return windows
 
@@ -259,17 +260,17 @@ class Grid:
         """Return the grid of a history that has only some of the group columns."""
         return replace(self, cuts=[cut for cut in self.cuts if set(cut) <= set(columns)])
 
-    def estimates(self, history: Windows, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
+    def estimates(self, history: History, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
         """Return the metrics of every segment and window."""
         for cut, _, acc in self._read(history):
             yield cut, acc.finalize(metrics, confidence=confidence).frame
 
-    def reference(self, history: Windows, start: Any, end: Any) -> dict[Cut, Accumulator]:
+    def reference(self, history: History, start: Any, end: Any) -> dict[Cut, Accumulator]:
         """Return the merged windows of a time range, for every cut."""
         acc = history.ask(start, end, tuple(self.columns), None)
         return {cut: acc.rollup(*cut) for cut in self.cuts}
 
-    def drifts(self, history: Windows, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
+    def drifts(self, history: History, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
         """Return the PSI of every segment and window against a fixed or rolling reference."""
         window, back = self.windows.name, reference if isinstance(reference, str) else None
         for cut, windows, acc in self._read(history, back):
@@ -281,7 +282,7 @@ class Grid:
             found = moved.frame.filter(pl.col("measure") == "psi", pl.col(window).is_in(windows.implode()))
             yield cut, found.drop("of").rename({"measure": METRIC})
 
-    def _read(self, history: Windows, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
+    def _read(self, history: History, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
         """Each cut of a few windows at a time, with their reference windows."""
         times, window = clock(self.windows), self.windows.name
         for i in range(0, len(times), AT_ONCE):

@@ -14,8 +14,9 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import EVERYWHERE, rows_to_decide
 from streammetrics.monitor.before_labels.expect import expect
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
-from streammetrics.monitor.history.rules import Rule, before, is_growing, of_count, of_total
-from streammetrics.monitor.history.windows import Windows
+from streammetrics.monitor.history.history import History
+from streammetrics.monitor.history.rules import Rule, is_growing, of_count, of_total
+from streammetrics.monitor.history.window import before
 from streammetrics.reading import (
     ROWS,
     TOTAL,
@@ -57,21 +58,21 @@ def require_scores(rules: Sequence[Rule], scores: object) -> None:
         )
 
 
-def beginning(windows: Windows, rule: Rule, end: pl.Series) -> pl.Series:
+def beginning(windows: History, rule: Rule, end: pl.Series) -> pl.Series:
     """Return the start of the windows that a rule checks."""
     times = windows.times
     return times.head(1) if rule.always else before(end, rule.over).clip(times[0])
 
 
-def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, labels: Windows) -> pl.DataFrame:
+def judged(windows: History, rule: Rule, start: pl.Series, end: pl.Series, labels: History) -> pl.DataFrame:
     """Return the estimates of a rule in a time range, with its verdicts but without the evidence of an alarm.
 
     The reference is computed from the history with labels.
     """
     earliest = None if rule.before_labels else windows.times[0]
     earlier = None if rule.against is None else before(start, rule.against).clip(earliest).item()
-    reference = labels.ask(earlier, start.item(), rule.by, None) if earlier or rule.before_labels else None
-    current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None))
+    reference = labels.ask(earlier, start.item(), rule.by, None, rule.model) if earlier or rule.before_labels else None
+    current = reported(rule, windows.ask(start.item(), end.item(), rule.by, None, rule.model))
     found = estimated(rule, current, None if reference is None else reported(rule, reference))
     found = _with_verdicts(at_least_one(found), rule, current)
     if is_growing(rule):
@@ -82,14 +83,14 @@ def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, label
 
 
 def with_coverage(
-    found: pl.DataFrame, rule: Rule, labels: Windows, checked: Period, reference: Period | None, names: Names = None
+    found: pl.DataFrame, rule: Rule, labels: History, checked: Period, reference: Period | None, names: Names = None
 ) -> pl.DataFrame:
     """Add `COVERAGE`, the share of labels that have arrived, of the period with fewer; null without a joiner.
 
     ``checked`` and ``reference`` are starts and ends of one or several periods, which ``names`` are of.
     """
     coverage = labels.labels
-    if not rule.coverage or coverage is None or not coverage.is_known:
+    if not rule.coverage or not coverage.is_known:
         return found.with_columns(pl.lit(None, pl.Float64).alias(COVERAGE))
     sides = [] if rule.before_labels else [(CURRENT_ROWS, checked)]
     sides += [] if reference is None else [(OTHER_ROWS, reference)]
@@ -125,10 +126,10 @@ def _rows_to_decide(rule: Rule, current: Report) -> pl.Expr:
     return rows_to_decide(rule.required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
 
 
-def judged_at_each(windows: Windows, rule: Rule, names: pl.Series, starts: pl.Series, ends: pl.Series) -> pl.DataFrame:
+def judged_at_each(windows: History, rule: Rule, names: pl.Series, starts: pl.Series, ends: pl.Series) -> pl.DataFrame:
     """Return the estimates of a rule in each of some time ranges, as `judged` does, with their names as windows."""
     earlier = starts if rule.against is None else before(starts, rule.against).clip(windows.times[0])
-    report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None))
+    report = reported(rule, windows.ask(earlier[0], ends[-1], (names.name, *rule.by), None, rule.model))
     reference = None if rule.against is None else _of_periods(report, names, earlier, starts)
     found = _with_verdicts(estimated(rule, _of_periods(report, names, starts, ends), reference), rule, report)
     if is_growing(rule):
@@ -162,7 +163,7 @@ def _with_verdicts(found: pl.DataFrame, rule: Rule, current: Report) -> pl.DataF
     return with_rows_needed(found, _rows_to_decide(rule, current))
 
 
-def _is_too_short(windows: Windows, over: str, ends: pl.Series) -> pl.Series:
+def _is_too_short(windows: History, over: str, ends: pl.Series) -> pl.Series:
     """Whether a history begins more than one window after the start of each period."""
     late, step = windows.times[0] - before(ends, over), windows.times.diff().median()
     return late > step if step is not None else pl.repeat(False, len(ends), eager=True)

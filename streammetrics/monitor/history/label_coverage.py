@@ -14,7 +14,7 @@ import polars as pl
 from streammetrics.base import hidden, joined
 from streammetrics.errors import StateError
 from streammetrics.monitor.history.table import Table
-from streammetrics.monitor.history.window import Window
+from streammetrics.monitor.history.window import WindowColumn
 
 FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
@@ -43,7 +43,7 @@ class LabelCoverage:
     """The scores of a history whose labels can still arrive. Its waiting rows are read once, when they are needed."""
 
     place: Table
-    window: Window
+    window: WindowColumn
     groups: tuple[str, ...]
 
     @cached_property

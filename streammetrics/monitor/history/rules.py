@@ -14,7 +14,6 @@ import polars as pl
 
 from streammetrics.base import (
     as_float,
-    earlier,
     false_discovery_rate,
     near_paths,
     publish,
@@ -27,6 +26,7 @@ from streammetrics.data import MODEL
 from streammetrics.errors import Argument, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Requirement, all_metrics, metrics_of_name, parse_metric, require_rows
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
+from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
 from streammetrics.report import is_total
 
@@ -290,18 +290,6 @@ def of_count(rule: Rule) -> bool:
 def is_growing(rule: Rule) -> bool:
     """Return whether the limit is a minimum that a total reaches only when the checked windows are complete."""
     return of_total(rule) and rule.required.wants_high and not rule.always
-
-
-def before(time: pl.Series, length: str) -> pl.Series:
-    """Return times moved back by a positive duration.
-
-    >>> before(pl.Series([datetime(2026, 1, 31)]), "7d").item()
-    datetime.datetime(2026, 1, 24, 0, 0)
-    """
-    found = earlier(time, length)
-    if not (found < time).all():
-        raise SpecificationError(f"{length!r} is not a positive duration. Write one such as '7d' or '12h'.")
-    return found
 
 
 def _is_number(value: object) -> bool:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import directory, publish, write_file
+from streammetrics.base import directory, pa, publish, write_file
 from streammetrics.errors import Argument, SpecificationError, StateError
-from streammetrics.monitor.history.batches import origin_of
+from streammetrics.monitor.history.batches import Batch, stored_offset
 from streammetrics.monitor.history.history import History
-from streammetrics.monitor.history.table import Table, deltalake
+from streammetrics.monitor.history.specification import COMMIT, Specification
+from streammetrics.monitor.history.table import Table, add_columns, deltalake, files, missing, one_of_sql, write
 from streammetrics.show import of_frame
 
 if TYPE_CHECKING:
     from streammetrics.monitor.history.rules import Rule
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class MetricStore:
                 is selected.
             StateError: If the table cannot be read or written.
         """
-        return history_of(self).add(acc, origin_of(batch_id, source, start, upto))
+        return self._add(acc, Batch(batch_id, source, start, upto))
 
     def replace(
         self,
@@ -165,7 +169,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return history_of(self).add(acc, origin_of(batch_id, source, start, upto), window)
+        return self._add(acc, Batch(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if the history has no rows of it.
@@ -183,7 +187,8 @@ class MetricStore:
         ...     print(store.offset("clicks/0"))
         2
         """
-        return history_of(self).offset(source)
+        table = self._table.find()
+        return None if table is None else stored_offset(table, source)
 
     def query(
         self,
@@ -216,7 +221,7 @@ class MetricStore:
             SpecificationError: If a time, a group column, or an expression is invalid.
             StateError: If there is no table yet, or it cannot be read.
         """
-        return history_of(self).open().query(since, until, by, every, where)
+        return self._open().query(since, until, by, every, where)
 
     def save_html(
         self,
@@ -272,10 +277,10 @@ class MetricStore:
         from streammetrics.monitor.history.course import course  # when they are needed
         from streammetrics.monitor.history.page import history_page
 
-        early = None if scores is None else history_of(scores, "scores").open().windows()
-        own = history_of(self).open()
-        shown = course(own.windows(), metrics, by, (since, until), rules, early, reference, confidence)
-        write_file(path, history_page(shown, title, own.sizes() if until is None else None).encode())
+        early = None if scores is None else require_store(scores, "scores")._open()
+        history = self._open()
+        content = course(history, metrics, by, (since, until), rules, early, reference, confidence)
+        write_file(path, history_page(content, title, history.sizes() if until is None else None).encode())
 
     def windows(self) -> pl.DataFrame:
         """Return the windows of the history, with their size and last append.
@@ -297,7 +302,7 @@ class MetricStore:
         ...     print(store.windows().select("day", "groups", "rows", "parts").rows())
         [(datetime.date(2026, 1, 30), 1, 1, 1), (datetime.date(2026, 1, 31), 1, 1, 1)]
         """
-        return history_of(self).open().sizes()
+        return self._open().sizes()
 
     def copy_to(self, store: MetricStore) -> bool:
         """Copy the windows before the first one of another history to it. Repeating a copy changes nothing.
@@ -332,7 +337,9 @@ class MetricStore:
         ...     new.query(by="country").finalize(["rows"]).frame.select("country", "value").rows()
         [('DE', 1.0), ('FR', 1.0), (None, 2.0)]
         """
-        return history_of(self).copy_to(history_of(store))
+        source = self._open()
+        carried = source.before_first_of(require_store(store)._open())
+        return store._add(carried, Batch(f"copy of {self.uri}"))
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the rows of each group, and small files. Query results do not change, bit for bit.
@@ -358,7 +365,19 @@ class MetricStore:
         [1, 1] 4
         """
 
-        history_of(self).compact(vacuum)
+        def merge(history: History) -> None:
+            windows = history.scattered()
+            if windows.is_empty():
+                return
+            parts = (part.to_arrow() for part in history.merged(windows))
+            first = next(parts)
+            batches = (batch for part in chain([first], parts) for batch in part.to_batches())
+            rows = pa.RecordBatchReader.from_batches(first.schema, batches)
+            earlier = f"version <= {history.table.version()} AND ({one_of_sql(windows)})"  # no conflict with appends
+            row_group = history.specification.row_group
+            write(history.table, rows, mode="overwrite", predicate=earlier, row_group=row_group)
+
+        self._shrink(merge, vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
         """Drop the windows before a time. IDs of their appends are remembered.
@@ -383,14 +402,103 @@ class MetricStore:
         [datetime.date(2026, 1, 31)]
         """
 
-        history_of(self).retain(since, vacuum)
+        def drop(history: History) -> None:
+            before = history.specification.window.before(since)
+            earlier = f"version <= {history.table.version()} AND {before}"
+            history.table.delete(earlier, writer_properties=files(history.specification.row_group))
+
+        self._shrink(drop, vacuum)
+
+    @property
+    def _table(self) -> Table:
+        return Table(self.uri, self.storage_options)
+
+    def _find(self) -> History | None:
+        """The newest version, or None before the first append."""
+        table = self._table.find()
+        return None if table is None else self._version(table)
+
+    def _open(self) -> History:
+        """The newest version, which must exist."""
+        history = self._find()
+        if history is None:
+            raise missing(self.uri)
+        return history
+
+    def _version(self, table: Any) -> History:
+        with self._table.reading():
+            specification = Specification.read(table.metadata().configuration)
+        window = specification.window.name
+        if self.window not in (None, window):
+            raise SpecificationError(f"The window of the table is {window!r}, not {self.window!r}.")
+        return History(self._table, table, specification)
+
+    def _require(self, acc: Accumulator) -> None:
+        """Reject an accumulator that cannot be appended. The first append can be any with a window."""
+        history, has_rows = self._find(), acc.state.groups.height
+        if history is not None:
+            specification = history.specification.including(acc)
+        elif has_rows:
+            specification = Specification.first(acc, self.window)
+        if has_rows:
+            specification.rows(acc)
+
+    def _add(self, acc: Accumulator, batch: Batch, window: Any = None) -> bool:
+        """Append a state in one commit, or replace a window. Return False if the batch is stored already."""
+        if not isinstance(acc, Accumulator):
+            raise SpecificationError(Argument("acc"), f" must be an Accumulator, got {type(acc).__name__}.")
+        has_rows, newest = acc.state.groups.height > 0, self._table.find()
+        if not has_rows and window is None and (newest is None or batch.source is None):
+            return False
+        if newest is None:
+            if window is not None:
+                raise missing(self.uri)
+            first = Specification.first(acc, self.window)
+            self._table.create(pl.DataFrame(schema=first.stored).to_arrow().schema, first.configuration)
+
+        def add(history: History) -> bool | None:
+            """Return whether it was added, or None after adding its models to the specification."""
+            if batch.is_stored(history.table):
+                return False
+            specification = history.specification.including(acc)
+            rows = specification.rows(acc if has_rows else specification.empty)
+            predicate = None if window is None else specification.window.only(rows, window)
+            if specification is not history.specification:
+                add_columns(history.table, pl.DataFrame(schema=specification.stored).to_arrow().schema)
+                history.table.alter.set_table_properties(specification.configuration, raise_if_not_exists=False)
+                return None
+            version = history.table.version() + 1
+            commit = {"batch_id": batch.batch_id, "ingested": datetime.now(UTC), "version": version}
+            rows = rows.with_columns(pl.lit(commit[column], kind).alias(column) for column, kind in COMMIT.items())
+            write(
+                history.table,
+                rows.select([*specification.stored]).to_arrow(),
+                mode="append" if window is None else "overwrite",
+                predicate=predicate,
+                transactions=[batch.transaction(version)],
+                row_group=specification.row_group,
+            )
+            return True
+
+        while (done := self._commit(add, newest)) is None:
+            newest = None
+        return done
+
+    def _shrink(self, step: Callable[[History], None], vacuum: bool) -> None:
+        """Commit a step that removes rows."""
+        self._commit(step)
+        if vacuum:
+            self._commit(lambda history: history.table.vacuum(dry_run=False, full=True))
+
+    def _commit(self, step: Callable[[History], T], newest: Any = None) -> T:
+        return self._table.commit(lambda table: step(self._version(table)), newest)
 
 
-def history_of(store: object, name: str = "store") -> History:
-    """Return the history of a store, for use within the library. Rejects other arguments of that name."""
+def require_store(store: object, name: str = "store") -> MetricStore:
+    """Return a store. Rejects other arguments of that name."""
     if not isinstance(store, MetricStore):
         raise SpecificationError(Argument(name), f" must be a MetricStore, got {type(store).__name__}.")
-    return History(Table(store.uri, store.storage_options), store.window)
+    return store
 
 
 publish("streammetrics", MetricStore)

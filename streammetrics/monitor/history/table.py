@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.base import directory, ds, near_paths, of_extra, pa, require_threads, settle, translated
-from streammetrics.errors import StateError
+from streammetrics.errors import ColumnError, StateError
 
 ATTEMPTS = 50  # to commit, if other writers are first
 BETWEEN = 20  # commits from one checkpoint to the next, which opening a table reads
@@ -129,7 +129,7 @@ def write(
     mode: Literal["append", "overwrite"] = "append",
     predicate: str | None = None,
     transactions: Sequence[Any] = (),
-    together: int = 1_024,
+    row_group: int = 1_024,
 ) -> None:
     """Write rows in one commit. Overwriting replaces all rows, or those that a condition selects.
 
@@ -147,7 +147,7 @@ def write(
         mode=mode,
         predicate=predicate,
         schema_mode="merge" if new else None,
-        writer_properties=files(together),
+        writer_properties=files(row_group),
         commit_properties=delta.CommitProperties(**once) if transactions else None,
     )
 
@@ -157,6 +157,37 @@ def add_columns(table: Any, schema: pa.Schema) -> None:
     known = {field.name for field in table.schema().fields}
     if new := [field for field in deltalake().Schema.from_arrow(schema).fields if field.name not in known]:
         table.alter.add_columns(new)
+
+
+def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:
+    """Return a column in its type in the table, which must fit every value."""
+    try:
+        cast = column.cast(kind)
+        if cast.cast(column.dtype).equals(column):
+            return cast
+    except pl.exceptions.PolarsError:
+        pass
+    raise ColumnError(f"Column {column.name!r} must fit type {kind} of the table, got {column.dtype}.")
+
+
+def one_of(values: pl.Series) -> pl.Expr:
+    """Return whether the column of that name has one of these values, including null."""
+    column, distinct = pl.col(values.name), values.drop_nulls().unique()
+    low, high = (pl.lit(end, distinct.dtype) for end in (distinct.min(), distinct.max()))
+    chosen = column.is_between(low, high) & column.is_in(distinct.implode())
+    return chosen | column.is_null() if values.null_count() else chosen
+
+
+def one_of_sql(values: pl.Series) -> str:
+    """Return `one_of` for dates or times as SQL."""
+    column = quoted(values.name)
+    texts = ", ".join(f"'{value.isoformat()}'" for value in values.drop_nulls())
+    return " OR ".join([f"{column} IN ({texts})"] * bool(texts) + [f"{column} IS NULL"] * bool(values.null_count()))
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def in_small_files(table: Any, column: str) -> pl.Series:
@@ -173,9 +204,9 @@ def in_small_files(table: Any, column: str) -> pl.Series:
     return pl.DataFrame(found)[column].unique().sort()
 
 
-def files(together: int) -> Any:
+def files(row_group: int) -> Any:
     """Properties of data files with this number of rows per row group."""
-    return deltalake().WriterProperties(compression="ZSTD", max_row_group_size=together)
+    return deltalake().WriterProperties(compression="ZSTD", max_row_group_size=row_group)
 
 
 def missing(uri: str | Path) -> StateError:

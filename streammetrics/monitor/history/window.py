@@ -1,4 +1,4 @@
-"""The window of a history: the group column of dates or datetimes, and times as users write them."""
+"""Windows of a history: their column, and times as users write them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import few, instant, moment, require_length, translated, truncated
+from streammetrics.base import earlier, few, instant, moment, require_length, translated, truncated
 from streammetrics.errors import Argument, DataError, Parts, SpecificationError
-from streammetrics.monitor.history.columns import quoted
+from streammetrics.monitor.history.table import quoted
 
 TIMES = (pl.Date, pl.Datetime)
 
 
 @dataclass(frozen=True)
-class Window:
+class WindowColumn:
     """Name and type of the window column of a history."""
 
     name: str
@@ -24,11 +24,11 @@ class Window:
 
     def moment(self, time: date | str) -> date:
         """Return a time in the type of the column; for dates, rounded up."""
-        found = instant(time, getattr(self.kind, "time_zone", None))
+        exact = instant(time, getattr(self.kind, "time_zone", None))
         if not isinstance(self.kind, pl.Date):
-            return found
+            return exact
         with translated(SpecificationError, f"Cannot read {str(time)!r} as a time"):
-            return (found + (timedelta(days=1) - timedelta.resolution)).date()
+            return (exact + (timedelta(days=1) - timedelta.resolution)).date()
 
     def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
         """Return conditions for windows from a time on, and before another."""
@@ -47,27 +47,64 @@ class Window:
         """Return the condition for windows before a time as SQL."""
         return f"{quoted(self.name)} < '{self.moment(since).isoformat()}'"
 
-    def only(self, rows: pl.DataFrame, given: Any) -> str:
+    def only(self, rows: pl.DataFrame, window: Any) -> str:
         """Return the condition for a window, or windows from a start to an end, as SQL. Rows must have no others."""
-        start, end, is_range = self._range(given)
-        window, upper = pl.col(self.name), "<" if is_range else "<="
-        inside = (window >= start) & ((window < end) if is_range else (window <= end))
-        windows = rows.select(window.unique().sort())
+        start, end, is_range = self._range(window)
+        column, upper = pl.col(self.name), "<" if is_range else "<="
+        inside = (column >= start) & ((column < end) if is_range else (column <= end))
+        windows = rows.select(column.unique().sort())
         if others := [str(time) for (time,) in windows.filter(~inside.fill_null(False)).rows()]:
-            wanted = f"windows are {start} to {end}, end exclusive" if is_range else f"window is {start}"
+            expected = f"windows are {start} to {end}, end exclusive" if is_range else f"window is {start}"
             fix: Parts = ("Filter the state, or pass a range that includes them.",)
             if windows.height == 1 and not windows[self.name].has_nulls():
                 fix = ("Pass ", Argument("window", others[0]), ".")
-            raise DataError(f"The state contains {few(others)}, but the {wanted}. ", *fix)
-        column = quoted(self.name)
-        return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
+            raise DataError(f"The state contains {few(others)}, but the {expected}. ", *fix)
+        name = quoted(self.name)
+        return f"{name} >= '{start.isoformat()}' AND {name} {upper} '{end.isoformat()}'"
 
-    def _range(self, given: Any) -> tuple[date, date, bool]:
-        if isinstance(given, tuple):
-            if len(given) != 2:
-                raise SpecificationError(Argument("window"), f" must be a time or a (start, end) pair, got {given!r}.")
-            return self.moment(given[0]), self.moment(given[1]), True
-        start = self.moment(given)
-        if not isinstance(start, datetime) and moment(start) != moment(given):
-            raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
+    def _range(self, window: Any) -> tuple[date, date, bool]:
+        if isinstance(window, tuple):
+            if len(window) != 2:
+                raise SpecificationError(Argument("window"), f" must be a time or a (start, end) pair, got {window!r}.")
+            return self.moment(window[0]), self.moment(window[1]), True
+        start = self.moment(window)
+        if not isinstance(start, datetime) and moment(start) != moment(window):
+            raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {window!r}.")
         return start, start, False
+
+
+def clock(windows: pl.Series) -> pl.Series:
+    """Dates as datetimes, so that all windows are datetimes in microseconds.
+
+    >>> clock(pl.Series([date(2026, 1, 31)])).item()
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
+
+
+def before(times: pl.Series, length: str) -> pl.Series:
+    """Return times moved back by a positive duration.
+
+    >>> before(pl.Series([datetime(2026, 1, 31)]), "7d").item()
+    datetime.datetime(2026, 1, 24, 0, 0)
+    """
+    starts = earlier(times, length)
+    if not (starts < times).all():
+        raise SpecificationError(f"{length!r} is not a positive duration. Write one such as '7d' or '12h'.")
+    return starts
+
+
+def after(windows: pl.Series) -> pl.Series:
+    """A time just after the start of the last window."""
+    if str(windows[-1])[:10] == str(date.max):
+        raise SpecificationError(
+            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to exclude it."
+        )
+    return clock(windows).tail(1).dt.offset_by("1us")
+
+
+def time_of(time: date | str, windows: pl.Series) -> pl.Series:
+    """A time in the time zone of the windows, which is also its default."""
+    zone = getattr(windows.dtype, "time_zone", None)
+    exact = pl.Series([instant(time, zone)])
+    return exact if zone is None else exact.dt.convert_time_zone(zone)

@@ -14,7 +14,7 @@ from streammetrics import Accumulator, MetricStore
 from streammetrics.base import earlier, publish, require_length
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.monitor.history.label_coverage import CORRECTION, LABEL, SCORE
-from streammetrics.monitor.history.store import history_of
+from streammetrics.monitor.history.store import require_store
 from streammetrics.monitor.joining.columns import Columns
 from streammetrics.monitor.joining.log import Log
 from streammetrics.monitor.joining.waiting import OWN, newest
@@ -88,7 +88,7 @@ class Joiner:
     labels: Sequence[str] | None = field(default=None)
 
     def __post_init__(self) -> None:
-        history_of(self.store)
+        require_store(self.store)
         if not isinstance(self.task, Accumulator):
             raise SpecificationError(Argument("task"), f" must be an Accumulator, got {type(self.task).__name__}.")
         require_length(self.expires)
@@ -174,7 +174,7 @@ class Joiner:
 
     @cached_property
     def _log(self) -> Log:
-        return Log(history_of(self.store), self.task, self._columns)
+        return Log(self.store, self.task, self._columns)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
         late, change = self._log.add(rows, kind)
@@ -185,7 +185,7 @@ class Joiner:
             self._log.waiting.expire(table, _days_before(last, self.expires))
         if self._log.waiting.is_scattered(table):
             self.compact(vacuum=False)
-            if self._log.history.find() is not None:  # which begins with the first joined row
+            if self.store._find() is not None:  # which begins with the first joined row
                 self.store.compact(vacuum=False)
         if change is None:
             return Joined(late=late)

@@ -16,10 +16,10 @@ import polars as pl
 
 from streammetrics import Accumulator, accumulate, merge
 from streammetrics.errors import DataError, StateError
-from streammetrics.monitor.history.batches import Stretch
-from streammetrics.monitor.history.history import History
+from streammetrics.monitor.history.batches import Batch
 from streammetrics.monitor.history.label_coverage import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE
-from streammetrics.monitor.history.specification import carry
+from streammetrics.monitor.history.specification import carried
+from streammetrics.monitor.history.store import MetricStore
 from streammetrics.monitor.joining.columns import Columns
 from streammetrics.monitor.joining.evaluation import require_one_type, shares
 from streammetrics.monitor.joining.waiting import Waiting, days, last_commit, next_commit
@@ -31,22 +31,22 @@ HALVES = (SCORE, LABEL, CORRECTION)
 class Log:
     """The log of rows that wait beside a history, and its connection to that history."""
 
-    history: History
+    store: MetricStore
     acc: Accumulator
     columns: Columns
 
     @property
     def waiting(self) -> Waiting:
         """The table of the waiting rows."""
-        return Waiting(self.history.table.beside(FOLDER), self.columns.key)
+        return Waiting(self.store._table.beside(FOLDER), self.columns.key)
 
     def add(self, rows: pl.DataFrame, kind: str) -> tuple[int, Change | None]:
         """Add rows in one commit, if they can be evaluated after the join.
 
         Return the number of late rows, and the change that the others make.
         """
-        self.history.require(self.acc)
-        days_of = (lambda scores: self.columns.days(scores, self.history.window)) if kind == SCORE else None
+        self.store._require(self.acc)
+        days_of = (lambda scores: self.columns.days(scores, self.store.window)) if kind == SCORE else None
         if kind == SCORE:
             rows = rows.with_columns(self.columns.computed_groups(rows))
         return self.waiting.add(self.settle(), rows, kind, self._tried, days_of)
@@ -57,7 +57,7 @@ class Log:
         ``tried`` is the change of the last commit, if it is known.
         """
         while True:
-            stored = self.history.offset(FOLDER) or 0  # read before the log, which can only be newer
+            stored = self.store.offset(FOLDER) or 0  # read before the log, which can only be newer
             table = self.waiting.table.find()
             if stored > (0 if table is None else table.version()):
                 raise StateError(
@@ -73,12 +73,12 @@ class Log:
                 rows = self.waiting.rows(table, *HALVES)
                 change = self._change(rows, self._keys(rows.filter(pl.col(COMMIT) > since)), since, upto)
             try:
-                added = self._enter(table, change, Stretch(FOLDER, stored, upto))
+                added = self._enter(table, change, Batch(source=FOLDER, start=stored, upto=upto))
             except DataError:
-                if (self.history.offset(FOLDER) or 0) == stored:
+                if (self.store.offset(FOLDER) or 0) == stored:
                     raise
                 continue  # another process committed first
-            if added or (self.history.offset(FOLDER) or 0) == stored:
+            if added or (self.store.offset(FOLDER) or 0) == stored:
                 return table
 
     def _before_labels(self, table: Any) -> int:
@@ -99,7 +99,7 @@ class Log:
             joined = share.collect()
             try:
                 require_one_type(joined, acc)
-                self.history.require(acc.update(joined.select(acc.roles.sources)))
+                self.store._require(acc.update(joined.select(acc.roles.sources)))
             except DataError as error:
                 raise error.at(self.columns.named(joined, error.row or 0)) from error
         return change
@@ -108,16 +108,16 @@ class Log:
         scores, labels = self._halves(self.waiting.of(rows, keys))
         return Change.between(scores.collect(), labels.collect(), self.columns.key, self.columns.labels, since, upto)
 
-    def _enter(self, table: Any, change: Change, origin: Stretch) -> bool:
+    def _enter(self, table: Any, change: Change, batch: Batch) -> bool:
         """Add new pairs to the history. If labels were corrected, evaluate the affected days again."""
         if change.corrected.is_empty():
-            return self.history.add(self._evaluated(change.new.lazy()), origin)
+            return self.store._add(self._evaluated(change.new.lazy()), batch)
         touched = pl.concat([change.new[DAY], change.corrected[DAY]]).sort()
         first, last = touched[0], touched[-1]
         inside, rows = pl.col(DAY).is_between(first, last), self.waiting.rows(table, *HALVES)
         keys = self._keys(rows.filter(inside, pl.col(KIND) == SCORE))
-        joined = pairs(*self._halves(self.waiting.of(rows, keys)), self.columns.key, origin.upto).filter(inside)
-        return self.history.add(self._evaluated(joined), origin, (first, last + timedelta(days=1)))
+        joined = pairs(*self._halves(self.waiting.of(rows, keys)), self.columns.key, batch.upto or 0).filter(inside)
+        return self.store._add(self._evaluated(joined), batch, (first, last + timedelta(days=1)))
 
     def _evaluated(self, rows: pl.LazyFrame) -> Accumulator:
         """Evaluate rows that were accepted before. Several batches together may exceed the group limit of one batch."""
@@ -125,7 +125,7 @@ class Log:
         parts[0].max_groups = None
         for acc, share in shares(rows, self.acc):
             acc.max_groups = None
-            parts.append(carry(accumulate(share.select(acc.roles.sources), into=acc), self.acc))
+            parts.append(carried(accumulate(share.select(acc.roles.sources), into=acc), self.acc))
         return merge(parts)
 
     def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:

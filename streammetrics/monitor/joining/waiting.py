@@ -17,7 +17,6 @@ import polars as pl
 from streammetrics.base import ds
 from streammetrics.data import decoded, has_values, typed
 from streammetrics.errors import ColumnError
-from streammetrics.monitor.history.columns import fitted, one_of_sql
 from streammetrics.monitor.history.label_coverage import (
     COMMIT,
     CORRECTION,
@@ -33,7 +32,7 @@ from streammetrics.monitor.history.label_coverage import (
     time_zones,
     waiting_rows,
 )
-from streammetrics.monitor.history.table import Table, deltalake, in_small_files, write
+from streammetrics.monitor.history.table import Table, deltalake, fitted, in_small_files, one_of_sql, write
 from streammetrics.monitor.joining.columns import UNSTORABLE
 
 OWN: dict[str, pl.DataType] = {
@@ -44,7 +43,7 @@ OWN: dict[str, pl.DataType] = {
     **dict.fromkeys(COUNTS, pl.Int64()),
 }
 BEFORE = "streammetrics.expired"  # the transaction that stores the first day that has not expired
-TOGETHER = 131_072  # rows per row group of a file
+ROW_GROUP = 131_072  # rows per row group of a file
 SCATTERED = 64  # files that could be merged with others, at which the joiner compacts
 T = TypeVar("T")
 
@@ -176,7 +175,7 @@ class Waiting:
             if days.len():
                 rows = table.to_pyarrow_dataset().scanner(filter=ds.field(DAY).isin(days.to_arrow())).to_reader()
                 before = f"{COMMIT} <= {table.version()} AND ({one_of_sql(days)})"  # no conflict with new rows
-                write(table, rows, mode="overwrite", predicate=before, together=TOGETHER)
+                write(table, rows, mode="overwrite", predicate=before, row_group=ROW_GROUP)
 
         self.table.commit(merge)
         if vacuum:
@@ -189,7 +188,7 @@ class Waiting:
         columns = [fitted(rows[name], kind) for name, kind in schema.items()]
         mark = {FOLDER: table.version() + 1} | (said or {})  # read by `last_commit`
         marks = [deltalake().Transaction(app_id=name, version=version) for name, version in mark.items()]
-        write(table, pl.DataFrame(columns).to_arrow(), transactions=marks, together=TOGETHER, **how)
+        write(table, pl.DataFrame(columns).to_arrow(), transactions=marks, row_group=ROW_GROUP, **how)
 
 
 def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key: Sequence[str]) -> pl.DataFrame:
