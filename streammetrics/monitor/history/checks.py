@@ -8,16 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import because, dates, ends, joined, publish
+from streammetrics.base import because, dates, joined, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.monitor.history.alarms import E_VALUE, SINCE, alarms, with_alarms
-from streammetrics.monitor.history.estimates import REFERENCE, beginning, judged, require_scores
+from streammetrics.monitor.history.alarms import E_VALUE, SINCE
 from streammetrics.monitor.history.history import History
-from streammetrics.monitor.history.rules import Rule, rules_of
+from streammetrics.monitor.history.rules import Rule, require_scores, rules_of
 from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import Table, deltalake, write
-from streammetrics.monitor.history.window import after, time_of
+from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
+from streammetrics.monitor.history.window import Windows, after, time_of
 from streammetrics.reading import ROWS
 from streammetrics.report import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 
@@ -66,66 +66,55 @@ def check(
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     Failing: 1 of 2
     """
-    require_store(store)
-    others = None if scores is None else require_store(scores, "scores")
-    given = rules_of(rules)
-    if not given:
+    rules = rules_of(rules)
+    labels = require_store(store)._open()
+    if not rules:
         raise SpecificationError("No rules to check. Pass at least one rule.")
-    require_scores(given, scores)
-    labels = early = store._open()
-    if others is not None and any(rule.before_labels for rule in given):
-        early = others._open()
-    found = []
-    for rule in given:
-        found.append(_verdicts(early if rule.before_labels else labels, rule, until, labels))
-    by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
-    return Verdicts(pl.concat(found), tuple(by))
+    early = None if scores is None else require_store(scores, "scores")
+    require_scores(rules, early)
+    unlabeled = labels if early is None or not any(rule.before_labels for rule in rules) else early._open()
+    rows = [_verdicts(unlabeled if rule.before_labels else labels, rule, until, labels) for rule in rules]
+    by = dict.fromkeys([*(column for rule in rules for column in rule.by), MODEL])
+    return Verdicts(pl.concat(rows), tuple(by))
 
 
-def _verdicts(windows: History, rule: Rule, until: date | str | None, labels: History) -> pl.DataFrame:
+def _verdicts(history: History, rule: Rule, until: date | str | None, labels: History) -> pl.DataFrame:
     """The verdicts on a rule. Its reference, if any, is in the history with labels."""
-    starts, times = windows.starts, windows.times
+    starts, times = history.starts, history.times
     if starts.is_empty():
-        raise StateError(f"The history at {windows.place.uri} has no windows.")
+        raise StateError(f"The history at {history.place.uri} has no windows.")
     if rule.alarm and starts.name in rule.by:
         raise SpecificationError(f"Rule field 'by' cannot contain the window {starts.name!r} together with 'alarm'.")
-    end = after(starts) if until is None else time_of(until, starts)
-    start, last = beginning(windows, rule, end), end.item()
-    raised = alarms(windows, rule, last) if rule.alarm else None
-    if raised is not None:  # the newest complete period
-        start = raised[0]
-        end = ends(start, rule.over)
-    found = judged(windows, rule, start, end, labels)
-    if rule.alarm:
-        found = with_alarms(found, rule, raised and raised[1])
+    now = after(starts) if until is None else time_of(until, starts)
+    window, verdicts = verdicts_now(history, rule, now, labels)
     if rule.model is not None:  # which the text of the rule names
-        found = found.drop(MODEL, strict=False)
-    seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
-    newer = ((times >= end.item()) & (times < last)).any()
-    earlier = times.filter(times < start.item())
-    between = (
-        seen.is_empty() and len(earlier) > 1 and start.item() - earlier[-1] < times.diff().quantile(0.75, "higher")
-    )
-    found = found.with_columns(
+        verdicts = verdicts.drop(MODEL, strict=False)
+    start, end, step = window.starts.item(), window.ends.item(), times.diff().median()
+    inside = (times >= start) & (times < end)
+    newer = ((times >= end) & (times < now.item())).any()
+    earlier = times.filter(times < start)
+    between = not inside.any() and len(earlier) > 1 and start - earlier[-1] < times.diff().quantile(0.75, "higher")
+    verdicts = verdicts.with_columns(
         because(incomplete_period=pl.lit(newer), no_window=pl.lit(between), before_labels=pl.lit(rule.before_labels))
     )
-    of_rules = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
-    of_rules |= {"windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype))))}
-    of_rules |= {"reference": pl.col(REFERENCE), "coverage": pl.col(COVERAGE)}
-    step = times.diff().median()  # of the windows, which are checked as a whole
-    if isinstance(step, timedelta):
-        needed = (pl.col(NEEDED) * len(seen) / pl.col(ROWS)).ceil() * (step / timedelta(days=1))
-        of_rules |= {"days_needed": needed}
+    columns = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
+    columns |= {"windows": pl.lit(_in_words(dates(starts).filter(inside), window, starts.dtype))}
+    columns |= {"reference": pl.col(REFERENCE), "coverage": pl.col(COVERAGE)}
+    if isinstance(step, timedelta):  # of the windows, which are checked as a whole
+        needed = (pl.col(NEEDED) * inside.sum() / pl.col(ROWS)).ceil() * (step / timedelta(days=1))
+        columns |= {"days_needed": needed}
     if rule.alarm:
-        of_rules |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
+        columns |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
-    return verdict_rows(found, rule, rule.by, passes, **of_rules)
+    return verdict_rows(verdicts, rule, rule.by, passes, **columns)
 
 
-def _period(seen: pl.Series, wanted: pl.Series) -> str:
-    """The first and the last of some windows, or the period without any."""
-    first, last = map(str, (seen if len(seen) else wanted)[[0, -1]])
-    return f"none from {first} until {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
+def _in_words(inside: pl.Series, window: Windows, kind: pl.DataType) -> str:
+    """The first and the last of the windows of the history in a window of time, or its ends without any."""
+    if len(inside):
+        return " to ".join(dict.fromkeys(map(str, inside[[0, -1]])))
+    start, end = dates(pl.concat([window.starts, window.ends]).cast(kind))
+    return f"none from {start} until {end}"
 
 
 def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:

@@ -15,10 +15,10 @@ from streammetrics.comparison import drift, drift_over
 from streammetrics.data import MODEL, several
 from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.metrics import Metric, better, words
-from streammetrics.monitor.history.breaches import looks
 from streammetrics.monitor.history.history import AT_ONCE, History
 from streammetrics.monitor.history.ruled import ALL_ROWS, CUT, SEGMENT, Ruled, title_of
-from streammetrics.monitor.history.rules import Rule, rules_of
+from streammetrics.monitor.history.rules import Rule, require_scores, rules_of
+from streammetrics.monitor.history.verdicts import verdicts_by_window
 from streammetrics.monitor.history.window import after, before, clock, time_of
 from streammetrics.reading import columns_of, distributions
 from streammetrics.show import prose
@@ -104,10 +104,12 @@ def course(
     grid = Grid(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
     found = _by_segment(grid.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence), windows.name)
-    ruled = [
-        Ruled(title_of(rule), rule, _by_segment([(rule.by, frame)], windows.name), windows)
-        for rule, frame in zip(rules, looks(history, rules, windows, scores), strict=True)
-    ]
+    require_scores(rules, scores)
+    ruled = []
+    for rule in rules:
+        checked = scores if rule.before_labels and scores is not None else history
+        verdicts = verdicts_by_window(checked, rule, windows, history)
+        ruled.append(Ruled(title_of(rule), rule, _by_segment([(rule.by, verdicts)], windows.name), windows))
     early = scores or history  # if rows do not wait for labels
     grid = grid.within(early.empty.roles.by)
     counted = found.filter(pl.col(METRIC) == ROWS)

@@ -14,7 +14,7 @@ import polars as pl
 from streammetrics.base import hidden, joined
 from streammetrics.errors import StateError
 from streammetrics.monitor.history.table import Table
-from streammetrics.monitor.history.window import WindowColumn
+from streammetrics.monitor.history.window import WindowColumn, Windows
 
 FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
@@ -94,29 +94,22 @@ class LabelCoverage:
         sums = pl.sum(SCORES, LABELED)
         return inside.group_by(known).agg(sums) if known else inside.select(sums)
 
-    def share(
-        self,
-        estimates: pl.DataFrame,
-        rows: str,
-        by: Sequence[str],
-        since: pl.Series | None,
-        until: pl.Series,
-        names: pl.Series | None = None,
-    ) -> pl.Series:
-        """Return the share of labels that have arrived for each of some estimates.
+    def share(self, estimates: pl.DataFrame, rows: str, by: Sequence[str], windows: Windows) -> pl.Series:
+        """Return the share of labels that have arrived for each of some estimates, by the names of windows if any.
 
         The labels that are there are the ``rows`` of the estimates. Those to come are as many as in a matured window,
-        without those that are there. ``names`` are those of several periods in the estimates.
+        without those that are there.
         """
         by = [name for name in by if name in estimates.columns]
-        parts = []
-        for i, end in enumerate(until):
-            part = self.between(None if since is None else since[i], end, by)
-            parts.append(part if names is None else part.with_columns(pl.lit(names[i], names.dtype).alias(names.name)))
-        counts = pl.concat(parts)
-        keys = [name for name in counts.columns if name not in (SCORES, LABELED)]
-        counts = counts.cast({name: estimates.schema[name] for name in keys})
-        both = joined(estimates.select(*keys, pl.col(rows).fill_null(0).alias(rows)), counts, keys)
+        counts = []
+        for i, (since, until) in enumerate(zip(windows.starts, windows.ends, strict=True)):
+            part = self.between(since, until, by)
+            name = [windows.names.new_from_index(i, part.height)] if windows.are_named else []
+            counts.append(part.with_columns(name))
+        expected = pl.concat(counts)
+        keys = [name for name in expected.columns if name not in (SCORES, LABELED)]
+        expected = expected.cast({name: estimates.schema[name] for name in keys})
+        both = joined(estimates.select(*keys, pl.col(rows).fill_null(0).alias(rows)), expected, keys)
         there, scores, labeled = pl.col(rows), pl.col(SCORES).fill_null(0), pl.col(LABELED).fill_null(0)
         to_come = (self.matured * scores - labeled).clip(lower_bound=0)
         return both.select((there / (there + to_come)).fill_nan(1.0)).to_series()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from math import inf
@@ -28,7 +28,7 @@ from streammetrics.metrics import Requirement, all_metrics, metrics_of_name, par
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
-from streammetrics.report import is_total
+from streammetrics.report import COVERAGE, is_total
 
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
@@ -234,6 +234,14 @@ def rules_of(given: Any) -> list[Rule]:
     return rules
 
 
+def require_scores(rules: Sequence[Rule], scores: object) -> None:
+    """Reject rules before labels without a history of scores."""
+    if scores is None and any(rule.before_labels for rule in rules):
+        raise SpecificationError(
+            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
+        )
+
+
 def read_rules(path: str | Path) -> list[Rule]:
     """Read the rules of a TOML file. Each is a table ``[[rule]]`` with the arguments of `Rule`.
 
@@ -290,6 +298,11 @@ def of_count(rule: Rule) -> bool:
 def is_growing(rule: Rule) -> bool:
     """Return whether the limit is a minimum that a total reaches only when the checked windows are complete."""
     return of_total(rule) and rule.required.wants_high and not rule.always
+
+
+def has_few_labels(rule: Rule) -> pl.Expr:
+    """Whether fewer labels have arrived than a rule requires."""
+    return (pl.col(COVERAGE) < rule.coverage).fill_null(False)
 
 
 def _is_number(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -71,6 +71,37 @@ class WindowColumn:
         if not isinstance(start, datetime) and moment(start) != moment(window):
             raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {window!r}.")
         return start, start, False
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of time: from each of some starts to before its end.
+
+    They are named after windows of a history; a single one that is read as a whole has no name. Those that follow one
+    another have an equal length, ``every``.
+    """
+
+    starts: pl.Series
+    ends: pl.Series
+    names: pl.Series = field(default_factory=pl.Series)
+    every: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, some: slice) -> Windows:
+        return Windows(self.starts[some], self.ends[some], self.names[some], self.every)
+
+    @property
+    def are_named(self) -> bool:
+        """Whether they have names."""
+        return len(self.names) > 0
+
+    def before(self, length: str | None, earliest: date | None) -> Windows:
+        """Return the periods of a length before each window, or all time before it, but not before an earliest time."""
+        if length is None:
+            return Windows(self.starts.clear(len(self)), self.starts, self.names)
+        return Windows(before(self.starts, length).clip(earliest), self.starts, self.names)
 
 
 def clock(windows: pl.Series) -> pl.Series:

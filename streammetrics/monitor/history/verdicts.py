@@ -1,0 +1,320 @@
+"""Verdicts of a rule: its metric, its change or expectation, or a measure of drift, read over windows of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from streammetrics.base import (
+    EFFECTIVE_ROWS,
+    FEW_OF_A_CLASS,
+    LIMITS,
+    METRIC,
+    REASONS,
+    VALUE,
+    because,
+    hidden,
+    keys_of,
+)
+from streammetrics.comparison import Comparison, compare, drift
+from streammetrics.metrics import EVERYWHERE, rows_to_decide
+from streammetrics.monitor.history.alarms import (
+    complete_windows,
+    followed,
+    with_evidence,
+    without_alarm,
+)
+from streammetrics.monitor.history.history import AT_ONCE, History
+from streammetrics.monitor.history.rules import Rule, has_few_labels, is_growing, of_count, of_total
+from streammetrics.monitor.history.window import Windows, before
+from streammetrics.reading import (
+    ROWS,
+    TOTAL,
+    differences_of,
+    rows_to_decide_at_looks,
+    widened,
+    with_row_count,
+    with_total,
+)
+from streammetrics.report import (
+    COVERAGE,
+    NEEDED,
+    VERDICT,
+    Report,
+    at_least_one,
+    judged,
+    judged_of_sample,
+    with_rows_needed,
+)
+from streammetrics.statistics import periods
+
+CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
+REFERENCE = hidden("value of the reference")
+AT_LOOKS = hidden("rows to decide at every look")
+BOUNDS = (*VALUE, *LIMITS)
+COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL, EFFECTIVE_ROWS)
+NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, *COUNTS, REFERENCE), pl.Float64()))
+PERIOD = hidden("period")
+SCHEMA = pl.Schema(
+    {METRIC: pl.String(), **dict.fromkeys((*BOUNDS, COVERAGE), pl.Float64()), VERDICT: pl.String()}
+    | {NEEDED: pl.Int64()}
+)  # of verdicts at each window
+
+
+def verdicts_now(history: History, rule: Rule, end: pl.Series, labels: History) -> tuple[Windows, pl.DataFrame]:
+    """Return the window that a rule checks at a time, and its verdicts. ``labels`` has the reference before labels."""
+    window = Windows(_beginning(history, rule, end), end)
+    if not rule.alarm:
+        return window, verdicts(history, rule, window, labels)
+    complete, days = complete_windows(history.starts, rule.over, end.item())
+    if not len(complete):
+        return window, without_alarm(verdicts(history, rule, window, labels))
+    name, newest = history.starts.name, Windows(complete.starts.tail(1), complete.ends.tail(1))
+    rows = _alarms(history, rule, complete, days).filter(pl.col(name) == pl.max(name)).drop(name)
+    return newest, rows if rows.height else without_alarm(verdicts(history, rule, newest, labels))
+
+
+def verdicts_by_window(history: History, rule: Rule, windows: pl.Series, labels: History) -> pl.DataFrame:
+    """Return the value and verdict of a rule in each segment, as a check at the end of each of some windows gives them.
+
+    The evidence of an alarm is computed once over the whole history.
+    """
+    name = history.starts.name
+    looks = history.starts.is_in(windows.implode()).arg_true()
+    if rule.alarm:
+        parts = _alarms_by_window(history, rule, looks)
+    elif rule.always or rule.before_labels:
+        parts = _one_by_one(history, rule, looks, labels)
+    else:
+        parts = _some_at_once(history, rule, looks)
+    none = pl.DataFrame(schema={name: history.starts.dtype, **SCHEMA})
+    tidy = [none, *(part.select(*keys_of(part.drop(name)), name, *SCHEMA) for part in parts)]
+    rows = pl.concat(tidy, how="diagonal_relaxed")  # windows without rows have no keys
+    return rows.select(*(c for c in rows.columns if c not in SCHEMA), *SCHEMA)
+
+
+def _one_by_one(history: History, rule: Rule, looks: pl.Series, labels: History) -> Iterator[pl.DataFrame]:
+    """Check each window by itself, for rules whose period grows and would not fit in memory by window."""
+    for i in looks:
+        end = history.times[i : i + 1].dt.offset_by("1us")
+        window = Windows(_beginning(history, rule, end), end)
+        start = pl.lit(history.starts[i], history.starts.dtype).alias(history.starts.name)
+        yield verdicts(history, rule, window, labels).select(start, pl.all())
+
+
+def _some_at_once(history: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    for i in range(0, len(looks), AT_ONCE):
+        some = looks[i : i + AT_ONCE]
+        end = history.times[some].dt.offset_by("1us")
+        windows = Windows(_beginning(history, rule, end), end, history.starts[some])
+        yield verdicts(history, rule, windows, history)
+
+
+def _alarms_by_window(history: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    """Check the newest complete period at the end of each window. Before the first one, no alarm can be raised."""
+    if looks.is_empty():
+        return
+    name, seen = history.starts.name, history.times.head(looks[-1] + 1)
+    complete, days = complete_windows(history.starts, rule.over, seen.dt.offset_by("1us")[-1])
+    newest = looks
+    if len(complete) < len(seen):
+        newest = complete.ends.search_sorted(seen + seen.diff().median(), side="right").cast(pl.Int64)[looks] - 1
+    for part in _some_at_once(history, rule, looks.filter(newest < 0)):
+        yield without_alarm(part)
+    looks, newest = looks.filter(newest >= 0), newest.filter(newest >= 0)
+    if len(looks):
+        names = pl.DataFrame({PERIOD: complete.names[newest], name: history.starts[looks]})
+        rows = _alarms(history, rule, complete, days).rename({name: PERIOD})
+        yield names.join(rows, on=PERIOD, maintain_order="left_right").select(name, pl.exclude(name, PERIOD))
+
+
+def _alarms(history: History, rule: Rule, windows: Windows, days: float) -> pl.DataFrame:
+    """The verdicts in each of some periods one after the other, of which only segments in alarm are breached."""
+    size = max(1, AT_ONCE * len(windows) // len(history.starts))  # of about as many windows as are read together
+    chunks = (windows[i : i + size] for i in range(0, len(windows), size))
+    parts = [verdicts(history, rule, chunk, history) for chunk in chunks]
+    return followed(pl.concat(parts, how="diagonal_relaxed"), rule, windows.names, days)
+
+
+def _beginning(history: History, rule: Rule, end: pl.Series) -> pl.Series:
+    """The start of the windows that a rule checks."""
+    first = history.times.head(1)
+    return first if rule.always else before(end, rule.over).clip(first.item())
+
+
+def verdicts(history: History, rule: Rule, windows: Windows, labels: History) -> pl.DataFrame:
+    """Return the estimates of a rule in some windows, with its verdicts but without the evidence of an alarm.
+
+    A single window without a name is read as a whole. ``labels`` is the history with labels, of the reference.
+    """
+    earliest = None if rule.before_labels else history.times[0]
+    reference = windows.before(rule.against, earliest) if rule.against or rule.before_labels else None
+    current, other = _reports(history, rule, windows, reference, labels)
+    estimates = _estimates(rule, current, other)
+    judged = _judged(estimates if windows.are_named else at_least_one(estimates), rule, current)
+    if is_growing(rule):
+        judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
+    judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
+    waits = has_few_labels(rule)
+    if of_count(rule):  # which no label can lower
+        certain = pl.lit("holds" if rule.required.wants_high else "breached")
+        waits &= (pl.col(VERDICT) != certain).fill_null(True)
+    others = [hidden(code) for code in REASONS if hidden(code) in judged.columns]
+    judged = judged.with_columns(pl.when(~waits).then(NEEDED).alias(NEEDED), *(pl.col(c) & ~waits for c in others))
+    return _opened(judged, waits, "few_labels")
+
+
+def _reports(
+    history: History, rule: Rule, windows: Windows, reference: Windows | None, labels: History
+) -> tuple[Report, Report | None]:
+    """The reports of some windows, and of the periods of reference before them."""
+    names = windows.names
+    if not windows.are_named:
+        other = None if reference is None else _read(labels, rule, reference, rule.by)
+        return _read(history, rule, windows, rule.by), other
+    if reference is None and windows.every:
+        return _read(history, rule, windows, rule.by, windows.every), None
+    since = windows.starts if reference is None else reference.starts
+    report = _read(history, rule, replace(windows, starts=since), (names.name, *rule.by))
+    return _merged(report, windows, names), None if reference is None else _merged(report, reference, names)
+
+
+def _merged(report: Report, windows: Windows, names: pl.Series) -> Report:
+    """The report of some windows of a report by windows of the history, which ``names`` are of."""
+    return report._with_states(lambda state: periods(state, names.name, names, windows.starts, windows.ends))
+
+
+def _read(history: History, rule: Rule, windows: Windows, by: tuple[str, ...], every: str | None = None) -> Report:
+    """The report of the metric of a rule, or of the rows to measure its drift or to estimate it before labels."""
+    acc = history.ask(windows.starts[0], windows.ends[-1], by, every, rule.model)
+    metric = "rows" if rule.measure or rule.before_labels else rule.required.metric
+    return acc.finalize([metric], confidence=rule.two_sided)
+
+
+def _estimates(rule: Rule, current: Report, reference: Report | None) -> pl.DataFrame:
+    """The measure of drift, the metric, or its change: keys, metric, and `NUMBERS`, or null.
+
+    Each endpoint of an interval has the confidence level of the rule. ``reference`` has the rows of the reference
+    period, for ``against``, or those with labels, for ``before_labels``.
+    """
+    if reference is None:
+        estimates = _of_metric(rule, current)
+    elif rule.before_labels:
+        estimates = _before_labels(rule, current, reference)
+    elif rule.measure:
+        return _of_drift(rule, current, reference, *rule.measure)
+    else:
+        estimates = _of_change(rule, current, reference)
+    estimates = _with_every_column(estimates)
+    return with_evidence(estimates, estimates, rule) if rule.alarm else estimates
+
+
+def _of_metric(rule: Rule, report: Report) -> pl.DataFrame:
+    (metric,) = report.metrics
+    rule.required.require_within(*metric.range)
+    estimates = with_row_count(report._sampled_frame, report.state, ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
+    if report.unit is None and (rule.alarm or rule.always):
+        estimates = with_total(estimates, report.state, metric)
+    if not rule.always:
+        return estimates
+    estimates = _with_every_column(estimates)
+    needed = rows_to_decide_at_looks(estimates, rule.required.limit, rule.confidence, rule.always).alias(AT_LOOKS)
+    return widened(estimates, metric.range, rule.confidence, rule.always, one_sided=True).with_columns(needed)
+
+
+def _before_labels(rule: Rule, scores: Report, reference: Report) -> pl.DataFrame:
+    from streammetrics.monitor.before_labels.expect import expect  # when they are needed
+    from streammetrics.monitor.before_labels.filled import METRICS
+
+    metric = rule.required.metric
+    expected = expect(scores, reference, odds=rule.odds, metrics=metric, confidence=rule.two_sided)
+    whole_range = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, METRICS[metric].range, strict=True))
+    frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in whole_range)
+    return with_row_count(with_row_count(frame, reference.state, OTHER_ROWS), scores.state, ROWS)
+
+
+def _of_change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
+    """The change of a metric, and its value in the reference."""
+    sides = compare(reference, current, metrics=[rule.required.metric], confidence=rule.two_sided, independent=True)
+    change = differences_of(sides)
+    note = (
+        pl.when(pl.col("a").is_null())
+        .then(pl.lit("undefined: no value in the reference"))
+        .when(pl.col("b").is_null())
+        .then(pl.lit("undefined: value only in the reference"))
+    )
+    keys, value = [*keys_of(change), METRIC], pl.col("a").alias(REFERENCE)
+    return _with_rows(change.select(*keys, *BOUNDS, EFFECTIVE_ROWS, value, note=note), sides)
+
+
+def _of_drift(rule: Rule, current: Report, reference: Report, measure: str, options: dict[str, Any]) -> pl.DataFrame:
+    """A measure of drift. Its evidence has no bias of small samples."""
+    moved = drift(reference, current, **options, confidence=rule.two_sided)
+    estimates, unbiased = (
+        _with_every_column(_with_rows(frame.drop("of").rename({"measure": METRIC}), moved.metrics))
+        for frame in (moved.frame.filter(measure=measure), moved.without_bias(measure))
+    )
+    return with_evidence(estimates, unbiased, rule) if rule.alarm else estimates
+
+
+def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
+    for report, name in ((sides.a, OTHER_ROWS), (sides.b, CURRENT_ROWS)):
+        frame = with_row_count(frame, report.state, name)
+    return frame.with_columns(pl.min_horizontal(CURRENT_ROWS, OTHER_ROWS).alias(ROWS))
+
+
+def _with_every_column(frame: pl.DataFrame) -> pl.DataFrame:
+    missing = [pl.lit(None, pl.Float64).alias(c) for c in NUMBERS if c not in frame.columns]
+    missing += [pl.lit(False).alias(FEW_OF_A_CLASS)] * (FEW_OF_A_CLASS not in frame.columns)
+    columns = (*NUMBERS, "note", FEW_OF_A_CLASS)
+    return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(columns), *columns)
+
+
+def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFrame:
+    """Estimates with verdicts, and the rows that would decide open ones. Sequences and alarms need no minimum."""
+    no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
+    estimates = estimates.with_columns(note=pl.when(no_rows).then(pl.lit("no rows")).otherwise("note"))
+    required, least, sampled, units = rule.required, rule.min_rows, not of_total(rule), current.folds is not None
+    if rule.always or rule.alarm or rule.before_labels:
+        verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)
+    else:
+        verdicts = judged_of_sample(estimates, required, least, sampled=sampled, units=units)
+    if rule.always:
+        needed = pl.col(AT_LOOKS)
+    elif rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
+        needed = pl.lit(None, pl.Float64)
+    else:
+        range = EVERYWHERE if rule.against else current.metrics[0].range
+        needed = rows_to_decide(required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
+    return with_rows_needed(verdicts, needed)
+
+
+def _opened(verdicts: pl.DataFrame, condition: pl.Expr, reason: str) -> pl.DataFrame:
+    """Verdicts that are open under a condition, which is their reason."""
+    verdict = pl.when(condition).then(pl.lit("open")).otherwise(VERDICT).alias(VERDICT)
+    return verdicts.with_columns(verdict, *because(**{reason: condition}))
+
+
+def _is_short(history: History, rule: Rule, windows: Windows) -> pl.Expr:
+    """Whether the history begins more than one window after a period of the rule does."""
+    late, step = history.times[0] - before(windows.ends, rule.over), history.times.diff().median()
+    if step is None:
+        return pl.lit(False)
+    if not windows.are_named:
+        return pl.lit(bool((late > step).any()))
+    return pl.col(windows.names.name).is_in(windows.names.filter(late > step).implode())
+
+
+def _coverage(
+    estimates: pl.DataFrame, rule: Rule, labels: History, windows: Windows, reference: Windows | None
+) -> pl.Series | pl.Expr:
+    """The share of labels that have arrived, of the period with fewer; null without a joiner."""
+    if not rule.coverage or not labels.labels.is_known:
+        return pl.lit(None, pl.Float64)
+    sides = [] if rule.before_labels else [(CURRENT_ROWS, windows)]
+    sides += [] if reference is None else [(OTHER_ROWS, reference)]
+    shares = [labels.labels.share(estimates, rows, rule.by, periods) for rows, periods in sides]
+    return estimates.select(pl.min_horizontal(shares)).to_series()
