@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
 
-from streammetrics.base import because, dates, joined, publish
+from streammetrics.base import LIMITS, VALUE, because, dates, joined, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE
 from streammetrics.monitor.history.history import History
-from streammetrics.monitor.history.rules import Rule, require_scores, rules_of
+from streammetrics.monitor.history.rules import Rule, require_scores, rules_of, title_of
 from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import Table, deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
 from streammetrics.monitor.history.window import Windows, after, time_of
-from streammetrics.reading import ROWS
+from streammetrics.reading import ROWS, Now
 from streammetrics.report import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 
+ALL_ROWS = "All rows"
+RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}
 FOLDER = "_told"
 BREACH = ("name", "rule", "where")
 WINDOW = "window"
@@ -115,6 +117,27 @@ def _in_words(inside: pl.Series, window: Windows, kind: pl.DataType) -> str:
         return " to ".join(dict.fromkeys(map(str, inside[[0, -1]])))
     start, end = dates(pl.concat([window.starts, window.ends]).cast(kind))
     return f"none from {start} until {end}"
+
+
+def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
+    """Yield what each of the checked rules finds, with its segments, the worst first."""
+    segment = pl.col("where").replace("", ALL_ROWS).alias("segment")
+    for rule in rules:
+        names = {"rule": str(rule), "name": rule.name, "severity": rule.severity}
+        rows = verdicts.frame.filter(pl.col(column).eq_missing(pl.lit(name)) for column, name in names.items())
+        rows = rows.select(segment, "verdict", "since", "rows_needed", "coverage", *VALUE, *LIMITS)
+        yield title_of(rule), rule.severity, worst_first(rows, rule)
+
+
+def worst_first(segments: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+    """Sort segments by their ``verdict``, then by their ``value``, the worst first."""
+    value = pl.col("value") * (1 if rule.required.wants_high else -1)
+    return segments.sort(rank("verdict"), value, maintain_order=True, nulls_last=True)
+
+
+def rank(verdict: str) -> pl.Expr:
+    """The rank of the verdict in a column, the worst first."""
+    return pl.col(verdict).replace_strict(RANKS, default=len(RANKS))
 
 
 def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:

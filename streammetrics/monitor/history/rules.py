@@ -234,6 +234,13 @@ def rules_of(given: Any) -> list[Rule]:
     return rules
 
 
+def title_of(rule: Rule) -> str:
+    """Return a rule in words, after its name if it has one."""
+    title = f"{rule.name}: {rule}" if rule.name else str(rule)
+    title += "" if rule.always else f", over {rule.over}"
+    return title + (", severity warn" if rule.severity == "warn" else "")
+
+
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
     """Reject rules before labels without a history of scores."""
     if scores is None and any(rule.before_labels for rule in rules):

@@ -274,12 +274,12 @@ class MetricStore:
         ...     added = store.append(sm.binary(y_true="y", y_score="p", by="day").update(days), batch_id="January")
         ...     store.save_html(f"{directory}/history.html", rules=sm.Rule("accuracy >= 0.8"))
         """
-        from streammetrics.monitor.history.course import course  # when they are needed
+        from streammetrics.monitor.history.content import page_content  # when they are needed
         from streammetrics.monitor.history.page import history_page
 
         early = None if scores is None else require_store(scores, "scores")._open()
         history = self._open()
-        content = course(history, metrics, by, (since, until), rules, early, reference, confidence)
+        content = page_content(history, metrics, by, (since, until), rules, early, reference, confidence)
         write_file(path, history_page(content, title, history.sizes() if until is None else None).encode())
 
     def windows(self) -> pl.DataFrame:
