@@ -136,9 +136,9 @@ def store_check(
     first = _what_stands_out(store, found, given, until) if findings_above(form) else []
     write_verdicts(found, form, output, f"streammetrics store check {uri}", first=first)
     if on_breach:
-        from streammetrics.monitor import tell  # when it is needed
+        from streammetrics.monitor import report_breaches  # when it is needed
 
-        tell(store, found, partial(_run, on_breach))
+        report_breaches(store, found, partial(_run, on_breach))
     if not found.hold:
         ctx.exit(1)
 

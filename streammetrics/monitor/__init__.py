@@ -6,7 +6,7 @@ from streammetrics.base import late_names
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.monitor.before_labels.expectation import assumptions, expectation_tables
-    from streammetrics.monitor.history.checks import now, tell
+    from streammetrics.monitor.history.checks import now, report_breaches
     from streammetrics.monitor.history.store import MetricStore, require_store
     from streammetrics.monitor.history.window import clock, time_of
 else:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, because, dates, joined, publish
+from streammetrics.base import LIMITS, VALUE, because, dates, hidden, joined, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE
 from streammetrics.monitor.history.history import History
 from streammetrics.monitor.history.rules import Rule, require_scores, rules_of, title_of
 from streammetrics.monitor.history.store import MetricStore, require_store
-from streammetrics.monitor.history.table import Table, deltalake, write
+from streammetrics.monitor.history.table import deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
-from streammetrics.monitor.history.window import Windows, after, time_of
+from streammetrics.monitor.history.window import after, time_of
 from streammetrics.reading import ROWS, Now
 from streammetrics.report import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 
@@ -25,7 +26,8 @@ ALL_ROWS = "All rows"
 RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}
 FOLDER = "_told"
 BREACH = ("name", "rule", "where")
-WINDOW = "window"
+WINDOW = "window"  # the newest one at the time of the report
+NEWEST = hidden("newest window")
 REPORTED = dict.fromkeys((*BREACH, WINDOW), pl.String())
 
 
@@ -77,7 +79,8 @@ def check(
     unlabeled = labels if early is None or not any(rule.before_labels for rule in rules) else early._open()
     rows = [_verdicts(unlabeled if rule.before_labels else labels, rule, until, labels) for rule in rules]
     by = dict.fromkeys([*(column for rule in rules for column in rule.by), MODEL])
-    return Verdicts(pl.concat(rows), tuple(by))
+    frame = pl.concat(rows)
+    return VerdictsOfHistory(frame.drop(NEWEST), tuple(by), newest=frame[NEWEST])
 
 
 def _verdicts(history: History, rule: Rule, until: date | str | None, labels: History) -> pl.DataFrame:
@@ -100,7 +103,13 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
         because(incomplete_period=pl.lit(newer), no_window=pl.lit(between), before_labels=pl.lit(rule.before_labels))
     )
     columns = {name: pl.lit(getattr(rule, name, None), SCHEMA[name]) for name in OF_RULES}
-    columns |= {"windows": pl.lit(_in_words(dates(starts).filter(inside), window, starts.dtype))}
+    checked = [*map(str, dates(starts).filter(inside))]
+    if checked:
+        period, newest = " to ".join(dict.fromkeys([checked[0], checked[-1]])), checked[-1]
+    else:
+        first, last = dates(pl.concat([window.starts, window.ends]).cast(starts.dtype))
+        period = newest = f"none from {first} until {last}"
+    columns |= {"windows": pl.lit(period)}
     columns |= {"reference": pl.col(REFERENCE), "coverage": pl.col(COVERAGE)}
     if isinstance(step, timedelta):  # of the windows, which are checked as a whole
         needed = (pl.col(NEEDED) * inside.sum() / pl.col(ROWS)).ceil() * (step / timedelta(days=1))
@@ -108,15 +117,7 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
     if rule.alarm:
         columns |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
-    return verdict_rows(verdicts, rule, rule.by, passes, **columns)
-
-
-def _in_words(inside: pl.Series, window: Windows, kind: pl.DataType) -> str:
-    """The first and the last of the windows of the history in a window of time, or its ends without any."""
-    if len(inside):
-        return " to ".join(dict.fromkeys(map(str, inside[[0, -1]])))
-    start, end = dates(pl.concat([window.starts, window.ends]).cast(kind))
-    return f"none from {start} until {end}"
+    return verdict_rows(verdicts, rule, rule.by, passes, **columns).with_columns(pl.lit(newest).alias(NEWEST))
 
 
 def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
@@ -140,7 +141,14 @@ def rank(verdict: str) -> pl.Expr:
     return pl.col(verdict).replace_strict(RANKS, default=len(RANKS))
 
 
-def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:
+@dataclass(frozen=True)
+class VerdictsOfHistory(Verdicts):
+    """Verdicts with the newest window that each of them is on."""
+
+    newest: pl.Series = field(default_factory=pl.Series, repr=False)
+
+
+def report_breaches(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:
     """Report new breaches of a history, and store them. If reporting fails, the next check reports them again.
 
     They are in a table beside the history, so that each is reported once and not at every check: its rule, its segment,
@@ -148,46 +156,46 @@ def tell(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame]
     alarms is reported again if it has held in between. ``report`` is called with the rows of ``verdicts.frame``.
     """
     place = require_store(store)._table.beside(FOLDER)
-    told = reported(place, place.find())
-    new = unknown(told, verdicts.frame)
+    newest = verdicts.newest if isinstance(verdicts, VerdictsOfHistory) else None
+    frame = verdicts.frame.with_columns(pl.Series(NEWEST, newest, pl.String))
+
+    def reported(table: Any) -> pl.DataFrame:
+        """The reported breaches of a version of their table."""
+        if table is None:
+            return pl.DataFrame(schema=REPORTED)
+        with place.reading():
+            return place.scan(table).select(REPORTED.keys()).collect()
+
+    before = reported(place.find())
+    new = new_breaches(before, frame)
     if new.height:
-        report(new)
-    if remembered(told, verdicts.frame).equals(told):
+        report(new.select(verdicts.frame.columns))
+    if lasting_breaches(before, frame).equals(before):
         return
     if place.find() is None:
-        place.create(told.to_arrow().schema, {})
+        place.create(before.to_arrow().schema, {})
 
-    def remember(table: Any) -> None:
+    def store_breaches(table: Any) -> None:
         mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
-        rows = remembered(reported(place, table), verdicts.frame)
+        rows = lasting_breaches(reported(table), frame)
         write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
 
-    place.commit(remember)
+    place.commit(store_breaches)
 
 
-def reported(place: Table, table: Any) -> pl.DataFrame:
-    """Return the reported breaches of a version of their table. Without a version, none were reported yet."""
-    if table is None:
-        return pl.DataFrame(schema=REPORTED)
-    with place.reading():
-        return place.scan(table).select(REPORTED.keys()).collect()
-
-
-def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+def new_breaches(reported: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Return breached verdicts that were not reported, and those of alarms that began after the last report."""
-    breached = frame.filter(pl.col("verdict") == "breached")
-    both = joined(breached, told, BREACH)
+    breached = joined(frame.filter(verdict="breached"), reported, BREACH)
     later = (pl.col("since") > pl.col(WINDOW)).fill_null(False)
-    return both.filter(pl.col(WINDOW).is_null() | later).select(frame.columns)
+    return breached.filter(pl.col(WINDOW).is_null() | later)
 
 
-def remembered(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+def lasting_breaches(reported: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the reported breaches that last, including newly reported ones."""
-    new = unknown(told, frame).with_columns(pl.col("windows").str.split(" to ").list.last().alias(WINDOW))
-    new = new.group_by(BREACH, maintain_order=True).agg(pl.col(WINDOW).max())
-    breached, held = (frame.filter(pl.col("verdict") == verdict).select(BREACH) for verdict in ("breached", "holds"))
-    ended = held.join(breached, on=BREACH, how="anti", nulls_equal=True)
-    lasting = told.join(pl.concat([ended, new.select(BREACH)]), on=BREACH, how="anti", nulls_equal=True)
+    new = new_breaches(reported, frame).group_by(BREACH, maintain_order=True).agg(pl.max(NEWEST).alias(WINDOW))
+    breached, holding = (frame.filter(verdict=verdict).select(BREACH) for verdict in ("breached", "holds"))
+    ended = holding.join(breached, on=BREACH, how="anti", nulls_equal=True)
+    lasting = reported.join(pl.concat([ended, new.select(BREACH)]), on=BREACH, how="anti", nulls_equal=True)
     return pl.concat([lasting, new])
 
 

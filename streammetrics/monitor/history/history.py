@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator, merge
+from streammetrics.accumulator import Accumulator
 from streammetrics.data import MODEL, Column, several
 from streammetrics.errors import MergeError
 from streammetrics.monitor.history.label_coverage import FOLDER, LabelCoverage
@@ -80,7 +79,10 @@ class History:
                 keys = keys[specification.keys(keys).with_row_index(GROUP).filter(where)[GROUP]]
             chunks = self._chunks(rows, ["version"], keys)
             parts = (specification.fold(chunk).rollup(*columns) for chunk in chunks)
-            return merge(chain([next(parts, empty)], parts))
+            total = next(parts, empty)
+            for part in parts:
+                total.absorb(part)
+            return total
 
     def ask(
         self, since: Any, until: Any, by: tuple[str, ...], every: str | None = None, model: str | None = None

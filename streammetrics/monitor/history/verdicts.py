@@ -200,27 +200,26 @@ def _estimates(rule: Rule, current: Report, reference: Report | None) -> pl.Data
     Each endpoint of an interval has the confidence level of the rule. ``reference`` has the rows of the reference
     period, for ``against``, or those with labels, for ``before_labels``.
     """
+    if rule.measure and reference is not None:
+        return _drift(rule, current, reference, *rule.measure)
     if reference is None:
-        estimates = _of_metric(rule, current)
+        estimates = _metric(rule, current)
     elif rule.before_labels:
         estimates = _before_labels(rule, current, reference)
-    elif rule.measure:
-        return _of_drift(rule, current, reference, *rule.measure)
     else:
-        estimates = _of_change(rule, current, reference)
-    estimates = _with_every_column(estimates)
+        estimates = _change(rule, current, reference)
     return with_evidence(estimates, estimates, rule) if rule.alarm else estimates
 
 
-def _of_metric(rule: Rule, report: Report) -> pl.DataFrame:
+def _metric(rule: Rule, report: Report) -> pl.DataFrame:
     (metric,) = report.metrics
     rule.required.require_within(*metric.range)
     estimates = with_row_count(report._sampled_frame, report.state, ROWS).with_columns(pl.col(ROWS).alias(CURRENT_ROWS))
     if report.unit is None and (rule.alarm or rule.always):
         estimates = with_total(estimates, report.state, metric)
+    estimates = _with_every_column(estimates)
     if not rule.always:
         return estimates
-    estimates = _with_every_column(estimates)
     needed = rows_to_decide_at_looks(estimates, rule.required.limit, rule.confidence, rule.always).alias(AT_LOOKS)
     return widened(estimates, metric.range, rule.confidence, rule.always, one_sided=True).with_columns(needed)
 
@@ -233,10 +232,10 @@ def _before_labels(rule: Rule, scores: Report, reference: Report) -> pl.DataFram
     expected = expect(scores, reference, odds=rule.odds, metrics=metric, confidence=rule.two_sided)
     whole_range = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, METRICS[metric].range, strict=True))
     frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in whole_range)
-    return with_row_count(with_row_count(frame, reference.state, OTHER_ROWS), scores.state, ROWS)
+    return _with_every_column(with_row_count(with_row_count(frame, reference.state, OTHER_ROWS), scores.state, ROWS))
 
 
-def _of_change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
+def _change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
     """The change of a metric, and its value in the reference."""
     sides = compare(reference, current, metrics=[rule.required.metric], confidence=rule.two_sided, independent=True)
     change = differences_of(sides)
@@ -250,20 +249,21 @@ def _of_change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
     return _with_rows(change.select(*keys, *BOUNDS, EFFECTIVE_ROWS, value, note=note), sides)
 
 
-def _of_drift(rule: Rule, current: Report, reference: Report, measure: str, options: dict[str, Any]) -> pl.DataFrame:
+def _drift(rule: Rule, current: Report, reference: Report, measure: str, options: dict[str, Any]) -> pl.DataFrame:
     """A measure of drift. Its evidence has no bias of small samples."""
     moved = drift(reference, current, **options, confidence=rule.two_sided)
-    estimates, unbiased = (
-        _with_every_column(_with_rows(frame.drop("of").rename({"measure": METRIC}), moved.metrics))
-        for frame in (moved.frame.filter(measure=measure), moved.without_bias(measure))
-    )
-    return with_evidence(estimates, unbiased, rule) if rule.alarm else estimates
+    estimates = _with_rows(moved.frame.filter(measure=measure), moved.metrics)
+    if not rule.alarm:
+        return estimates
+    return with_evidence(estimates, _with_rows(moved.without_bias(measure), moved.metrics), rule)
 
 
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
+    """Estimates of a comparison with the rows of each side, and the fewer of them."""
+    frame = frame.drop("of", strict=False).rename({"measure": METRIC}, strict=False)
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, CURRENT_ROWS)):
         frame = with_row_count(frame, report.state, name)
-    return frame.with_columns(pl.min_horizontal(CURRENT_ROWS, OTHER_ROWS).alias(ROWS))
+    return _with_every_column(frame.with_columns(pl.min_horizontal(CURRENT_ROWS, OTHER_ROWS).alias(ROWS)))
 
 
 def _with_every_column(frame: pl.DataFrame) -> pl.DataFrame:
