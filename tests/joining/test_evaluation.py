@@ -90,7 +90,7 @@ def test_batches_that_are_settled_together_may_have_more_groups(tmp_path):
     joiner.add_scores(scores(range(20)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "streammetrics.monitor.joining.log.Log.settle", lambda log, *_: log.waiting.table.find()
+            "streammetrics.monitor.joining.joiner.Joiner._settle", lambda joiner, *_: joiner._waiting.table.find()
         )  # another process does it
         for first in (0, 3, 6):
             joiner.add_labels(labels(range(first, first + 3)))

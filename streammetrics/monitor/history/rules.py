@@ -292,19 +292,19 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         raise type(error)(f"{path}: ", *error.args) from error
 
 
-def of_total(rule: Rule) -> bool:
+def limits_total(rule: Rule) -> bool:
     """Return whether the limit is on a count or a sum over the rows."""
     return not rule.against and any(map(is_total, metrics_of_name(rule.required.metric)))
 
 
-def of_count(rule: Rule) -> bool:
+def limits_count(rule: Rule) -> bool:
     """Return whether the limit is on a number of rows, which can only grow as labels arrive."""
     return not rule.against and any(m.interval.reason == "a count" for m in metrics_of_name(rule.required.metric))
 
 
 def is_growing(rule: Rule) -> bool:
     """Return whether the limit is a minimum that a total reaches only when the checked windows are complete."""
-    return of_total(rule) and rule.required.wants_high and not rule.always
+    return limits_total(rule) and rule.required.wants_high and not rule.always
 
 
 def has_few_labels(rule: Rule) -> pl.Expr:

@@ -28,7 +28,7 @@ from streammetrics.monitor.history.alarms import (
     without_alarm,
 )
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import Rule, has_few_labels, is_growing, of_count, of_total
+from streammetrics.monitor.history.rules import Rule, has_few_labels, is_growing, limits_count, limits_total
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
     ROWS,
@@ -159,7 +159,7 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
     waits = has_few_labels(rule)
-    if of_count(rule):  # which no label can lower
+    if limits_count(rule):  # which no label can lower
         certain = pl.lit("holds" if rule.required.wants_high else "breached")
         waits &= (pl.col(VERDICT) != certain).fill_null(True)
     others = [hidden(code) for code in REASONS if hidden(code) in judged.columns]
@@ -277,7 +277,7 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
     """Estimates with verdicts, and the rows that would decide open ones. Sequences and alarms need no minimum."""
     no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
     estimates = estimates.with_columns(note=pl.when(no_rows).then(pl.lit("no rows")).otherwise("note"))
-    required, least, sampled, units = rule.required, rule.min_rows, not of_total(rule), current.folds is not None
+    required, least, sampled, units = rule.required, rule.min_rows, not limits_total(rule), current.folds is not None
     if rule.always or rule.alarm or rule.before_labels:
         verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)
     else:

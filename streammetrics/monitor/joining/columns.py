@@ -10,8 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import Accumulator
-from streammetrics.data import FOLDS, Reader, Roles, as_written, read, require_columns, several, to_frame
+from streammetrics.data import FOLDS, Reader, Roles, as_written, read, require_columns, to_frame
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.monitor.history.label_coverage import GROUP
 
@@ -27,11 +26,6 @@ class Columns:
     roles: Roles
     key: tuple[str, ...]
     labels: tuple[str, ...]
-
-    @classmethod
-    def of(cls, acc: Accumulator, key: str | Sequence[str], labels: str | Sequence[str] | None) -> Columns:
-        """Divide the columns that an accumulator reads. Labels default to the columns of the true values."""
-        return cls(acc.roles, several(key), several(labels or acc.roles.roots(acc.roles.y_true)))
 
     @property
     def scores(self) -> tuple[str, ...]:
@@ -52,8 +46,8 @@ class Columns:
         if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:
             raise SpecificationError(f"Column name {clash[0]!r} is reserved for the joiner. Rename the column.")
         names = sorted(sorted({*self.key, *self.labels, *self.scores}), key=str.lower)
-        if alike := [(a, b) for a, b in pairwise(names) if a.lower() == b.lower()]:
-            raise SpecificationError("Columns {!r} and {!r} differ only in case. Rename one.".format(*alike[0]))
+        if equal := [pair for pair in pairwise(names) if pair[0].lower() == pair[1].lower()]:
+            raise SpecificationError("Columns {!r} and {!r} differ only in case. Rename one.".format(*equal[0]))
 
     def read(self, batch: Any, columns: Sequence[str]) -> pl.DataFrame:
         """Select and validate the key and some columns of a batch, because stored rows must not fail later."""
@@ -64,12 +58,12 @@ class Columns:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
         read(frame, _within(self.roles, needed))
-        whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
+        integers = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
         names = {*self.key}.union(*self.roles.labeling)
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
-        return frame.select(needed).with_columns(floats).cast(dict.fromkeys(whole, pl.Float64()))
+        return frame.select(needed).with_columns(floats).cast(dict.fromkeys(integers, pl.Float64()))
 
-    def known(self, labels: pl.DataFrame) -> pl.DataFrame:
+    def with_labels(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Remove rows whose label is null or NaN, which ``nulls="drop"`` allows: it would stand for the real label."""
         columns = read(labels, _within(self.roles, labels.columns)).columns.items()
         truths = [column for field, column in columns if field.role == "truth"]
@@ -81,9 +75,9 @@ class Columns:
         roles = self.roles
         targets = {name for names in (roles.y_true, *roles.y_pred.values()) for name in names}
         weight = () if roles.sample_weight is None else (roles.sample_weight,)
-        found = {name for names in (*roles.y_score.values(), roles.inputs.values(), weight) for name in names}
+        numbers = {name for names in (*roles.y_score.values(), roles.inputs.values(), weight) for name in names}
         others = {*self.key, *roles.by, roles.unit, *roles.roots(roles.expressions)}
-        return (found | targets if roles.kind == "regression" else found - targets) - others
+        return (numbers | targets if roles.kind == "regression" else numbers - targets) - others
 
     def named(self, rows: pl.DataFrame, number: int) -> str:
         """Name a row by its key, for error messages."""
@@ -98,9 +92,8 @@ class Columns:
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
         """Return the day of each score: its window, or the date of its window."""
-        known = _within(self.roles, scores.columns).by
-        found = map(Reader(scores, self.roles).column, known)
-        times = [column for column in found if isinstance(column.dtype, pl.Date | pl.Datetime)]
+        groups = map(Reader(scores, self.roles).column, _within(self.roles, scores.columns).by)
+        times = [column for column in groups if isinstance(column.dtype, pl.Date | pl.Datetime)]
         windows = [column for column in times if window in (None, column.name)]
         if len(windows) != 1:
             raise SpecificationError(
@@ -157,6 +150,6 @@ def _reject_inexact(key: pl.Series) -> None:
         wrong, fault = key.to_physical() % 1_000 != 0, "times with nanoseconds"
     else:
         return
-    if found := wrong.sum():
+    if count := wrong.sum():
         advice = "Remove these rows" if fault == "NaN" else "Cast it to String in scores and labels"
-        raise DataError(f"Column {key.name!r} contains {fault} in {found:,} of {len(key):,} rows. {advice}.")
+        raise DataError(f"Column {key.name!r} contains {fault} in {count:,} of {len(key):,} rows. {advice}.")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import date
-from functools import cached_property
+from datetime import date, timedelta
+from functools import cached_property, partial
 from typing import Any
 
 import polars as pl
 
-from streammetrics import Accumulator, MetricStore
+from streammetrics import Accumulator, MetricStore, accumulate
 from streammetrics.base import earlier, publish, require_length
-from streammetrics.errors import Argument, SpecificationError
-from streammetrics.monitor.history.label_coverage import CORRECTION, LABEL, SCORE
+from streammetrics.data import several
+from streammetrics.errors import Argument, DataError, SpecificationError, StateError
+from streammetrics.monitor.history.batches import Batch
+from streammetrics.monitor.history.label_coverage import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE
+from streammetrics.monitor.history.specification import carried
 from streammetrics.monitor.history.store import require_store
+from streammetrics.monitor.joining.changes import Change, pairs, require_one_type, split_by_models
 from streammetrics.monitor.joining.columns import Columns
-from streammetrics.monitor.joining.log import Log
-from streammetrics.monitor.joining.waiting import OWN, newest
+from streammetrics.monitor.joining.waiting import COLUMNS, Waiting, last_commit, newest, next_commit
+
+HALVES = (SCORE, LABEL, CORRECTION)
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class Joiner:
         some = date(2026, 1, 1)
         if _days_before(some, self.expires) == some:
             raise SpecificationError(Argument("expires"), f" must be at least one day, got {self.expires!r}.")
-        self._columns.require(OWN)
+        self._columns.require(COLUMNS)
 
     def add_scores(self, batch: Any) -> Joined:
         """Add scores, with all columns that the accumulator needs except labels. Each score waits for its label.
@@ -135,7 +140,7 @@ class Joiner:
             StateError: If a table cannot be read or written, or the waiting rows were deleted.
         """
         rows = self._columns.read(batch, self._columns.labels)
-        rows = rows if correct else self._columns.known(rows)
+        rows = rows if correct else self._columns.with_labels(rows)
         rows = rows.unique(self._columns.key, keep="last" if correct else "first", maintain_order=True)
         return self._add(rows, CORRECTION if correct else LABEL)
 
@@ -152,7 +157,7 @@ class Joiner:
         Raises:
             StateError: If a table cannot be read.
         """
-        return self._log.waiting.coverage()
+        return self._waiting.coverage()
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the small files of the waiting rows. Once a day is enough.
@@ -166,24 +171,31 @@ class Joiner:
         Raises:
             StateError: If no rows have been added yet, or a table cannot be read or written.
         """
-        self._log.waiting.compact(vacuum)
+        self._waiting.compact(vacuum)
 
     @cached_property
     def _columns(self) -> Columns:
-        return Columns.of(self.task, self.key, self.labels)
+        return Columns(
+            self.task.roles, several(self.key), several(self.labels or self.task.roles.roots(self.task.roles.y_true))
+        )
 
-    @cached_property
-    def _log(self) -> Log:
-        return Log(self.store, self.task, self._columns)
+    @property
+    def _waiting(self) -> Waiting:
+        return Waiting(self.store._table.beside(FOLDER), self._columns.key)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
-        late, change = self._log.add(rows, kind)
-        table = self._log.settle(change)
+        self.store._require(self.task)
+        days_of = None
+        if kind == SCORE:
+            rows = rows.with_columns(self._columns.computed_groups(rows))
+            days_of = partial(self._columns.days, window=self.store.window)
+        late, change = self._waiting.add(self._settle(), rows, kind, self._require_joined, days_of)
+        table = self._settle(change)
         if table is None:  # no row was ever added
             return Joined()
         if (last := newest(table)) is not None:
-            self._log.waiting.expire(table, _days_before(last, self.expires))
-        if self._log.waiting.is_scattered(table):
+            self._waiting.expire(table, _days_before(last, self.expires))
+        if self._waiting.is_scattered(table):
             self.compact(vacuum=False)
             if self.store._find() is not None:  # which begins with the first joined row
                 self.store.compact(vacuum=False)
@@ -191,11 +203,94 @@ class Joiner:
             return Joined(late=late)
         return Joined(change.new.height, change.corrected.height, change.waiting, change.duplicates, late)
 
+    def _settle(self, change: Change | None = None) -> Any:
+        """Add the joined rows to the history, up to the last commit of waiting rows, and return that version of them.
+
+        Each commit that adds rows to the history also stores the last commit of waiting rows that it includes. If a
+        process stops between the two, the next call of any process completes its work. ``change`` is that of the last
+        commit, if it is known.
+        """
+        while True:
+            stored = self.store.offset(FOLDER) or 0  # read before the waiting rows, which can only be newer
+            table = self._waiting.table.find()
+            if stored > (0 if table is None else table.version()):
+                raise StateError(
+                    f"The waiting rows at {self._waiting.table.uri} are older than the history. Restore the folder."
+                )
+            if table is None:
+                return None
+            upto, since = last_commit(table), stored or self._waiting.before_labels(table)
+            if upto <= since:
+                return table
+            if change is None or (change.since, change.upto) != (since, upto):
+                rows = self._waiting.rows(table, *HALVES)
+                change = self._change(rows, self._keys(rows.filter(pl.col(COMMIT) > since)), since, upto)
+            try:
+                is_added = self._enter(table, change, Batch(source=FOLDER, start=stored, upto=upto))
+            except DataError:
+                if (self.store.offset(FOLDER) or 0) == stored:
+                    raise
+                continue  # another process committed first
+            if is_added or (self.store.offset(FOLDER) or 0) == stored:
+                return table
+
+    def _require_joined(self, table: Any, rows: pl.DataFrame) -> Change:
+        """Return the change that rows would make as the next commit of waiting rows.
+
+        The joined rows are evaluated once, so that invalid rows are rejected before they are stored.
+        """
+        before = [] if table is None else [self._waiting.rows(table, *HALVES)]
+        every = pl.concat([*before, rows.lazy()], how="diagonal_relaxed")
+        change = self._change(every, rows.select(self._columns.key), last_commit(table), next_commit(table))
+        for acc, part in split_by_models(pl.concat([change.new, change.corrected]).lazy(), self.task):
+            joined = part.collect()
+            try:
+                require_one_type(joined, acc)
+                self.store._require(acc.update(joined.select(acc.roles.sources)))
+            except DataError as error:
+                raise error.at(self._columns.named(joined, error.row or 0)) from error
+        return change
+
+    def _change(self, rows: pl.LazyFrame, keys: pl.DataFrame, since: int, upto: int) -> Change:
+        scores, labels = self._halves(self._waiting.with_keys(rows, keys))
+        return Change.between(scores.collect(), labels.collect(), self._columns.key, self._columns.labels, since, upto)
+
+    def _enter(self, table: Any, change: Change, batch: Batch) -> bool:
+        """Add new pairs to the history. If labels were corrected, evaluate the affected days again."""
+        if change.corrected.is_empty():
+            return self.store._add(self._evaluated(change.new.lazy()), batch)
+        days = pl.concat([change.new[DAY], change.corrected[DAY]]).sort()
+        inside, rows = pl.col(DAY).is_between(days[0], days[-1]), self._waiting.rows(table, *HALVES)
+        keys = self._keys(rows.filter(inside, pl.col(KIND) == SCORE))
+        joined = pairs(*self._halves(self._waiting.with_keys(rows, keys)), self._columns.key, change.upto)
+        window = days[0], days[-1] + timedelta(days=1)
+        return self.store._add(self._evaluated(joined.filter(inside)), batch, window)
+
+    def _evaluated(self, rows: pl.LazyFrame) -> Accumulator:
+        """Evaluate rows that were accepted before. Several batches together may exceed the group limit of one batch."""
+        total = self.task.empty()
+        total.max_groups = None
+        for acc, part in split_by_models(rows, self.task):
+            acc.max_groups = None
+            total.absorb(carried(accumulate(part.select(acc.roles.sources), into=acc), self.task))
+        return total
+
+    def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """Split rows into scores and labels. Columns that have only been null so far are missing in the table."""
+        columns = self._columns
+        lacking = {*columns.scores, *columns.labels}.difference(rows.collect_schema())
+        rows, is_score = rows.with_columns(pl.lit(None).alias(c) for c in lacking), pl.col(KIND) == SCORE
+        scores = rows.filter(is_score).select(KIND, COMMIT, *columns.key, DAY, *columns.scores)
+        return scores, rows.filter(~is_score).select(KIND, COMMIT, *columns.key, *columns.labels)
+
+    def _keys(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        return rows.select(self._columns.key).unique().collect()
+
 
 def _days_before(day: date, length: str) -> date:
     """Move a day back by a duration, at most to the first date of Python."""
-    found: date = earlier(pl.Series([day]), length).clip(date.min).item()
-    return found
+    start: date = earlier(pl.Series([day]), length).clip(date.min).item()
+    return start
 
 
 publish("streammetrics", Joined, Joiner)

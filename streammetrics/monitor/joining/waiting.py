@@ -35,7 +35,7 @@ from streammetrics.monitor.history.label_coverage import (
 from streammetrics.monitor.history.table import Table, deltalake, fitted, in_small_files, one_of_sql, write
 from streammetrics.monitor.joining.columns import UNSTORABLE
 
-OWN: dict[str, pl.DataType] = {
+COLUMNS: dict[str, pl.DataType] = {
     KIND: pl.String(),
     DAY: pl.Date(),
     COMMIT: pl.Int64(),
@@ -60,14 +60,14 @@ class Waiting:
         opened: Any,
         rows: pl.DataFrame,
         kind: str,
-        tried: Callable[[Any, pl.DataFrame], T],
+        change_of: Callable[[Any, pl.DataFrame], T],
         days_of: Callable[[pl.DataFrame], pl.Series] | None = None,
     ) -> tuple[int, T | None]:
-        """Add rows in one commit, except those of expired days. Return how many these are, and what ``tried`` returns.
+        """Add rows in one commit, except those of expired days. Return how many these are, and the change of others.
 
-        ``tried`` gets a version of the table and the rows in their stored types. If it raises, nothing is added; if all
-        rows are of expired days, it is not called. ``days_of`` returns the days of scores; labels get the newest day.
-        Without a table, ``opened`` is None. The first rows that are accepted create it, with their columns.
+        ``change_of`` gets a version of the table and the rows in their stored types. If it raises, nothing is added; if
+        all rows are of expired days, it is not called. ``days_of`` returns the days of scores; labels get the newest
+        day. Without a table, ``opened`` is None. The first rows that are accepted create it, with their columns.
         """
         rows = _storable(rows)
 
@@ -75,15 +75,17 @@ class Waiting:
             """Return the rows to write, and their change."""
             first, stored = expired_before(table), _as_stored(table, rows)
             day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(stored)  # clocks drift
-            own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(next_commit(table), pl.Int64)}
-            fresh = stored.with_columns(**own).filter(pl.col(DAY) >= first)
-            return fresh, None if fresh.is_empty() else tried(table, fresh)
+            columns = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(next_commit(table), pl.Int64)}
+            fresh = stored.with_columns(**columns).filter(pl.col(DAY) >= first)
+            return fresh, None if fresh.is_empty() else change_of(table, fresh)
 
         def append(table: Any) -> tuple[int, T | None] | None:
             """Return the result, or None to try again after adding new columns to the table."""
             fresh, change = accepted(table)
             if not fresh.is_empty():
-                if _widen(table, rows):
+                new = _with_values(rows).select(pl.exclude([field.name for field in table.schema().fields]))
+                if new.width:
+                    table.alter.add_columns(list(_fields(new)))
                     return None
                 self._write(table, fresh)
             return rows.height - fresh.height, change
@@ -92,7 +94,7 @@ class Waiting:
             fresh, _ = accepted(None)
             if fresh.is_empty():
                 return 0, None
-            fields = [*_fields(pl.DataFrame(schema=OWN)), *_fields(_with_values(rows))]
+            fields = [*_fields(pl.DataFrame(schema=COLUMNS)), *_fields(_with_values(rows))]
             self.table.create(deltalake().Schema(fields), {KEY: json.dumps(self.key)}, parts=[KIND, DAY])
         while (done := self.table.commit(append, opened)) is None:
             opened = None
@@ -102,10 +104,16 @@ class Waiting:
         """Return the rows of some kinds, with times in their original time zones."""
         return waiting_rows(self.table, table, *kinds)
 
-    def of(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> pl.LazyFrame:
+    def with_keys(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> pl.LazyFrame:
         """Return the rows that have one of these keys."""
         near = [pl.col(name).is_between(pl.lit(keys[name].min()), pl.lit(keys[name].max())) for name in self.key]
         return rows.filter(near).join(keys.lazy(), on=self.key, how="semi")
+
+    def before_labels(self, table: Any) -> int:
+        """Return the commit before the first label. Up to this commit, no rows could be joined."""
+        if days(table, LABEL, CORRECTION).is_empty():
+            return last_commit(table)
+        return int(self.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()) - 1
 
     def expire(self, settled: Any, before: date) -> None:
         """Delete the scores before a day with their labels, and the labels before it that have no score.
@@ -119,22 +127,22 @@ class Waiting:
         def leave(table: Any) -> None:
             if table.version() != settled.version():
                 return
-            said = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
+            marks = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
             if not (days(table, SCORE, LABEL, CORRECTION) < before).any():
-                self._write(table, pl.DataFrame(schema=OWN), said)
+                self._write(table, pl.DataFrame(schema=COLUMNS), marks)
                 return
             scores = self.rows(table, SCORE).select(*self.key, DAY)
             labels, old = self.rows(table, LABEL, CORRECTION), pl.col(DAY) < before
             gone, left = scores.filter(old), scores.filter(~old)
             others = labels.join(gone, on=self.key, how="anti")
-            kept = pl.concat([others.filter(~old), others.filter(old).join(left, on=self.key, how="semi")])
+            remaining = pl.concat([others.filter(~old), others.filter(old).join(left, on=self.key, how="semi")])
             alone = others.filter(old).join(left, on=self.key, how="anti")
             counts = counted(gone, labels, alone, self.key).rename({DAY: "_of"})
             counts = counts.with_columns(pl.lit(EXPIRED).alias(KIND), pl.lit(table.version() + 1).alias(COMMIT))
             earlier = self.rows(table, EXPIRED).collect()
-            rows = pl.concat([kept.collect(), earlier, counts], how="diagonal_relaxed")
+            rows = pl.concat([remaining.collect(), earlier, counts], how="diagonal_relaxed")
             where = f"{KIND} <> '{SCORE}' OR {DAY} < '{before.isoformat()}'"
-            self._write(table, rows, mode="overwrite", predicate=where, said=said)
+            self._write(table, rows, mode="overwrite", predicate=where, marks=marks)
 
         self.table.commit(leave, settled)
 
@@ -181,21 +189,21 @@ class Waiting:
         if vacuum:
             self.table.commit(lambda table: table.vacuum(dry_run=False, full=True))
 
-    def _write(self, table: Any, rows: pl.DataFrame, said: dict[str, int] | None = None, **how: Any) -> None:
+    def _write(self, table: Any, rows: pl.DataFrame, marks: dict[str, int] | None = None, **how: Any) -> None:
         """Write rows in the next commit of the table. Fails if another process commits first."""
         schema = pl.Schema(table.schema())
         rows = rows.with_columns(pl.lit(None, kind).alias(c) for c, kind in schema.items() if c not in rows.columns)
         columns = [fitted(rows[name], kind) for name, kind in schema.items()]
-        mark = {FOLDER: table.version() + 1} | (said or {})  # read by `last_commit`
-        marks = [deltalake().Transaction(app_id=name, version=version) for name, version in mark.items()]
-        write(table, pl.DataFrame(columns).to_arrow(), transactions=marks, row_group=ROW_GROUP, **how)
+        marks = {FOLDER: table.version() + 1} | (marks or {})  # read by `last_commit`
+        transactions = [deltalake().Transaction(app_id=name, version=version) for name, version in marks.items()]
+        write(table, pl.DataFrame(columns).to_arrow(), transactions=transactions, row_group=ROW_GROUP, **how)
 
 
 def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key: Sequence[str]) -> pl.DataFrame:
     """Count the scores, the scores with a label, and the labels without a score of each day."""
-    known = labels.select(*key, pl.lit(True).alias(KIND)).unique(key)
-    found = scores.group_by(key).agg(pl.min(DAY)).join(known, on=key, how="left")
-    of_scores = found.group_by(DAY).agg(pl.len().alias(COUNTS[0]), pl.col(KIND).count().alias(COUNTS[1]))
+    labeled = labels.select(*key, pl.lit(True).alias(KIND)).unique(key)
+    scored = scores.group_by(key).agg(pl.min(DAY)).join(labeled, on=key, how="left")
+    of_scores = scored.group_by(DAY).agg(pl.len().alias(COUNTS[0]), pl.col(KIND).count().alias(COUNTS[1]))
     of_labels = alone.group_by(key).agg(pl.min(DAY)).group_by(DAY).agg(pl.len().alias(COUNTS[2]))
     both = of_scores.join(of_labels, on=DAY, how="full", coalesce=True).with_columns(pl.col(COUNTS).fill_null(0))
     return both.cast(dict.fromkeys(COUNTS, pl.Int64)).sort(DAY).collect()
@@ -203,8 +211,8 @@ def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key
 
 def days(table: Any, *kinds: str) -> pl.Series:
     """Return the days that have rows of some kinds, from the names of folders."""
-    found = pl.DataFrame(table.get_add_actions(flatten=True))
-    return found.filter(pl.col(f"partition.{KIND}").is_in(kinds))[f"partition.{DAY}"].cast(pl.Date)
+    files = pl.DataFrame(table.get_add_actions(flatten=True))
+    return files.filter(pl.col(f"partition.{KIND}").is_in(kinds))[f"partition.{DAY}"].cast(pl.Date)
 
 
 def last_commit(table: Any) -> int:
@@ -222,8 +230,8 @@ def newest(table: Any) -> date | None:
 
     Expiry counts back from this day rather than from today, so that old data can be replayed.
     """
-    found = None if table is None else days(table, SCORE).max()
-    return min(found, today()) if isinstance(found, date) else None
+    last = None if table is None else days(table, SCORE).max()
+    return min(last, today()) if isinstance(last, date) else None
 
 
 def today() -> date:
@@ -234,14 +242,6 @@ def today() -> date:
 def expired_before(table: Any) -> date:
     """Return the first day that has not expired, by default the first date of Python."""
     return date.fromordinal((table and table.transaction_version(BEFORE)) or date.min.toordinal())
-
-
-def _widen(table: Any, rows: pl.DataFrame) -> bool:
-    """Add the columns that the table lacks, and return whether there were any."""
-    new = _with_values(rows).select(pl.exclude([field.name for field in table.schema().fields]))
-    if new.width:
-        table.alter.add_columns(list(_fields(new)))
-    return bool(new.width)
 
 
 def _with_values(rows: pl.DataFrame) -> pl.DataFrame:
@@ -268,7 +268,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows."""
     schema, zones = (pl.Schema(), {}) if table is None else (pl.Schema(table.schema()), time_zones(table))
-    made = []
+    columns = []
     for column in rows:
         kind, zone = schema.get(column.name), zones.get(column.name)
         if kind is None:
@@ -279,8 +279,8 @@ def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
             raise ColumnError(f"Column {column.name!r} must be {kind} as in the waiting rows, got {column.dtype}.")
         nan = column.dtype.is_float() and kind.is_integer()  # a null among integers can arrive as NaN
         stored = fitted(column.fill_nan(None) if nan else column, kind)
-        made.append(stored if zone is None else stored.dt.convert_time_zone(zone))
-    return pl.DataFrame(made)
+        columns.append(stored if zone is None else stored.dt.convert_time_zone(zone))
+    return pl.DataFrame(columns)
 
 
 def _clock(kind: pl.DataType) -> tuple[bool, bool]:
