@@ -57,6 +57,7 @@ publish(__name__, Bounded, Metric, all_metrics, metric)
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.agreement import widened
     from streammetrics.metrics.cumulative import FEWEST_EXPECTED
+    from streammetrics.metrics.intervals import methods
     from streammetrics.metrics.intervals.auc import FEW_PLACEMENTS
     from streammetrics.metrics.intervals.beta import Values, log_beta, log_beta_below
     from streammetrics.metrics.intervals.discoveries import as_normal, difference_of_shares, discoveries, upper_tail
@@ -68,18 +69,26 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         upper_level,
     )
     from streammetrics.metrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
+    from streammetrics.metrics.intervals.influence import (
+        PAIRS_OF_LABELS,
+        Influence,
+        is_crowded,
+        limits_within,
+        mixes_classes,
+        rows_of_heavier_class,
+        rows_of_heaviest,
+        share_of_negatives,
+    )
     from streammetrics.metrics.intervals.jackknife import HIGH, LOW, TOTAL, degrees_of_freedom, jackknife_intervals
     from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, Spread, moved, tidy
     from streammetrics.metrics.intervals.method import FEWEST, Read, Sample
-    from streammetrics.metrics.intervals.methods import SEPARATE, limits_of, method_of
-    from streammetrics.metrics.intervals.paired_influence import (
-        OUTCOMES,
-        of_areas,
-        of_losses,
-        of_outcomes,
-        of_scores,
+    from streammetrics.metrics.intervals.methods import limits_of, method_of
+    from streammetrics.metrics.intervals.paired import (
         range_of_difference,
+        spread_of_losses,
         spread_of_matches,
+        spread_of_outcomes,
+        spread_of_scores,
     )
     from streammetrics.metrics.intervals.paired_proportions import paired_limits
     from streammetrics.metrics.intervals.pairs import difference_interval, ratio_interval
@@ -87,15 +96,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.intervals.proportions import CELLS, as_proportion, cells_of, wilson_interval
     from streammetrics.metrics.intervals.sequences import errors_wide, is_beyond, require_rows, share_limits
     from streammetrics.metrics.intervals.sign_flips import FoldSums
-    from streammetrics.metrics.intervals.smooth import (
-        PAIRS_OF_LABELS,
-        Influence,
-        is_crowded,
-        mixes_classes,
-        rows_of_heavier_class,
-        rows_of_heaviest,
-        share_of_negatives,
-    )
     from streammetrics.metrics.losses import brier_score, log_loss
     from streammetrics.metrics.margin import Margin, Margins, margins
     from streammetrics.metrics.ranking import at_thresholds, average_precision, confusion_counts, roc_auc

@@ -22,7 +22,7 @@ from streammetrics.metrics.metric import metric
     range=(0, inf),
     better="low",
     aliases=("cross_entropy", "logistic_loss"),
-    interval=methods.losses("log_loss", "class_weight"),
+    interval=methods.mean_of(methods.LOG_LOSS_OF_CLASSES, fewest=0, fewest_of_pairs=1),
 )
 def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     """Mean negative logarithm of the predicted probability of the true class, in nats.
@@ -37,7 +37,10 @@ def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 
 
 @metric(
-    range=(0, 2), better="low", aliases=("brier", "brier_score_loss"), interval=methods.losses("brier", "class_weight")
+    range=(0, 2),
+    better="low",
+    aliases=("brier", "brier_score_loss"),
+    interval=methods.mean_of(methods.BRIER_OF_CLASSES, fewest=0, fewest_of_pairs=1),
 )
 def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     """Mean over rows of the squared difference between probability and outcome, summed over classes (Brier 1950).

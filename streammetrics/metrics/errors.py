@@ -16,7 +16,11 @@ from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
+_OVER, _UNDER = pl.col("over_sum"), pl.col("under_sum")
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
+_ABSOLUTE = methods.of_loss(_SIZES, "absolute", _OVER + _UNDER, "square_error_sum")
+_SIGNED = methods.of_loss(_SIZES, "error", _OVER - _UNDER, "square_error_sum")
+_PERCENTAGE = methods.sums(percentage_sum="percentage_square_sum")
 _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so either column can hold the product
     ("over_sum", "absolute_actual_sum", "absolute_product_sum"),
     over_sum="over_square_sum",
@@ -25,7 +29,7 @@ _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so eit
 )
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_absolute_error",), interval=_SIZES)
+@metric(range=(0, inf), better="low", aliases=("mean_absolute_error",), interval=_ABSOLUTE)
 def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean absolute error: the mean distance of predictions from true values, in their units.
 
@@ -71,7 +75,7 @@ def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     return (square_error_sum / weight).sqrt()
 
 
-@metric(range=(-inf, inf), aliases=("mean_error", "mean_bias_error"), interval=_SIZES)
+@metric(range=(-inf, inf), aliases=("mean_error", "mean_bias_error"), interval=_SIGNED)
 def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean error, in the units of the true values; above 0 if predictions are too high on average.
 
@@ -143,7 +147,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_percentage_error",),
-    interval=methods.sums(percentage_sum="percentage_square_sum"),
+    interval=methods.of_loss(_PERCENTAGE, "percentage", pl.col("percentage_sum"), "percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean absolute percentage error: mean of ``|error / actual|``, as a share: 0.1 is 10%.

@@ -15,8 +15,11 @@ from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
+LOG_LOSS = methods.mean_of(methods.LOG_LOSS, fewest=2, fewest_of_pairs=2)
+BRIER = methods.mean_of(methods.BRIER, fewest=2, fewest_of_pairs=20)
 
-@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"), interval=methods.losses("log_loss"))
+
+@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"), interval=LOG_LOSS)
 def log_loss(
     actual: Expr,
     weight: Expr,
@@ -43,7 +46,7 @@ def log_loss(
     return (factor * log_loss_sum).sum() / (factor * weight).sum()
 
 
-@metric(range=(0, 1), better="low", aliases=("brier", "brier_score_loss"), interval=methods.losses("brier"))
+@metric(range=(0, 1), better="low", aliases=("brier", "brier_score_loss"), interval=BRIER)
 def brier_score(
     actual: Expr,
     weight: Expr,

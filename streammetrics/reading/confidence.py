@@ -16,7 +16,7 @@ from streammetrics.base import (
     noted,
     of_effective_rows,
 )
-from streammetrics.metrics import FEWEST, PAIRS_OF_LABELS, SEPARATE, Metric, Sample, is_crowded, method_of
+from streammetrics.metrics import FEWEST, PAIRS_OF_LABELS, Metric, Sample, is_crowded, method_of, methods
 from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
@@ -72,7 +72,7 @@ def with_intervals(
 def _reason_with_units(metric: Metric) -> str | None:
     """Why no estimate of a metric has an interval, None if this depends on the rows."""
     own = metric.interval
-    return own.reason or (own.without_folds if metric.average is not None or not own.of_folds else "") or None
+    return None if isinstance(own, methods.RangeOfSums) and metric.average is None else own.reason_of_units or None
 
 
 def _reason(metric: Metric, sample: Sample) -> str | None:
@@ -81,9 +81,9 @@ def _reason(metric: Metric, sample: Sample) -> str | None:
     if own.reason:
         return own.reason
     if method_of(metric, sample) is None:
-        of_labels = SEPARATE.without_units if metric.average is not None else ""
-        why = of_labels or own.without_units or ("not available for weighted rows" if sample.weighted else "")
-        return "; ".join([why] * bool(why) + [NEEDS_UNITS] * own.jackknifed)
+        of_labels = methods.SEPARATE.reason_of_rows if metric.average is not None else ""
+        why = of_labels or own.reason_of_rows or ("not available for weighted rows" if sample.weighted else "")
+        return "; ".join([why] * bool(why) + [NEEDS_UNITS] * (not own.reason_of_units))
     if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
         return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import polars as pl
@@ -59,10 +60,12 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
         table = _in_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
         first = _with_squares(statistic, view, table) if of_pairs else table
     if of_pairs and not view.kept:
-        pairs = Sample(table, [GROUP], groups, True, weighted, squares, lambda own: _reader_of_pairs(statistic, own))
+        read_pairs = partial(_reader_of_pairs, statistic)
+        pairs = Sample(table, [GROUP], groups, True, weighted, squares, read_pairs)
     if of_pairs:
-        squares = {c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}
-    return Sample(first, index, groups, view.folds, weighted, squares, lambda own: reader(own, view.folds), pairs)
+        squares = {**squares, **{c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}}
+    read = partial(reader, by_group=view.folds)
+    return Sample(first, index, groups, view.folds, weighted, squares, read, view.influences, pairs)
 
 
 def _scores(state: State) -> ScoreHistogram | None:

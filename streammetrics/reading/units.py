@@ -32,6 +32,7 @@ from streammetrics.metrics import (
     Metric,
     Range,
     jackknife_intervals,
+    methods,
     range_of_difference,
 )
 from streammetrics.reading.calibration import limits_of_ranges
@@ -52,8 +53,8 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
     state = _whole(folds)
-    ranges = [m for m in metrics if m.interval.of_folds and m.average is None]
-    metrics = [m for m in metrics if m.interval.jackknifed]
+    ranges = [m for m in metrics if isinstance(m.interval, methods.RangeOfSums) and m.average is None]
+    metrics = [m for m in metrics if not m.interval.reason_of_units]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     left_out = left_out.with_columns(_ends({m.name: m.range for m in metrics}))
     limits = [jackknife_intervals(left_out, keys, confidence)]
@@ -117,7 +118,7 @@ def paired_intervals(
     Common variation, such as units that are hard for both models, cancels (see `jackknife_intervals`). ``frame`` has
     keys, metric, ``b``, and ``a`` times the factor.
     """
-    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if m.interval.jackknifed]
+    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if not m.interval.reason_of_units]
     types = frame.select(keys).schema
     left_out = [
         _without_each_fold(folds, metrics)

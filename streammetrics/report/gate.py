@@ -96,7 +96,7 @@ def at(comparison: Comparison, metrics: Sequence[str | Metric], confidence: floa
 def reason_without_interval(comparison: Comparison, metric: Metric) -> str:
     """Return why the difference of a metric has no interval, and what to do."""
     method, by_units = metric.interval, has_common_folds(comparison.a, comparison.b)
-    of_rows = method.without_folds or TOO_FEW_UNITS if by_units else NOT_WITHOUT_UNITS
+    of_rows = method.reason_of_units or TOO_FEW_UNITS if by_units else NOT_WITHOUT_UNITS
     return comparison.note or method.reason or of_rows
 
 

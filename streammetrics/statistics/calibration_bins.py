@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.base import SUM_ROUNDING, whole
 from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
@@ -49,6 +50,7 @@ class CalibrationBins(Summed):
     sums: ClassVar[Names] = ("score_sum", "score_square_sum", "pos_score_sum")
     decimals: ClassVar[Names] = sums
     squared: ClassVar[Names] = (*counts, *sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.CALIBRATION,)
     checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:

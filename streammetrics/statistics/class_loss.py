@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 from streammetrics.statistics.statistic import Names, Types
@@ -32,6 +33,7 @@ class ClassLoss(Losses):
     keys: ClassVar[Types] = {"actual": pl.UInt32()}
     counts: ClassVar[Names] = ("class_weight",)
     squared: ClassVar[Names] = (*counts, *Losses.sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.LOG_LOSS_OF_CLASSES, methods.BRIER_OF_CLASSES)
     checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Lattice
 from streammetrics.data import Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.checks import Checks
@@ -38,6 +39,7 @@ class ConfusionCounts(Thresholded):
     counts: ClassVar[Names] = ("tp", "fp", "fn", "tn")
     checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
     squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.OUTCOMES,)
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:

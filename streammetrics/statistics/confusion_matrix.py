@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics.base import few
 from streammetrics.data import LABEL, Kind, Roles, Rows, plain_labels
+from streammetrics.metrics import methods
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
@@ -106,12 +107,13 @@ class ConfusionMatrix(Statistic):
         overall = frozenset({"correct", "actual", "predicted", "distance", "square_distance"})
         order = self.order or None
         return (
-            View(overall, (), True, lambda t: exact(confusion.overall_view(t, order))),
+            View(overall, (), True, lambda t: exact(confusion.overall_view(t, order)), influences=(methods.LABELS,)),
             View(
                 frozenset({LABEL, "tp", "fp", "fn", "tn"}),
                 (LABEL,),
                 False,
                 lambda t: exact(confusion.label_view(t, order)),
                 support=(pl.col("tp") + pl.col("fn")).first(),
+                influences=(methods.OUTCOMES,),
             ),
         )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from streammetrics.core import Lattice
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.metrics import methods
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.bins import Bins, Read
 from streammetrics.statistics.checks import Checks
@@ -47,7 +48,7 @@ class ColumnHistogram(Binned):
             ends = self.edges(table).rename({"low": low, "high": high})
             return exact(with_weighted(ends.drop("shift", "bin"), "count"))
 
-        return (View(frozenset({low, high, "count", "weighted"}), (), True, with_edges),)
+        return (View(frozenset({low, high, "count", "weighted"}), (), True, with_edges, influences=(methods.BINS,)),)
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """The distribution of the column."""

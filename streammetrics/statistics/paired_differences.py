@@ -74,11 +74,12 @@ class PairedDifferences(PairedSums):
         return super().valid(labels) & pl.all_horizontal((c >= 0) | c.is_nan() for c in even)
 
 
-def powers_of(statistic: type[PairedDifferences], loss: str) -> list[pl.Expr]:
-    """Sums of the squares, cubes, and fourth powers of the differences of a loss, at least what rounding hides."""
+def powers_of(statistic: type[Statistic], loss: str) -> list[pl.Expr]:
+    """The ``squares``, ``cubes``, and ``fourths`` of the differences of a loss, at least what rounding hides."""
     square, cube, fourth = (pl.col(f"{loss}_difference_{power}_sum").cast(pl.Float64) for power in POWER_NAMES)
     parts, hidden = PARTS.get(loss, 1), UNIT / 2 * pl.col(statistic.counts[0]) if statistic.decimals else 0.0
-    return [square, cube * parts**3, (fourth + hidden) * parts**4]
+    powers = {"squares": square, "cubes": cube * parts**3, "fourths": (fourth + hidden) * parts**4}
+    return [power.alias(name) for name, power in powers.items()]
 
 
 class PairedLosses(PairedDifferences, of=ProbabilityLoss, losses=("log_loss", "brier")):

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.data import Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.thresholded import Thresholded
@@ -35,6 +36,7 @@ class PredictedCounts(Thresholded):
     counts: ClassVar[Names] = ("predicted_positives", "predicted_negatives")
     checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
     squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.PREDICTIONS,)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
@@ -47,6 +48,7 @@ class ProbabilityLoss(Losses):
     counts: ClassVar[Names] = ("weight",)
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
     squared: ClassVar[Names] = (*counts, *Losses.sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.LOG_LOSS, methods.BRIER)
     checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
@@ -31,6 +32,7 @@ class RankCounts(Summed):
     first: ClassVar[int] = 1
     counts: ClassVar[Names] = ("count",)
     squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.RANKS,)
     checks: ClassVar[Checks] = Checks(rows=counts)
 
     def axes(self, labels: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import polars as pl
 from streammetrics.base import percentage
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
 from streammetrics.data import Kind
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.bins import Bins
 from streammetrics.statistics.cases import order_cases
@@ -49,6 +50,7 @@ class ScoreHistogram(Binned):
     counts: ClassVar[Names] = ("neg", "pos")
     checks: ClassVar[Checks] = Checks(rows=counts)
     squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.SCORES,)
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def counter(self, weighted: bool) -> Bins:

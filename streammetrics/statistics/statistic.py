@@ -12,6 +12,7 @@ import polars as pl
 from streammetrics.core import Lattice
 from streammetrics.data import DECIMAL, SEVERAL, Kind, Roles, summed, to_decimals, to_floats
 from streammetrics.errors import SpecificationError
+from streammetrics.metrics import Influence
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
@@ -48,6 +49,7 @@ class Statistic(ABC):
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
       names end in ``_w2``;
     - ``checks``: what a table that is read from a file must satisfy;
+    - ``influences``: the influences of a row, for the intervals of metrics that name no other method;
     - ``inputs``: additional numeric columns, which become keyword arguments of the accumulator;
     - ``depends_on_order``: whether its table depends on the order of rows and merges, as for a sketch. Its bounds hold
       for any order.
@@ -65,6 +67,7 @@ class Statistic(ABC):
     squared: ClassVar[Names] = ()
     means: ClassVar[Names] = ()
     checks: ClassVar[Checks] = Checks()
+    influences: ClassVar[tuple[Influence, ...]] = ()
     inputs: ClassVar[Names] = ()
     depends_on_order: ClassVar[bool] = False
 
@@ -174,7 +177,7 @@ class Statistic(ABC):
         """Views that metrics are computed from. Defaults to the table itself."""
         columns = frozenset(self.schema(weighted=False)) - {GROUP}
         folds = len(self.kept) < len(self.keys)
-        return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)
+        return (View(columns, self.kept, folds, self.cases, self.support, self.wide, self.influences),)
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
         """Distributions in a table, of ``y_score``, ``y_pred``, ``y_true``, or ``error``.

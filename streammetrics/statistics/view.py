@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from streammetrics.metrics import Influence
+
 GROUP = "group"
 PAIR = "pair"  # number of a pair of models
 
@@ -41,7 +43,8 @@ class View:
     - ``folds``: whether formulas aggregate the rows of a group and its kept keys, or are computed in every row;
     - ``cases``: returns the tables that bracket the exact metric; the first one gives the value;
     - ``support``: the number of rows with a label, the weight of the label in averages;
-    - ``wide``: returns columns group and wide, a note for each group whose coarse bins make its bounds wide.
+    - ``wide``: returns columns group and wide, a note for each group whose coarse bins make its bounds wide;
+    - ``influences``: the influences of a row on metrics that name no method for their interval.
     """
 
     columns: frozenset[str]
@@ -50,6 +53,7 @@ class View:
     cases: Callable[[pl.DataFrame], dict[str, pl.DataFrame]]
     support: pl.Expr | None = None
     wide: Callable[[pl.DataFrame], pl.DataFrame] = nothing_wide
+    influences: tuple[Influence, ...] = ()
 
 
 def first_case(view: View, table: pl.DataFrame) -> pl.DataFrame:

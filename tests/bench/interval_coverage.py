@@ -20,7 +20,6 @@ from scipy.special import expit, logit, softmax
 
 import streammetrics as sm
 from streammetrics.metrics import declared_metrics
-from streammetrics.metrics.intervals.methods import method_of
 from streammetrics.reading.available import columns_of
 
 Random = np.random.Generator
@@ -136,8 +135,7 @@ def of_rarest(frame: pl.DataFrame) -> pl.DataFrame:
 def has_interval(metric: sm.Metric) -> bool:
     if metric.name in COMPLEMENTS:
         return False
-    of_labels = "correct" in metric.columns and not metric.interval.reason
-    return method_of(metric) is not None or of_labels
+    return not metric.interval.reason_of_rows
 
 
 def scores(random: Random, shape: tuple[int, int], share: float, distance: float = 1.2, sharpness: float = 1.3):

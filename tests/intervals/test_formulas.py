@@ -32,9 +32,9 @@ from streammetrics.metrics import (
     t_quantiles,
     wilson_interval,
 )
-from streammetrics.metrics.intervals.influence import counted, influence_intervals, sliced
+from streammetrics.metrics.intervals.influence import Influence, counted, sliced
 from streammetrics.metrics.intervals.limits import limits
-from streammetrics.metrics.intervals.paired_influence import powers_of_differences
+from streammetrics.metrics.intervals.paired import powers_of_differences
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 ALPHA = 0.05
@@ -261,7 +261,7 @@ def scores(seed, rows, digits=1):
 def influences_of(table, metrics, **options):
     expressions = {m.name: m.expression() for m in metrics}
     read = lambda copies: copies.group_by("group", maintain_order=True).agg(**expressions)  # noqa: E731
-    return influence_intervals(table, metrics, counted("neg", "pos"), read, **options)
+    return Influence(counted("neg", "pos"), **options).limits_of_groups(table, metrics, read, 0.95)
 
 
 def test_the_degrees_of_a_difference_of_mean_losses_come_from_both_classes():
@@ -297,7 +297,7 @@ def test_powers_of_differences_are_those_of_independent_losses_of_a_gamma_distri
     slopes = 0.3, 0.7, -0.9
     influence = slopes[0] + slopes[1] * apart + slopes[2] * mean
     arrays = np.array(slopes).reshape(1, 3, 1), influence.mean().reshape(1, 1)
-    found = powers_of_differences(signed, parts, arrays[0], ["w", "d", "m"], arrays[1])
+    found = powers_of_differences(signed, parts, arrays[0], None, arrays[1])
     expected = [((influence - influence.mean()) ** power).sum() for power in (2, 3, 4)]
     assert [power.item() for power in found] == pytest.approx(expected, rel=0.02)
 
@@ -330,8 +330,8 @@ def test_groups_are_read_in_small_parts_and_in_slices(monkeypatch):
     few = fine.filter(group=2)
     for metric in (roc_auc, average_precision):
         (lower, upper), found = (
-            influences_of(few, [metric], cells=own).select("ci_lower", "ci_upper").row(0)
-            for own in (None, cells.filter(group=2))
+            influences_of(few, [metric], sliced=merged).select("ci_lower", "ci_upper").row(0)
+            for merged in (False, True)
         )
         assert found == pytest.approx((lower, upper), abs=0.02 * (upper - lower))
     bins = pl.DataFrame({"group": 0, "count": [1] * 1_000, "value_low": range(1_000), "value_high": range(1_000)})

@@ -70,8 +70,7 @@ class RangeOfSums(Closed):
     """
 
     of_weights = True
-    of_folds = True
-    without_folds = "the jackknife is not valid for a maximum near 0"
+    reason_of_units = "the jackknife is not valid for a maximum near 0"
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """The limits, within the range of the metric. Null if the squared errors sum to few rows."""

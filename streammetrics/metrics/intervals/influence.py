@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import polars as pl
@@ -13,18 +14,18 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.base import SUM_ROUNDING
-from streammetrics.core import ranges
+from streammetrics.core import ranges as indices
+from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared, tidy
-from streammetrics.metrics.intervals.method import GROUP, Read
-from streammetrics.metrics.intervals.tails import Tail, of_bins, powers_of_losses
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample
+from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
-Products = Mapping[tuple[str, str], str]
 
 SLICES = {"neg": 16, "pos": 48, "count": 64}  # number of slices of a histogram, within which the order is ignored
 STEP = 2**-10  # relative change of a cell
@@ -33,32 +34,31 @@ STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences near
 ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
 CANCELED = 1e-12  # of terms of both signs, whose sum comes from rounding
 POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
+FEWEST_OF_ONE_CLASS = (50, 100)  # rows whose losses have heavy tails if the other class is rare
+FEWEST_OF_HEAVIEST = 100  # minimum number of rows of each class, if each weighed as much as those of the heavier class
+PAIRS_OF_LABELS = 600  # maximum number of pairs of labels of a group whose influence is computed one by one
 
 
-def counted(*counts: str) -> dict[tuple[str, str], str]:
-    """Return the products of columns that count different rows.
+@dataclass(frozen=True, eq=False)
+class PairedLoss:
+    """A loss of which two models on the same rows keep powers of differences.
 
-    >>> counted("neg", "pos")
-    {('neg', 'neg'): 'neg', ('pos', 'pos'): 'pos'}
+    Args:
+        name: The loss in the table of the pair.
+        total: The sum of the loss in the table of a model.
+        squares: The column of the sum of its squares.
+        fewest: Minimum number of rows of each class.
     """
-    return {(c, c): c for c in counts}
+
+    name: str
+    total: Expr
+    squares: str
+    fewest: int = 2
 
 
-def influence_intervals(
-    table: pl.DataFrame,
-    metrics: Sequence[Metric],
-    products: Products,
-    read: Read,
-    confidence: float = 0.95,
-    *,
-    cells: pl.DataFrame | None = None,
-    added: float = 0.0,
-    fewest: int | Sequence[int] = 2,
-    shares: float | Sequence[float] = 1.0,
-    tail: Tail | None = None,
-    classes: bool = False,
-) -> pl.DataFrame:
-    """Return intervals of metrics from the influence of one more row in each cell.
+@dataclass(frozen=True)
+class Influence(Method):
+    """The influence of one more row in each cell of a table.
 
     Each cell in turn is increased by a hundredth of a row or a thousandth of its rows, and the metrics are computed
     again. The change per row is the influence of the rows of the cell. The variance of the metric is the sum over rows
@@ -70,57 +70,298 @@ def influence_intervals(
     range has one end, and on the logit scale if it has two.
 
     Args:
-        table: The column ``group``, the columns of ``products``, and other columns that ``read`` needs. The rows of a
-            group must be adjacent.
-        metrics: Metrics to compute.
-        products: For pairs of varied columns, the column with the sum over rows of the product of both contributions of
-            a row. Pairs not listed have products of 0.
-        read: Function that returns a frame with a column for each metric, by name, and one row for each group number,
-            in ascending order.
-        confidence: Confidence level.
-        cells: The same rows in fewer cells, such as the result of `sliced`, for computing influences.
+        products: For pairs of columns that are varied, the column with the sum over rows of the product of both
+            contributions of a row. Pairs not listed have products of 0. If each column has only a product with itself,
+            columns count different rows; otherwise, the first counts rows, and the others are sums over these rows.
+        constants: Other columns that metrics can read, whose values are the same for all rows of a cell.
         added: Rows added to each cell first, so that an empty cell does not count as impossible.
-        fewest: Minimum number of rows of each class, for each metric or for all metrics. If columns contain sums, the
-            minimum count in each row of the table.
-        shares: Share of the negatives on which each metric depends. Others do not count for the minimum.
+        fewest: Minimum number of rows of each class, of rows without and with weights.
+        share: Option with the share of the negatives on which a metric depends. Others do not count for the minimum.
+        sliced: Whether columns are counts of a histogram, whose bins are merged to compute influences.
+        prepared: Computes products from the table.
         tail: Third and fourth powers of the influences, if columns contain sums. Defaults to those of losses with a
             gamma distribution.
         classes: Whether each row of the table is a class, if columns contain sums.
-
-    Returns:
-        ``group``, ``metric``, ``ci_lower``, ``ci_upper``, and the effective rows and the variance of each estimate, by
-        group and then in the order of the metrics. Limits are null if a metric is undefined or does not vary, and if a
-        class has too few rows.
-
-    >>> from streammetrics.metrics import average_precision
-    >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
-    >>> def read(table):
-    ...     return table.group_by("group", maintain_order=True).agg(average_precision=average_precision.expression())
-    >>> found = influence_intervals(table, [average_precision], counted("neg", "pos"), read)
-    >>> found.select("group", "metric", pl.col("ci_lower", "ci_upper").round(2)).rows()
-    [(0, 'average_precision', 0.41, 0.69)]
+        weighted: Whether products are those of squared weights.
+        loss: The loss that two models on the same rows are compared by.
     """
-    level, names = upper_level(confidence), [m.name for m in metrics]
-    groups = table.select(pl.col(GROUP).unique(maintain_order=True))
-    if groups.is_empty() or not names:
-        return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
-    columns = list(dict.fromkeys(c for pair in products for c in pair))
-    amounts = pl.col(list({*columns, *products.values()})).cast(pl.Float64)
-    filled = [amounts + added, pl.col(GROUP).rle_id()]
-    seen = matrix_of(read(table.with_columns(amounts, pl.col(GROUP).rle_id())), names)
-    values = matrix_of(read(table.with_columns(filled)), names) if added else seen.copy()
-    cells = (table if cells is None else cells).with_columns(filled)
-    slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
-    spread, rows = spread_of(cells, slopes, columns, products, shares, classes, tail)
-    values = np.where(np.isnan(seen) | (rows < np.asarray(fewest)), np.nan, values)
-    of_counts = len(products) == len(columns) or tail is of_bins
-    scaled = [not classes and (m.range == (0, inf) or not of_counts) for m in metrics]
-    growth = None if of_counts else squared
-    lower, upper = limits_within(values, spread, level, [m.range for m in metrics], scaled, growth)
-    lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
-    at_end = np.isin(seen, [end for m in metrics for end in m.range])  # the rows added to each cell are not few rows
-    spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
-    return tidy(groups, [GROUP], names, lower, upper, spread)
+
+    products: tuple[tuple[tuple[str, str], str], ...]
+    constants: tuple[str, ...] = ()
+    added: float = 0.0
+    fewest: tuple[int, int] = (2, 4)
+    share: str = ""
+    sliced: bool = False
+    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    tail: Tail | None = None
+    classes: bool = False
+    weighted: bool = False
+    loss: PairedLoss | None = None
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Columns that are varied to compute influences."""
+        return list(dict.fromkeys(c for pair, _ in self.products for c in pair))
+
+    @cached_property
+    def counts(self) -> list[str]:
+        """The columns that count different rows: all, or the first if the others are sums over the same rows."""
+        return self.columns if len(self.products) == len(self.columns) else self.columns[:1]
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether all columns count rows."""
+        return self.counts is self.columns
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns that are varied, and those of products."""
+        return list({*self.columns, *(column for _, column in self.products)})
+
+    @property
+    def squares(self) -> dict[str, str]:
+        """For each column, that of the sum over rows of its product with the weight."""
+        products = dict(self.products)
+        return {c: products[(c, c) if c in self.counts else (self.columns[0], c)] for c in self.columns}
+
+    def fits(self, metric: Metric) -> bool:
+        """Whether a metric reads columns that are varied, and others only if they are constants."""
+        varied = {*metric.columns} - {*self.constants}
+        return bool(varied) and varied <= {*self.columns}
+
+    def influence(self, metric: Metric, influences: Sequence[Influence]) -> Influence:
+        """This influence."""
+        return self
+
+    def of_weights(self, squares: Mapping[str, str]) -> Self | None:
+        """The influence of weighted rows, with products multiplied by squared weights; None if they are not stored."""
+        if self.prepared is not None:
+            return replace(self, weighted=True)
+        if not {column for _, column in self.products} <= squares.keys():
+            return None
+        products = tuple((pair, squares[column]) for pair, column in self.products)
+        return replace(self, products=products, weighted=True)
+
+    def least_of(self, metric: Metric) -> int:
+        """Minimum number of rows of each class for a metric.
+
+        Losses of one class have heavy tails if the other class is rare, so they need as many rows as balanced losses.
+        """
+        of_one_class = self.classes and metric.options.get("label") is not None
+        return (FEWEST_OF_ONE_CLASS if of_one_class else self.fewest)[self.weighted]
+
+    def fewest_of(self, metric: Metric) -> int:
+        """The minimum number for the notes of reports."""
+        return max(FEWEST, self.least_of(metric), FEWEST_OF_HEAVIEST if self._is_carried(metric) else 0)
+
+    def _is_carried(self, metric: Metric) -> bool:
+        """Whether a few heavy rows of a class can carry a metric of weighted rows."""
+        return self.weighted and "neg" in self.columns and mixes_classes(metric)
+
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+        """Return the index of the sample, metric, and limits."""
+        keys = sample.table.select(sample.index).unique(maintain_order=True)
+        numbered = sample.floats.select(pl.struct(sample.index).rle_id().alias(GROUP), pl.exclude(sample.index))
+        table = numbered if self.prepared is None else self.prepared(numbered)
+        limits = self.limits_of_groups(table, metrics, sample.readers(metrics), confidence)
+        return pl.concat([keys[limits[GROUP]], limits.drop(GROUP)], how="horizontal")
+
+    @np.errstate(all="ignore")  # an infinite variance has no interval
+    def limits_of_groups(
+        self, table: pl.DataFrame, metrics: Sequence[Metric], read: Read, confidence: float
+    ) -> pl.DataFrame:
+        """Return the intervals of metrics in each group.
+
+        Args:
+            table: The column ``group``, those of the influence, and other columns that ``read`` needs. The rows of a
+                group must be adjacent.
+            metrics: Metrics to compute.
+            read: Function that returns a frame with a column for each metric, by name, and one row for each group
+                number, in ascending order.
+            confidence: Confidence level.
+
+        Returns:
+            ``group``, ``metric``, ``ci_lower``, ``ci_upper``, and the effective rows and the variance of each estimate,
+            by group and then in the order of the metrics. Limits are null if a metric is undefined or does not vary,
+            and if a class has too few rows.
+
+        >>> from streammetrics.metrics import pr_auc
+        >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
+        >>> def read(table):
+        ...     return table.group_by("group", maintain_order=True).agg(pr_auc=pr_auc.expression())
+        >>> limits = Influence(counted("neg", "pos")).limits_of_groups(table, [pr_auc], read, 0.95)
+        >>> limits.select("group", "metric", pl.col("ci_lower", "ci_upper").round(2)).rows()
+        [(0, 'pr_auc', 0.43, 0.72)]
+        """
+        names = [m.name for m in metrics]
+        groups = table.select(pl.col(GROUP).unique(maintain_order=True))
+        if groups.is_empty() or not names:
+            return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
+        table = table.with_columns(pl.col(self.numbers).cast(pl.Float64), pl.col(GROUP).rle_id())
+        filled = table.with_columns(pl.col(self.numbers) + self.added) if self.added else table
+        others = [c for c in self.numbers if c not in self.columns]
+        cells = sliced(filled, self.columns, others) if self.sliced else filled
+        spread, rows = self.spread(cells, self.slopes(cells, names, read), [share_of_negatives(m) for m in metrics])
+        few = rows < np.array([self.least_of(m) for m in metrics])
+        carried = [self._is_carried(m) for m in metrics]
+        if any(carried):
+            sizes = cells.group_by(GROUP, maintain_order=True).agg(rows=rows_of_heavier_class() * (1 + SUM_ROUNDING))
+            few |= (sizes["rows"].to_numpy() < FEWEST_OF_HEAVIEST)[:, np.newaxis] & carried
+        seen = matrix_of(read(table), names)
+        values = np.where(np.isnan(seen) | few, np.nan, matrix_of(read(filled), names) if self.added else seen)
+        of_counts = self.counts_rows or self.tail is powers_of_bins
+        scaled = [not self.classes and (m.range == (0, inf) or not of_counts) for m in metrics]
+        growth = None if of_counts else squared
+        ranges = [m.range for m in metrics]
+        lower, upper = limits_within(values, spread, upper_level(confidence), ranges, scaled, growth)
+        lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
+        at_end = np.isin(seen, ranges)  # rows added to each cell are not few rows
+        spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
+        return tidy(groups, [GROUP], names, lower, upper, spread)
+
+    def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
+        """Return the derivative of each metric by each column of each row of the table: (rows, columns, metrics)."""
+        starts = starts_of(table)
+        sizes = np.diff(starts, append=table.height)
+        copies = sizes**2 * len(self.columns)
+        part = (np.cumsum(copies) - copies) // ROWS
+        ends = [*starts[np.flatnonzero(np.diff(part)) + 1], table.height]
+        parts = [table[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return np.concatenate([self._slopes(rows, names, read) for rows in parts])
+
+    def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
+        """The slopes of some groups, from a copy of each, and copies in each of which one nonempty cell is varied."""
+        amounts, starts = table.select(self.columns).to_numpy(), starts_of(table)
+        sizes = np.diff(starts, append=table.height)
+        cell, column = np.nonzero(amounts)
+        relative = np.where([c in self.counts for c in self.columns], STEP, STEP_OF_SUMS)
+        least = np.where([c in self.counts for c in self.columns], LEAST_STEP, 0.0)
+        step = np.maximum(least, np.abs(amounts) * relative)[cell, column]
+        group = np.repeat(np.arange(len(starts)), sizes)
+        group_of_copy = np.concatenate([np.arange(len(starts)), group[cell]])
+        size = sizes[group_of_copy]
+        rows = indices(starts[group_of_copy], size)
+        first = np.cumsum(size) - size
+        varied = amounts[rows]
+        varied[first[len(starts) :] + cell - starts[group[cell]], column] += step
+        number = pl.Series(GROUP, np.repeat(np.arange(len(size)), size), dtype=pl.UInt32).set_sorted()
+        copies = table[rows].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(self.columns)))
+        values = matrix_of(read(copies), names)
+        slopes = np.zeros((*amounts.shape, len(names)))
+        with np.errstate(invalid="ignore"):  # for infinite metrics
+            slopes[cell, column] = (values[len(starts) :] - values[group[cell]]) / step[:, np.newaxis]
+        return slopes
+
+    @np.errstate(all="ignore")
+    def spread(
+        self, table: pl.DataFrame, slopes: Values, shares: float | Sequence[float] = 1.0
+    ) -> tuple[Spread, Values]:
+        """Return the spread of estimates, and the rows of the smaller class, of shape (groups, metrics).
+
+        A class is a row of the table, or a set of columns: if they are counts, those of positives or of negatives, and
+        otherwise all. Of the negatives, only ``shares`` of them count for the smaller class, one for each metric.
+
+        A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number
+        of rows: the squared sum of weights divided by the sum of squared weights (Kish 1965). Its powers are those of
+        as many rows with equal weights.
+        """
+        columns, counts, starts = self.columns, self.counts, starts_of(table)
+        sides = [[c for c in columns if (c in POSITIVES) == side] for side in (True, False)]
+        classes = [side for side in sides if side] if self.counts_rows else [columns]
+        parts = np.arange(table.height) if self.classes else starts  # the first row of each class of a group
+        first_parts = starts if self.classes else np.arange(len(starts))
+        group = np.repeat(np.arange(len(starts)), np.diff(first_parts, append=len(parts)))
+        squares = self.squares
+
+        def of_parts(values: Values) -> Values:
+            return np.add.reduceat(values, parts)
+
+        def of_groups(values: Values) -> Values:
+            return np.add.reduceat(values.sum(axis=0), first_parts)
+
+        def column(name: str) -> Values:
+            return table[name].to_numpy()[:, np.newaxis]
+
+        total, total_of_squares, square, terms = np.zeros((4, len(classes), len(parts), slopes.shape[2]))
+        weight, weight_of_squares = np.zeros((2, len(classes), len(parts), 1))
+        for i, side in enumerate(classes):
+            for c in side:
+                slope = slopes[:, columns.index(c)]
+                total[i] += of_parts(slope * column(c))
+                total_of_squares[i] += of_parts(slope * column(squares[c]))
+                if c in counts:
+                    weight[i] += of_parts(column(c))
+                    weight_of_squares[i] += of_parts(column(squares[c]))
+            for (a, b), c in self.products:
+                if a in side and b in side:
+                    both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
+                    square[i] += of_parts(both)
+                    terms[i] += of_parts(np.abs(both))
+        size, mean = weight**2 / weight_of_squares, total / weight
+        within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
+        varies = within > np.maximum(SUM_ROUNDING * square, CANCELED * terms)
+        within = np.where(varies, within, 0) * np.where(size > 1, size / (size - 1), 0.0 if self.classes else np.nan)
+        mean_of_group = of_groups(total) / of_groups(weight)
+        apart = mean - mean_of_group[group]
+        between = of_groups(weight_of_squares * apart**2)
+        if self.classes:  # weights can depend on the losses of a class
+            between += of_groups(2 * apart * (total_of_squares - mean * weight_of_squares))
+        variance = of_groups(within) + between
+        rows_of_group = of_groups(weight) ** 2 / of_groups(weight_of_squares)
+        freedom = of_groups(np.where(size > 1, within**2 / (size - 1), 0)) + between**2 / (rows_of_group - 1)
+        centre = np.repeat(mean_of_group, np.diff(starts, append=table.height), axis=0)
+        tail = self.tail or (powers_of_cells if self.counts_rows else powers_of_losses)
+        powers = tail(table, slopes, self, centre)
+        second, third, fourth = (np.add.reduceat(power, starts) for power in powers[:3])
+        scale = np.where(second > 0, variance / second, np.nan)
+        largest = (np.maximum.reduceat(influence, starts) * scale**0.5 for influence in powers[3:])
+        spread = Spread(variance, third * scale**1.5, fourth * scale**2, variance**2 / freedom, *largest)
+        if self.counts_rows:
+            is_negative = np.array([not POSITIVES & {*side} for side in classes])[:, np.newaxis, np.newaxis]
+            smallest = np.where(is_negative, size * np.asarray(shares), size).min(axis=0)
+            return spread, smallest * (1 + SUM_ROUNDING)
+        weights = column(columns[0])
+        smallest = np.minimum.reduceat(weights / (column(squares[columns[0]]) / weights), starts)
+        if self.classes:  # rows of one class do not show the losses of the others
+            alone = np.diff(starts, append=table.height) == 1
+            smallest[alone] = np.minimum(smallest[alone], 1)
+        return spread, smallest * (1 + SUM_ROUNDING)
+
+
+class PairsOfLabels(Influence):
+    """The influence of a pair of labels, for metrics of all labels and for averages over labels."""
+
+    def fits(self, metric: Metric) -> bool:
+        """Whether it can be computed: all metrics of the labels can."""
+        return True
+
+    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+        """Return group, metric, and limits, for groups with few pairs of labels."""
+        assert sample.pairs is not None
+        small = sample.pairs.table.filter(~is_crowded())
+        limits = self.limits_of_groups(small, metrics, sample.pairs.readers(metrics), confidence)
+        if not sample.weighted:
+            return limits
+        rows = rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) * (1 + SUM_ROUNDING)
+        many = sample.table.group_by(GROUP).agg(rows=rows).filter(pl.col("rows") >= self.fewest[1])
+        return limits.join(many, on=GROUP, how="semi", maintain_order="left")
+
+    def least_of(self, metric: Metric) -> int:
+        """Minimum number of rows of all pairs. That of all labels counts instead."""
+        return 2
+
+    def fewest_of(self, metric: Metric) -> int:
+        """The minimum number of rows of all labels."""
+        return max(FEWEST, self.fewest[self.weighted])
+
+
+def counted(*counts: str) -> tuple[tuple[tuple[str, str], str], ...]:
+    """Return the products of columns that count different rows.
+
+    >>> counted("neg", "pos")
+    ((('neg', 'neg'), 'neg'), (('pos', 'pos'), 'pos'))
+    """
+    return tuple(((c, c), c) for c in counts)
 
 
 def limits_within(
@@ -174,167 +415,45 @@ def _slice(count: str) -> Expr:
     return pl.when(place >= 1).then(place).otherwise(place.log(2)) if count == "pos" else place
 
 
-def _counts(columns: Sequence[str], products: Products) -> Sequence[str]:
-    """The columns that count different rows: all, or the first if the others are sums over the same rows."""
-    return columns if len(products) == len(columns) else columns[:1]
-
-
-def slopes_of(
-    table: pl.DataFrame, columns: Sequence[str], counts: Sequence[str], names: Sequence[str], read: Read
-) -> Values:
-    """Return the derivative of each metric by each column of each row of the table: shape (rows, columns, metrics)."""
-    amounts, group = table.select(columns).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    sizes = np.diff(starts, append=len(group))
-    slopes = np.zeros((*amounts.shape, len(names)))
-    of_counts = np.maximum(LEAST_STEP, np.abs(amounts) * STEP)
-    steps = np.where([c in counts for c in columns], of_counts, np.abs(amounts) * STEP_OF_SUMS)
-    copies = sizes**2 * len(columns)
-    part = (np.cumsum(copies) - copies) // ROWS
-    for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(part)) + 1):
-        _read_slopes(table, amounts, steps, starts[own], sizes[own], columns, names, read, slopes)
-    return slopes
-
-
-def _read_slopes(
-    table: pl.DataFrame,
-    amounts: Values,
-    steps: Values,
-    starts: Integers,
-    sizes: Integers,
-    columns: Sequence[str],
-    names: Sequence[str],
-    read: Read,
-    slopes: Values,
-) -> None:
-    """Compute slopes of some groups.
-
-    The tables are an unchanged copy of each group, and one copy per nonempty cell in which this cell is varied.
-    """
-    own = np.repeat(np.arange(len(starts)), sizes)
-    rows = ranges(starts, sizes)
-    cell, column = np.nonzero(amounts[rows])
-    step = steps[rows[cell], column]
-    of_copy = np.concatenate([np.arange(len(starts)), own[cell]])
-    size = sizes[of_copy]
-    begin = np.cumsum(size) - size
-    index = ranges(starts[of_copy], size)
-    varied = amounts[index]
-    varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += step
-    number = pl.Series(GROUP, np.repeat(np.arange(len(of_copy)), size), dtype=pl.UInt32).set_sorted()
-    found = matrix_of(
-        read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
-    )
-    with np.errstate(invalid="ignore"):  # for infinite metrics
-        slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / step[:, np.newaxis]
-
-
-def spread_of(
-    table: pl.DataFrame,
-    slopes: Values,
-    columns: Sequence[str],
-    products: Products,
-    shares: float | Sequence[float] = 1.0,
-    by_row: bool = False,
-    tail: Tail | None = None,
-) -> tuple[Spread, Values]:
-    """Return the spread of estimates, and the rows of the smaller class, of shape (groups, metrics).
-
-    With ``by_row``, each row of the table is a class. Without it, a class is a set of columns: if they are counts,
-    those of positives or of negatives, and otherwise all. Of the negatives, only ``shares`` of them count for the
-    smaller class, one for each metric.
-
-    A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
-    rows: the squared sum of weights divided by the sum of squared weights (Kish 1965). Its powers are those of as many
-    rows with equal weights.
-    """
-    counts = _counts(columns, products)
-    classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
-    if len(counts) < len(columns):
-        classes = [list(columns)]
-    squares = {c: products[(c, c) if c in counts else (columns[0], c)] for c in columns}
-    starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
-    rows, groups = np.arange(table.height), np.arange(len(starts))
-    cuts, cuts_of_classes = (rows, starts) if by_row else (starts, groups)
-    group = np.repeat(groups, np.diff(cuts_of_classes, append=len(cuts)))
-
-    def added_up(values: Values) -> Values:
-        return np.add.reduceat(values, cuts)
-
-    def of_groups(values: Values) -> Values:
-        return np.add.reduceat(values.sum(axis=0), cuts_of_classes)
-
-    def column(name: str) -> Values:
-        return table[name].to_numpy()[:, np.newaxis]
-
-    total, total_of_squares, square, terms = np.zeros((4, len(classes), len(cuts), slopes.shape[2]))
-    weight, weight_of_squares = np.zeros((2, len(classes), len(cuts), 1))
-    with np.errstate(all="ignore"):
-        for i, own in enumerate(classes):
-            for c in own:
-                slope = slopes[:, columns.index(c)]
-                total[i] += added_up(slope * column(c))
-                total_of_squares[i] += added_up(slope * column(squares[c]))
-                if c in counts:
-                    weight[i] += added_up(column(c))
-                    weight_of_squares[i] += added_up(column(squares[c]))
-            for (a, b), c in products.items():
-                if a in own and b in own:
-                    both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
-                    square[i] += added_up(both)
-                    terms[i] += added_up(np.abs(both))
-        size, mean = weight**2 / weight_of_squares, total / weight
-        within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
-        varies = within > np.maximum(SUM_ROUNDING * square, CANCELED * terms)
-        within = np.where(varies, within, 0) * np.where(size > 1, size / (size - 1), 0.0 if by_row else np.nan)
-        whole = of_groups(total) / of_groups(weight)
-        apart = mean - whole[group]
-        between = of_groups(weight_of_squares * apart**2)
-        if by_row:  # weights can depend on the losses of a class
-            between += of_groups(2 * apart * (total_of_squares - mean * weight_of_squares))
-        rows_of_group = of_groups(weight) ** 2 / of_groups(weight_of_squares)
-        variance = of_groups(within) + between
-        of_classes = of_groups(np.where(size > 1, within**2 / (size - 1), 0))
-        degrees = variance**2 / (of_classes + between**2 / (rows_of_group - 1))
-        centre = np.repeat(whole, np.diff(starts, append=table.height), axis=0)
-        if tail is not None:
-            powers = tail(table, slopes, columns, centre)
-        elif counts is columns:
-            powers = _powers_of_cells(table, slopes, columns, squares, centre)
-        else:
-            powers = powers_of_losses(table, slopes, columns, products, centre)
-        second, third, fourth = (np.add.reduceat(power, starts) for power in powers[:3])
-        scale = np.where(second > 0, variance / second, np.nan)
-        largest = (np.maximum.reduceat(influence, starts) * scale**0.5 for influence in powers[3:])
-        spread = Spread(variance, third * scale**1.5, fourth * scale**2, degrees, *largest)
-    if counts is not columns:
-        weights = column(columns[0])
-        with np.errstate(all="ignore"):
-            effective = weights / (column(squares[columns[0]]) / weights)
-            smallest = np.minimum.reduceat(effective, starts)
-        if by_row:  # rows of one class do not show the losses of the others
-            alone = np.diff(starts, append=table.height) == 1
-            smallest[alone] = np.minimum(smallest[alone], 1)
-    else:
-        of_negatives = np.array([not POSITIVES & {*own} for own in classes])[:, np.newaxis, np.newaxis]
-        smallest = np.where(of_negatives, size * np.asarray(shares), size).min(axis=0)
-    return spread, smallest * (1 + SUM_ROUNDING)
-
-
-def _powers_of_cells(
-    table: pl.DataFrame, slopes: Values, columns: Sequence[str], squares: Mapping[str, str], centre: Values
-) -> list[Values]:
-    """Sums of the second to fourth powers of the influences of the rows in each row of a table of counts."""
-    powers = [np.zeros_like(centre) for _ in range(3)]
-    for i, name in enumerate(columns):
-        weight, square = (table[c].to_numpy()[:, np.newaxis] for c in (name, squares[name]))
-        rows = np.where(weight > 0, weight**2 / square, 0)
-        influence = np.where(weight > 0, (slopes[:, i] - centre) * square / weight, 0)
-        for power, total in enumerate(powers, 2):
-            total += rows * influence**power
-    return powers
+def starts_of(table: pl.DataFrame) -> Integers:
+    """The first row of each group of a table, whose rows are adjacent."""
+    return np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
 
 
 def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:
     """Return values with NaN for nulls: shape (rows, metrics)."""
     return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))
+
+
+def share_of_negatives(metric: Metric) -> float:
+    """Share of the negatives on which a metric depends."""
+    option = metric.interval.share if isinstance(metric.interval, Influence) else ""
+    return float(metric.options[option] or 0) if option else 1.0
+
+
+def mixes_classes(metric: Metric) -> bool:
+    """Whether a metric of scores depends on rows of both classes together, so that heavy rows of a class can carry it.
+
+    Areas under the ROC curve and recall at a false positive rate count each class by itself.
+    """
+    return not isinstance(metric.interval, AUC) and not getattr(metric.interval, "share", "")
+
+
+def rows_of_heavier_class() -> Expr:
+    """The rows of the smaller class, if each weighed as much as the rows of the class with the heavier rows."""
+    totals = [pl.col(c).sum() for c in ("neg", "pos")]
+    weights = [pl.col(f"{c}_w2").sum() / pl.col(c).sum() for c in ("neg", "pos")]
+    return pl.min_horizontal(totals) / pl.max_horizontal(weights)
+
+
+def rows_of_heaviest(weight: Expr, squares: Expr) -> Expr:
+    """The number of rows of all labels, if each weighed as much as the rows of the label with the heaviest rows.
+
+    If it is small, the heaviest label has so few rows that a sample can lack its errors.
+    """
+    return weight.sum() / (squares / weight).filter(weight > 0).max()
+
+
+def is_crowded() -> Expr:
+    """Whether a group has too many pairs of labels to process one by one."""
+    return pl.len().over(GROUP) > PAIRS_OF_LABELS

@@ -1,4 +1,4 @@
-"""What a method for confidence intervals is, what it needs of a metric, and the rows that it is computed from."""
+"""What a method for confidence intervals is, and the rows that it is computed from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from streammetrics.base import LIMITS, by_group
 from streammetrics.metrics.intervals.limits import Interval
 
 if TYPE_CHECKING:
+    from streammetrics.metrics.intervals.influence import Influence
     from streammetrics.metrics.metric import Metric
 
 GROUP, COUNT = "group", pl.col("count")
@@ -33,8 +34,9 @@ class Sample:
         folds: Whether metrics aggregate the rows of the table, or are computed in every row.
         weighted: Whether rows have weights.
         squares: For each column with weights, the column of the same sum with squared weights.
-        pairs: The rows by pairs of labels, if the table was derived from them.
         readers: Returns a function that computes metrics, by name, of each group of tables like this one.
+        influences: The influences of rows on metrics of the table.
+        pairs: The rows by pairs of labels, if the table was derived from them.
     """
 
     table: pl.DataFrame
@@ -44,6 +46,7 @@ class Sample:
     weighted: bool
     squares: Mapping[str, str]
     readers: Callable[[Sequence[Any]], Read]
+    influences: Sequence[Influence] = ()
     pairs: Sample | None = None
 
     @cached_property
@@ -55,27 +58,26 @@ class Sample:
 class Method:
     """How the interval of a metric is computed: the value of ``@metric(interval=...)``.
 
-    This class itself has no formula. Its attributes say why a metric has no interval, and what else depends on the
-    method.
+    By default, it is the influence of a row on the table that the metric reads.
     """
 
-    reason = ""  # why the metric never has an interval
-    without_units = ""  # why it has one only if rows belong to units
-    without_folds = ""  # why the jackknife over units is not valid
-    of_folds = False  # whether folds of units give an interval without it
-    fewest: int | None = None  # minimum number of rows of each class; None for that of the influence
-    share = ""  # option with the share of the negatives on which the metric depends
-    of_auc = False  # whether the metric is a linear function of the ROC AUC
-    total = ""  # column of totals if the mean over labels is a mean of proportions of different rows
+    reason_of_rows = ""  # why independent rows have no interval
+    reason_of_units = ""  # why folds of units have none, from the values without each of them
+    total = ""  # column of totals if the metric of a label is a proportion, of which labels have different rows
 
     @property
-    def jackknifed(self) -> bool:
-        """Whether the jackknife over folds of units is valid."""
-        return not (self.reason or self.without_folds)
+    def reason(self) -> str:
+        """Why the metric never has an interval."""
+        return self.reason_of_rows if self.reason_of_rows == self.reason_of_units else ""
 
-    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
-        """The method for rows with or without weights; None to compute the influence of a row on the columns."""
-        return None
+    def influence(self, metric: Metric, influences: Sequence[Influence]) -> Influence | None:
+        """The influence of a row on a metric of a table with these influences; None if there is none."""
+        return next((influence for influence in influences if influence.fits(metric)), None)
+
+    def serving(self, metric: Metric, sample: Sample) -> Method | None:
+        """The method for these rows, which can have weights; None if there is none."""
+        influence = self.influence(metric, sample.influences)
+        return influence.of_weights(sample.squares) if influence is not None and sample.weighted else influence
 
     def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
@@ -90,18 +92,15 @@ class Method:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
 class Without(Method):
-    """No interval, for a reason that the report shows."""
+    """No interval, for a reason that the report shows; of rows alone if folds of units have one."""
 
-    reason: str = ""
+    def __init__(self, reason: str, *, of_units: bool = True) -> None:
+        self.reason_of_rows = reason
+        self.reason_of_units = reason if of_units else ""
 
-
-@dataclass(frozen=True)
-class OfUnits(Method):
-    """An interval only if rows belong to units, for a reason that the report shows."""
-
-    without_units: str = ""
+    def influence(self, metric: Metric, influences: Sequence[Influence]) -> None:
+        """None."""
 
 
 class Closed(Method):
@@ -109,28 +108,24 @@ class Closed(Method):
 
     of_weights = False  # whether it is also valid for weighted rows
 
-    def serving(self, metric: Metric, *, weighted: bool) -> Method | None:
-        """This method, also for weighted rows if it is valid for them."""
-        return self if self.of_weights or not weighted else None
+    def serving(self, metric: Metric, sample: Sample) -> Method | None:
+        """This method if it is valid for the rows, else the influence of a row."""
+        return self if self.of_weights or not sample.weighted else super().serving(metric, sample)
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """The limits, as expressions over the rows of an estimate."""
         raise NotImplementedError
 
-    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-        """Return limits of metrics with closed methods, each by its own, in one query."""
-        return closed_limits(sample, dict.fromkeys(metrics, self), confidence)
 
-
-def closed_limits(sample: Sample, ways: Mapping[Metric, Closed], confidence: float) -> pl.DataFrame:
-    """Limits of metrics, each by its method, in one query for all of them."""
+def closed_limits(sample: Sample, methods: Mapping[Metric, Closed], confidence: float) -> pl.DataFrame:
+    """Limits of metrics with closed methods, in one query for all of them."""
     ends = {
         f"{side} of {m.name}": end
-        for m, way in ways.items()
-        for side, end in zip(LIMITS, way.ends(m, confidence, weighted=sample.weighted), strict=True)
+        for m, method in methods.items()
+        for side, end in zip(LIMITS, method.ends(m, confidence, weighted=sample.weighted), strict=True)
     }
-    found = by_group(sample.floats, sample.index, ends, sample.groups if sample.folds else None)
+    limits = by_group(sample.floats, sample.index, ends, sample.groups if sample.folds else None)
     return pl.concat(
-        found.select(*sample.index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m.name}") for side in LIMITS})
-        for m in ways
+        limits.select(*sample.index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m.name}") for side in LIMITS})
+        for m in methods
     )

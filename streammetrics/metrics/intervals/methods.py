@@ -1,56 +1,71 @@
-"""The methods that metrics name with ``@metric(interval=...)``, and which one serves some rows."""
+"""The methods that metrics and tables name, such as ``@metric(interval=methods.AUC)``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
+from polars import Expr
 
+from streammetrics.metrics.intervals.auc import AUC as OfAUC
 from streammetrics.metrics.intervals.brownian import RangeOfSums as RangeOfSums
-from streammetrics.metrics.intervals.influence import counted
+from streammetrics.metrics.intervals.influence import Influence, PairedLoss, PairsOfLabels, counted
 from streammetrics.metrics.intervals.means import MeanOfBins as MeanOfBins
 from streammetrics.metrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.metrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
-from streammetrics.metrics.intervals.method import Closed, Method, OfUnits, Sample, Without, closed_limits
+from streammetrics.metrics.intervals.method import Closed, Method, Sample, Without, closed_limits
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
+from streammetrics.metrics.intervals.proportions import CELLS, as_proportion
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
 from streammetrics.metrics.intervals.proportions import ShareOfBins as ShareOfBins
 from streammetrics.metrics.intervals.proportions import ShareOfRows as ShareOfRows
 from streammetrics.metrics.intervals.proportions import SumOfProportions as SumOfProportions
 from streammetrics.metrics.intervals.quantiles import Quantile as Quantile
-from streammetrics.metrics.intervals.smooth import Influence, OfAUC, OfPairs
-from streammetrics.metrics.intervals.smooth import Smooth as Smooth
-from streammetrics.metrics.intervals.tails import of_bins, of_moments
+from streammetrics.metrics.intervals.tails import powers_of_bins, powers_of_moments
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
-FEWEST_OF_AUC = 20
-FEWEST_OF_STEPS = 100
-FEWEST_AT_LEVEL = 50
-FEWEST_OF_LOSSES = 50
-FEWEST_OF_RANKING = 20
-FEWEST_OF_LABELS = 25  # of all labels together, if rows have weights, which double it
 
-AT_MAXIMUM = "at its maximum if classes are equally large"
-SEPARATE = OfUnits("labels are counted separately")
-NO_SQUARES = OfUnits("the state does not hold the squares of its terms")
-PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
+class Smooth(Method):
+    """A smooth function of the rows: the influence on the table, or the interval of a proportion of confusion counts.
+
+    Args:
+        total: Column of totals if the metric of a label is a proportion, of which different labels have different rows.
+    """
+
+    def __init__(self, total: str = "") -> None:
+        self.total = total
+
+    def serving(self, metric: Metric, sample: Sample) -> Method | None:
+        """That of a proportion if rows have no weights."""
+        share = None if sample.weighted else _as_proportion(metric)
+        return super().serving(metric, sample) if share is None else Proportion(*share)
+
+    def rows_of(self, metric: Metric) -> Expr | None:
+        """The rows of which the metric is a proportion, such as those of one label or prediction."""
+        share = _as_proportion(metric)
+        return None if share is None else share[1]
+
+
+def _as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
+    return as_proportion(metric) if {*metric.columns} <= {*CELLS} else None
 
 
 def share_of_labels(*, correct: bool) -> Proportion:
     """The proportion of rows predicted correctly, or incorrectly, from a table with a row for each label."""
     (hits, hits_w2), (rows, rows_w2) = ([pl.sum(f"{c}{end}") for end in ("", "_w2")] for c in ("correct", "actual"))
     if correct:
-        return Proportion(hits, rows, (hits_w2, rows_w2))
-    return Proportion(rows - hits, rows, (rows_w2 - hits_w2, rows_w2))
+        return Proportion(hits, rows, (hits_w2, rows_w2), ("both_right", "one_right", "other_right"))
+    return Proportion(rows - hits, rows, (rows_w2 - hits_w2, rows_w2), ("none_right", "other_right", "one_right"))
 
 
-def sums(*products: tuple[str, str, str], **squares: str) -> Smooth:
+def sums(*products: tuple[str, str, str], **squares: str) -> Influence:
     """A function of the number of rows and of sums over rows.
 
     Args:
@@ -60,88 +75,84 @@ def sums(*products: tuple[str, str, str], **squares: str) -> Smooth:
     """
     with_rows = [(("weight", c), c) for c in ("weight", *squares)]
     among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
-    return Smooth(Influence((*with_rows, *among)))
+    return Influence((*with_rows, *among))
 
 
-def losses(name: str, weight: str = "weight") -> Smooth:
-    """The mean of a loss of probabilities."""
-    return Smooth(_of_losses(weight, name), fewest=2 if weight == "weight" else 0)
+def of_loss(influence: Influence, loss: str, total: Expr, squares: str, fewest: int = 2) -> Influence:
+    """The influence on a mean loss, of which two models on the same rows keep powers of differences."""
+    return replace(influence, loss=PairedLoss(loss, total, squares, fewest))
 
 
-def _of_losses(weight: str, name: str) -> Influence:
+def losses(name: str, weight: str = "weight") -> Influence:
+    """A function of the mean losses of probabilities of each class."""
     total, squares = f"{name}_sum", f"{name}_square_sum"
     products = (((weight, weight), weight), ((weight, total), total), ((total, total), squares))
-    return Influence(products, fewest=FEWEST_OF_LOSSES, classes=True)
+    influence = Influence(products, constants=("actual",), fewest=(50, 100), classes=True)
+    return of_loss(influence, name, pl.col(total), squares, fewest=20)
+
+
+def mean_of(losses: Influence, fewest: int, fewest_of_pairs: int) -> Influence:
+    """The mean of a loss of probabilities, which does not depend on the smaller class alone."""
+    assert losses.loss is not None
+    return replace(losses, fewest=(fewest, fewest), loss=replace(losses.loss, fewest=fewest_of_pairs))
 
 
 SMOOTH = Smooth()
-AUC = OfAUC(fewest=FEWEST_OF_AUC)
-AREA = Smooth(share="max_fpr")
-STEPS = Smooth(fewest=FEWEST_OF_STEPS)
-LEVEL = Smooth(fewest=FEWEST_AT_LEVEL, share="fpr")
+OUTCOMES = Influence(counted("tp", "fp", "fn", "tn"), added=0.5)
+PREDICTIONS = Influence(counted("predicted_positives", "predicted_negatives"), added=0.5)
+LABELS = PairsOfLabels(counted("count"), fewest=(25, 50))
+
+AUC = OfAUC()
+SCORES = Influence(counted("neg", "pos"), fewest=(20, 40), sliced=True)
+AREA = replace(SCORES, share="max_fpr")
+STEPS = replace(SCORES, fewest=(100, 100))
+LEVEL = replace(SCORES, fewest=(50, 50), share="fpr")
+RANKS = Influence(counted("count"), ("rank",), sliced=True)
+BINS = Influence(counted("count"), ("weighted", "value_low", "value_high", "error_low", "error_high"), sliced=True)
+
+LOG_LOSS, BRIER = losses("log_loss"), losses("brier")
+LOG_LOSS_OF_CLASSES, BRIER_OF_CLASSES = (losses(name, "class_weight") for name in ("log_loss", "brier"))
+CALIBRATION = Influence(
+    (
+        *((("weight", c), c) for c in ("weight", "pos", "score_sum")),
+        *((("pos", "pos"), "pos"), (("pos", "score_sum"), "pos_score_sum")),
+        (("score_sum", "score_sum"), "score_square_sum"),
+    ),
+    fewest=(0, 0),
+    tail=powers_of_bins,
+)
+_SQUARES = sums(square_error_sum="error_fourth_sum")
+SQUARE_ERROR = of_loss(_SQUARES, "square", pl.col("square_error_sum"), "error_fourth_sum")
+MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=powers_of_moments)
+
+AT_MAXIMUM = "at its maximum if classes are equally large"
 MAXIMUM = Without("a maximum over thresholds is biased upward")
 SPREAD = Without("requires density estimates at quantiles")
-MOMENTS = Smooth(Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=of_moments))
-SQUARE_ERROR = sums(square_error_sum="error_fourth_sum")
-
-OF_PAIRS = OfPairs(tuple(counted("count").items()), fewest=FEWEST_OF_LABELS)
-BY_COLUMNS = (
-    Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5),
-    Influence(tuple(counted("predicted_positives", "predicted_negatives").items()), added=0.5),
-    Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST_OF_RANKING, sliced=True),
-    Influence(tuple(counted("count").items()), sliced=True),
-    *(_of_losses(weight, name) for weight in ("weight", "class_weight") for name in ("log_loss", "brier")),
-    Influence(
-        (
-            *((("weight", c), c) for c in ("weight", "pos", "score_sum")),
-            *((("pos", "pos"), "pos"), (("pos", "score_sum"), "pos_score_sum")),
-            (("score_sum", "score_sum"), "score_square_sum"),
-        ),
-        fewest=0,
-        tail=of_bins,
-    ),
-)
+SEPARATE = Without("labels are counted separately", of_units=False)
+NO_SQUARES = Without("the state does not hold the squares of its terms", of_units=False)
 
 
-def method_of(metric: Metric, sample: Sample | None = None) -> Method | None:
-    """Return the method for a metric of these rows: its own, or the influence on its columns. None if there is none.
+def method_of(metric: Metric, sample: Sample) -> Method | None:
+    """Return the method for a metric of these rows: its own, or the influence on its table. None if there is none.
 
-    Metrics of all labels, and averages over labels, have the influence of a pair of labels. Without a sample, rows have
-    no weights, and the table has the columns of the metric.
+    Averages over labels have the influence of a pair of labels.
     """
-    own, pairs = metric.interval, None if sample is None else sample.pairs
-    squares = sample.squares if sample is not None and sample.weighted else None
-    if own.reason or own.without_units or squares == {}:
+    if metric.interval.reason_of_rows or (sample.weighted and not sample.squares):
         return None
-    if metric.average is not None:
-        if pairs is not None and own.total and metric.average == "macro":
-            return MeanOfProportions("correct", own.total)
-        return None if pairs is None else _of_pairs(pairs)
-    if (found := own.serving(metric, weighted=squares is not None)) is not None:
-        return found
-    if pairs is not None:
-        return _of_pairs(pairs)
-    declared = own.influence if isinstance(own, Smooth) else None
-    ways = [declared] if declared else [way for way in BY_COLUMNS if _fits(metric, way)]
-    fitting = (way if squares is None else way.of_weights(squares) for way in ways)
-    return next((way for way in fitting if way is not None), None)
-
-
-def _of_pairs(pairs: Sample) -> Influence | None:
-    return OF_PAIRS.of_weights(pairs.squares) if pairs.weighted else OF_PAIRS
-
-
-def _fits(metric: Metric, way: Influence) -> bool:
-    """Whether a metric uses columns that are varied, and otherwise only columns that are equal for all rows."""
-    return bool(way.columns & {*metric.columns}) and {*metric.columns} <= way.columns | PLACES
+    if metric.average is None:
+        return metric.interval.serving(metric, sample)
+    if sample.pairs is None:
+        return None
+    if metric.interval.total and metric.average == "macro":
+        return MeanOfProportions("correct", metric.interval.total)
+    return LABELS.serving(metric, sample)
 
 
 def limits_of(sample: Sample, metrics: Sequence[Metric], confidence: float) -> list[pl.DataFrame]:
     """Return the index of a sample, metric, and limits: of closed methods together, and method by method of others."""
-    ways = {m: way for m in metrics if (way := method_of(m, sample)) is not None}
-    closed = {m: way for m, way in ways.items() if isinstance(way, Closed)}
+    methods = {m: method for m in metrics if (method := method_of(m, sample)) is not None}
+    closed = {m: method for m, method in methods.items() if isinstance(method, Closed)}
     parts = [closed_limits(sample, closed, confidence)] if closed else []
-    others = [way for m, way in ways.items() if m not in closed]
-    for way in dict.fromkeys(others):
-        parts.append(way.limits(sample, [m for m in metrics if m not in closed and ways.get(m) == way], confidence))
+    for method in dict.fromkeys(method for m, method in methods.items() if m not in closed):
+        parts.append(method.limits(sample, [m for m in methods if methods[m] == method], confidence))
     return parts

@@ -162,11 +162,13 @@ class Proportion(Closed):
         count: Number of rows that are counted.
         rows: Number of rows.
         squares: The same numbers with squared weights, for an interval that is also valid for weighted rows.
+        pairs: Of two models, the columns of rows that both count, and that only the first and the second one counts.
     """
 
     count: Expr
     rows: Expr
     squares: tuple[Expr, Expr] | None = None
+    pairs: tuple[str, str, str] | None = None
 
     @property
     def of_weights(self) -> bool:  # type: ignore[override]

@@ -74,21 +74,16 @@ def _row(rank: Expr, values: Expr, count: Expr) -> Expr:
     return values.sort().filter(count.sort_by(values).cum_sum() >= rank).first()
 
 
-class OfQuantiles(Closed):
-    """The interval of quantiles of bins, also of weighted rows."""
-
-    of_weights = True
-    without_folds = "the jackknife is not valid for quantiles"
-
-
 @dataclass(frozen=True, eq=False)
-class Quantile(OfQuantiles):
-    """A quantile of binned values. ``q`` defaults to the option of the metric."""
+class Quantile(Closed):
+    """A quantile of binned values, also of weighted rows. ``q`` defaults to the option of the metric."""
 
     low: Expr
     high: Expr
     q: float | None = None
     count: Expr = COUNT
+    of_weights = True
+    reason_of_units = "the jackknife is not valid for quantiles"
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Order statistics."""

@@ -8,32 +8,42 @@ variance is computed from the sums of squares.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from streammetrics.metrics.intervals.moments import PRODUCTS, Values, column
 
-Tail: TypeAlias = Callable[[pl.DataFrame, Values, Sequence[str], Values], Sequence[Values]]
-"""From a table, slopes of shape (rows, columns, metrics), the columns, and the mean influence in each row."""
+if TYPE_CHECKING:
+    from streammetrics.metrics.intervals.influence import Influence
+
+Tail: TypeAlias = Callable[[pl.DataFrame, Values, "Influence", Values], Sequence[Values]]
+"""From a table, slopes of shape (rows, columns, metrics), the influence, and its mean in each row."""
 
 POWERS_OF_ERRORS = {"over_sum": 1, "square_error_sum": 2}
 SQUARED_NORMAL = 8.0, 15.0  # squared skewness and kurtosis of the squares of normal errors
 
 
-def powers_of_losses(
-    table: pl.DataFrame,
-    slopes: Values,
-    columns: Sequence[str],
-    products: Mapping[tuple[str, str], str],
-    centre: Values,
-) -> Sequence[Values]:
+def powers_of_cells(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
+    """Powers of the influences of rows that are counted in columns: those of a cell are alike."""
+    powers = [np.zeros_like(centre) for _ in range(3)]
+    for i, (name, squares) in enumerate(influence.squares.items()):
+        weight, square = (column(table, c)[:, np.newaxis] for c in (name, squares))
+        rows = np.where(weight > 0, weight**2 / square, 0)
+        each = np.where(weight > 0, (slopes[:, i] - centre) * square / weight, 0)
+        for power, total in enumerate(powers, 2):
+            total += rows * each**power
+    return powers
+
+
+def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
     """Powers of the influences of losses, as if each loss had a gamma distribution with its mean and mean square.
 
     The first column is the number of rows. The others are sums of losses, of which a row has one at most. The table can
     have the ratios of the powers of a loss, and the largest error, whose fourth power is the least one.
     """
+    columns, products = influence.columns, dict(influence.products)
     rows = column(table, columns[0])[:, np.newaxis]
     constant, largest = slopes[:, 0] - centre, np.zeros_like(centre)
     powers = [rows * constant**power for power in (2, 3, 4)]
@@ -67,9 +77,9 @@ def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
     return np.where(np.isnan(known), otherwise, known)
 
 
-def of_bins(table: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values) -> Sequence[Values]:
+def powers_of_bins(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
     """Powers of the influences of labels and scores: those of each class in a bin are alike."""
-    of = {name: slopes[:, i] for i, name in enumerate(columns)}
+    slope = {name: slopes[:, i] for i, name in enumerate(influence.columns)}
     rows, positives, scores, scores_of_positives = (
         column(table, name)[:, np.newaxis] for name in ("weight", "pos", "score_sum", "pos_score_sum")
     )
@@ -77,18 +87,19 @@ def of_bins(table: pl.DataFrame, slopes: Values, columns: Sequence[str], centre:
     classes = (1, positives, scores_of_positives), (0, rows - positives, scores - scores_of_positives)
     for label, number, score in classes:
         mean = np.where(number > 0, score / number, 0)
-        influence = of["weight"] + of["pos"] * label + of["score_sum"] * mean - centre
+        each = slope["weight"] + slope["pos"] * label + slope["score_sum"] * mean - centre
         for power, total in enumerate(powers, 2):
-            total += number * influence**power
+            total += number * each**power
     return powers
 
 
-def of_moments(table: pl.DataFrame, slopes: Values, columns: Sequence[str], centre: Values) -> Sequence[Values]:
+def powers_of_moments(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
     """Powers of the influences of squared and multiplied deviations, which are about as skewed as squared errors.
 
     The sign of the skewness is that of the larger of the influences at the extremes: rows with an extreme true value,
     and rows with a mean true value and the largest error of either sign.
     """
+    columns = influence.columns
     bias = (column(table, "over_sum") - column(table, "under_sum")) / column(table, "weight")
     rows_at_ends = (_row(dy, de, bias) for dy, de in _extremes(table, bias))
     influences = np.stack([_influence(slopes, columns, row) - centre for row in rows_at_ends])
