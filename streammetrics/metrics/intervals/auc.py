@@ -11,9 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.base import SAMPLED
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import Spread
+from streammetrics.metrics.intervals.limits import Spread, tidy
 from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ FEW_PLACEMENTS = 30  # number of rows of a class below which the variance of its
 
 
 class AUC(Method):
-    """The ROC AUC, and linear functions of it. See `auc_intervals`; weighted rows have influences."""
+    """The ROC AUC, and linear functions of it. See `auc_limits`; weighted rows have influences."""
 
     def influence(self, metric: Metric, influences: Sequence[Influence]) -> Influence | None:
         """The influence on the table, of as many rows with weights as without."""
@@ -41,18 +40,14 @@ class AUC(Method):
         """Return the index of the sample, metric, and limits."""
         keys = sample.table.select(sample.index).unique(maintain_order=True)
         table = sample.table.select(pl.struct(sample.index).rle_id().alias(GROUP), "neg", "pos")
-        intervals, (*ends, rows, variance) = auc_intervals(table, confidence), map(pl.col, SAMPLED)
-        parts = []
-        for metric in metrics:
-            low, high = metric.range
-            name, scale = pl.lit(metric.name).alias("metric"), high - low
-            limits = intervals.select(name, *(end * scale + low for end in ends), rows, variance * scale**2)
-            parts.append(pl.concat([keys, limits], how="horizontal"))
-        return pl.concat(parts)
+        *limits, spread = auc_limits(table, confidence)
+        low, high = np.array([m.range for m in metrics], dtype=np.float64).T
+        lower, upper = (low + (high - low) * limit for limit in limits)
+        return tidy(keys, sample.index, [m.name for m in metrics], lower, upper, spread.scaled(high - low))
 
 
-def auc_intervals(table: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
-    """Return intervals of the ROC AUC from the placements of DeLong, DeLong & Clarke-Pearson (1988).
+def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, Values, Spread]:
+    """Return limits and the spread of the ROC AUC from the placements of DeLong, DeLong & Clarke-Pearson (1988).
 
     The placement of a positive is the share of negatives below it, and the placement of a negative is the share of
     positives above it. Ties count half. The variance of the AUC is the sum of the variances of both placements, each
@@ -64,35 +59,34 @@ def auc_intervals(table: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame
     method 5 (2006), whose variance depends only on the AUC.
 
     The table has ``group``, and ``neg`` and ``pos``, the unweighted rows of each bin, in ascending order of score. The
-    rows of a group must be adjacent. Limits are null if a class has fewer than two rows. The effective rows and the
-    variance follow them.
+    rows of a group must be adjacent. Limits are NaN if a class has fewer than two rows. Arrays have the shape
+    (groups, 1).
 
     >>> table = pl.DataFrame({"group": 0, "neg": [33, 6, 6, 11, 2], "pos": [3, 2, 2, 11, 33]})
-    >>> auc_intervals(table).select(pl.col("ci_lower", "ci_upper").round(4)).row(0)
-    (0.8132, 0.9534)
+    >>> [limit.item().__round__(4) for limit in auc_limits(table)[:2]]
+    [0.8132, 0.9534]
     """
-    level, powers = upper_level(confidence), (2, 3, 4)
+    level = upper_level(confidence)
     sums: dict[str, Expr] = {"auc": pl.first("auc")}
     for rows, influence in (("pos", "of_positive"), ("neg", "of_negative")):
         size = pl.col(rows).sum()
         centred = pl.col(influence) * (size / (size - 1)).sqrt()
-        sums |= {rows: size, **{f"{rows} {power}": (pl.col(rows) * centred**power).sum() for power in powers}}
+        sums |= {rows: size, **{f"{rows} {power}": (pl.col(rows) * centred**power).sum() for power in (2, 3, 4)}}
     of_groups = table.select(GROUP, *placements()).group_by(GROUP, maintain_order=True).agg(**sums)
-    auc, positives, *of_positives, negatives, two, three, four = of_groups.drop(GROUP).fill_null(np.nan).to_numpy().T
+    columns = of_groups.drop(GROUP).fill_null(np.nan).to_numpy().T[..., np.newaxis]
+    auc, (positives, *of_positives), (negatives, *of_negatives) = columns[0], columns[1:5], columns[5:]
     with np.errstate(all="ignore"):
-        squares = of_positives[0] + two
-        degrees = squares**2 / (of_positives[0] ** 2 / (positives - 1) + two**2 / (negatives - 1))
-    spread = Spread(squares, of_positives[1] + three, of_positives[2] + four, degrees)
+        squares, cubes, fourths = (one + other for one, other in zip(of_positives, of_negatives, strict=True))
+        degrees = squares**2 / (of_positives[0] ** 2 / (positives - 1) + of_negatives[0] ** 2 / (negatives - 1))
+    spread = Spread(squares, cubes, fourths, degrees)
     lower, upper = spread.limits(auc, level, 0.0, 1.0)
     smaller = np.minimum(positives, negatives)
     few = (smaller >= 2) & ((smaller < FEW_PLACEMENTS) | np.isnan(lower))
     if few.any():
-        rows_of_classes, z = (auc[few], positives[few], negatives[few]), normal_quantile(level)
-        lower[few] = np.fmin(lower[few], newcombe_limit(*rows_of_classes, z, -1))
-        upper[few] = np.fmax(upper[few], newcombe_limit(*rows_of_classes, z, 1))
-    limits = (np.where(smaller >= 2, limit, np.nan) for limit in (lower, upper))
-    numbers = dict(zip(SAMPLED, (*limits, spread.effective_rows, spread.squares), strict=True))
-    return pl.DataFrame(numbers, nan_to_null=True)
+        sizes, z = (auc[few], positives[few], negatives[few]), normal_quantile(level)
+        lower[few] = np.fmin(lower[few], newcombe_limit(*sizes, z, -1))
+        upper[few] = np.fmax(upper[few], newcombe_limit(*sizes, z, 1))
+    return np.where(smaller >= 2, lower, np.nan), np.where(smaller >= 2, upper, np.nan), spread
 
 
 def placements() -> list[Expr]:

@@ -22,6 +22,7 @@ from streammetrics.metrics.intervals.influence import Influence, counted, share_
 from streammetrics.metrics.intervals.limits import Range, Spread
 from streammetrics.metrics.intervals.method import GROUP, Read
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
+from streammetrics.metrics.intervals.tails import powers_of_sums
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
@@ -55,8 +56,8 @@ def spread_of_outcomes(counts: NDArray[Any], metrics: Sequence[Metric], read: Re
 
     def slopes(table: pl.DataFrame) -> Values:
         outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
-        found = OUTCOMES.slopes(pl.DataFrame({GROUP: np.arange(len(counts)), **outcomes}), names, read)
-        return found[:, order].reshape(-1, 2, len(names))
+        slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: np.arange(len(counts)), **outcomes}), names, read)
+        return slopes[:, order].reshape(-1, 2, len(names))
 
     return _spread_of_cells(pl.DataFrame({GROUP: numbers, **decisions, **classes}), slopes, factor)[0]
 
@@ -174,18 +175,7 @@ def powers_of_differences(
     spread = np.maximum(square * rows / mean**2 - 1, 0)  # the squared coefficient of variation of mean losses
     spread = np.zeros_like(spread) if signed else spread
     second = of_mean**2 * np.maximum(square - mean**2 / rows, 0)
-    powers = [
-        rows * constant**2 + 2 * constant * of_difference * one + of_difference**2 * two,
-        rows * constant**3
-        + 3 * constant**2 * of_difference * one
-        + 3 * constant * of_difference**2 * two
-        + of_difference**3 * three,
-        rows * constant**4
-        + 4 * constant**3 * of_difference * one
-        + 6 * constant**2 * of_difference**2 * two
-        + 4 * constant * of_difference**3 * three
-        + of_difference**4 * four,
-    ]
+    powers = powers_of_sums(constant, of_difference, (rows, one, two, three, four))
     third = np.sign(of_mean) * 2 * np.sqrt(spread) * second**1.5 / np.sqrt(rows)
     fourth = (3 + 6 * spread) * second**2 / rows + 6 * powers[0] * second / rows
     return [total + more for total, more in zip(powers, (second, third, fourth), strict=True)]

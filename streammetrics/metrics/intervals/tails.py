@@ -8,6 +8,7 @@ variance is computed from the sums of squares.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import comb
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 Tail: TypeAlias = Callable[[pl.DataFrame, Values, "Influence", Values], Sequence[Values]]
 """From a table, slopes of shape (rows, columns, metrics), the influence, and its mean in each row."""
 
+POWERS = (2, 3, 4)
 POWERS_OF_ERRORS = {"over_sum": 1, "square_error_sum": 2}
 SQUARED_NORMAL = 8.0, 15.0  # squared skewness and kurtosis of the squares of normal errors
 
 
 def powers_of_cells(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
     """Powers of the influences of rows that are counted in columns: those of a cell are alike."""
-    powers = [np.zeros_like(centre) for _ in range(3)]
+    powers = [np.zeros_like(centre) for _ in POWERS]
     for i, (name, squares) in enumerate(influence.squares.items()):
         weight, square = (column(table, c)[:, np.newaxis] for c in (name, squares))
         rows = np.where(weight > 0, weight**2 / square, 0)
@@ -46,7 +48,7 @@ def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, 
     columns, products = influence.columns, dict(influence.products)
     rows = column(table, columns[0])[:, np.newaxis]
     constant, largest = slopes[:, 0] - centre, np.zeros_like(centre)
-    powers = [rows * constant**power for power in (2, 3, 4)]
+    powers = [rows * constant**power for power in POWERS]
     for i, name in enumerate(columns[1:], 1):
         slope, first = slopes[:, i], np.maximum(column(table, name), 0)[:, np.newaxis]
         second = np.maximum(column(table, products[name, name]), 0)[:, np.newaxis]
@@ -54,14 +56,8 @@ def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, 
         spread = np.where(first > 0, np.maximum(second * rows / first**2 - 1, 0), 0)
         third = second * _ratio(table, f"{name.removesuffix('_sum')}_third", share * (1 + 2 * spread))
         fourth = third * _ratio(table, f"{name.removesuffix('_sum')}_fourth", share * (1 + 3 * spread))
-        powers[0] += 2 * constant * slope * first + slope**2 * second
-        powers[1] += 3 * constant**2 * slope * first + 3 * constant * slope**2 * second + slope**3 * third
-        powers[2] += (
-            4 * constant**3 * slope * first
-            + 6 * constant**2 * slope**2 * second
-            + 4 * constant * slope**3 * third
-            + slope**4 * fourth
-        )
+        terms = powers_of_sums(constant, slope, (np.zeros_like(rows), first, second, third, fourth))
+        powers = [total + more for total, more in zip(powers, terms, strict=True)]
         if name in POWERS_OF_ERRORS and "absolute_error_max" in table.columns:
             loss = column(table, "absolute_error_max")[:, np.newaxis] ** POWERS_OF_ERRORS[name]
             largest = np.fmax(largest, np.abs(constant + slope * loss))
@@ -69,12 +65,20 @@ def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, 
     return [*powers, largest]
 
 
+def powers_of_sums(constant: Values, slope: Values, moments: Sequence[Values]) -> list[Values]:
+    """Sums over rows of the powers of ``constant + slope * x``, from the number of rows and the sums of powers of x."""
+    return [
+        sum((comb(power, i) * constant ** (power - i) * slope**i * moments[i] for i in range(power + 1)), np.zeros(()))
+        for power in POWERS
+    ]
+
+
 def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
     """The ratio of one power of a loss to the one before, if it is known."""
     if name not in table.columns:
         return otherwise
-    known = column(table, name)[:, np.newaxis]
-    return np.where(np.isnan(known), otherwise, known)
+    ratio = column(table, name)[:, np.newaxis]
+    return np.where(np.isnan(ratio), otherwise, ratio)
 
 
 def powers_of_bins(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
@@ -83,7 +87,7 @@ def powers_of_bins(table: pl.DataFrame, slopes: Values, influence: Influence, ce
     rows, positives, scores, scores_of_positives = (
         column(table, name)[:, np.newaxis] for name in ("weight", "pos", "score_sum", "pos_score_sum")
     )
-    powers = [np.zeros_like(centre) for _ in range(3)]
+    powers = [np.zeros_like(centre) for _ in POWERS]
     classes = (1, positives, scores_of_positives), (0, rows - positives, scores - scores_of_positives)
     for label, number, score in classes:
         mean = np.where(number > 0, score / number, 0)
