@@ -264,6 +264,23 @@ def influences_of(table, metrics, **options):
     return Influence(counted("neg", "pos"), **options).limits_of_groups(table, metrics, read, 0.95)
 
 
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_the_influence_of_a_row_on_the_auc_is_how_far_its_placement_is_away(digits):
+    """Its share of wins against the rows of the other class, of which ties are half; with the degrees of Welch."""
+    table = scores(5, 300, digits)
+    negatives, positives = (np.repeat(table["score"], table[side]) for side in ("neg", "pos"))
+    wins = np.sign(positives[:, None] - negatives) / 2 + 0.5
+    placements, auc = (wins.mean(1), wins.mean(0)), wins.mean()
+    parts = [own.var(ddof=1) / len(own) for own in placements]
+    degrees = sum(parts) ** 2 / sum(part**2 / (len(own) - 1) for part, own in zip(parts, placements, strict=True))
+    influences = np.concatenate([(own - auc) / np.sqrt(len(own) * (len(own) - 1)) for own in placements])
+    spread = spread_of(influences, degrees=degrees)
+    expected = [limit.item() for limit in spread.limits(np.array([auc]), 0.95, 0.0, 1.0)]
+    rows = {"y": np.repeat([0, 1], [len(negatives), len(positives)]), "p": np.concatenate([negatives, positives])}
+    found = sm.binary(y_true="y", y_score="p", domain="real").update(rows).finalize(["roc_auc"], confidence=0.9)
+    assert (found["roc_auc"].ci_lower, found["roc_auc"].ci_upper) == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_degrees_of_a_difference_of_mean_losses_come_from_both_classes():
     """By Satterthwaite 1946, from the part of each class in the squares around the mean."""
     rows = candidates()[:40]
