@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import run
+from files import task
 
 import streammetrics as sm
 
@@ -27,10 +28,6 @@ UNUSABLE = {
     "views": pa.array([[1], [2]], pa.list_view(pa.int64())),
     "struct": pa.StructArray.from_arrays([pa.array(TIMES, pa.timestamp("us", "Z"))], ["t"]),
 }
-
-
-def task(**options):
-    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
 
 
 def rows(groups=None):

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from files import rows
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -24,10 +25,6 @@ def noted(notes, separator=","):
     """Lines with a column of notes that is not used."""
     lines = [f"{i},{i % 2},0.{i % 10},{notes.get(i, 'fine')}" for i in range(ROWS)]
     return "\n".join(["id,y,p,note", *lines, ""]).replace(",", separator)
-
-
-def rows(source):
-    return sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value
 
 
 MARKS = ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c', '"say \\"hi\\""', '"a" b', 'a "b"']

@@ -1,38 +1,20 @@
 """Folders: their columns, links, and names with the characters of globs."""
 
 from datetime import date, datetime
-from pathlib import Path
 
 import polars as pl
 import pytest
+from files import PAIR, put, rows
 
 import streammetrics as sm
 
-PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
-KINDS = {"parquet": pl.DataFrame.write_parquet, "arrow": pl.DataFrame.write_ipc}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(path, frame=PAIR):
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writers = KINDS | {"ndjson": pl.DataFrame.write_ndjson}
-    writers[path.suffix[1:]](frame, path)
-    return path
+pytestmark = pytest.mark.usefixtures("folder")
+KINDS = ["parquet", "arrow"]
 
 
 def rows_by(source, column):
     report = sm.evaluate(source, sm.binary(y_true="y", y_score="p", by=column))
     return dict(report.rows("rows").select(column, "value").iter_rows())
-
-
-def rows(source):
-    return sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,14 +42,14 @@ def rows(source):
 )
 def test_values_of_folders_differ_as_their_names(names, values, kind):
     for name in names:
-        write(f"in/v={name}/a.{kind}")
+        put(f"in/v={name}/a.{kind}")
     assert rows_by("in", "v") == dict.fromkeys(values, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_a_file_are_not_replaced_by_its_folders(kind, monkeypatch):
     weighted = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.9, 0.1, 0.8, 0.3], "w": [1, 3, 1, 3]})
-    path = write(f"p=0.5/w=10/day=2026-01-01/a.{kind}", weighted)
+    path = put(f"p=0.5/w=10/day=2026-01-01/a.{kind}", weighted)
     task = sm.binary(y_true="y", y_score="p", sample_weight="w", by="day")
     found = sm.evaluate(path.absolute(), task)
     assert (found["roc_auc"].value, found["prevalence"].value) == (1, 0.25)
@@ -79,26 +61,26 @@ def test_columns_of_a_file_are_not_replaced_by_its_folders(kind, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_column_that_folders_name_twice_is_read_past(kind):
-    write(f"in/k=1/k=2/day=3/a.{kind}")
+    put(f"in/k=1/k=2/day=3/a.{kind}")
     assert rows("in") == 2
     assert rows_by("in", "day") == {3: 2}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_file_has_its_own_column_or_that_of_its_folder(kind):
-    write(f"in/day=1/a.{kind}")
-    write(f"in/day=2/a.{kind}", PAIR.with_columns(day=7))
+    put(f"in/day=1/a.{kind}")
+    put(f"in/day=2/a.{kind}", PAIR.with_columns(day=7))
     assert rows_by("in", "day") == {1: 2, 7: 2}
-    write(f"in/z.{kind}")
+    put(f"in/z.{kind}")
     assert rows("in") == 6
 
 
 @pytest.mark.parametrize("source", ["in", "in/**/*.parquet"])
 def test_linked_folders_are_read_once(source, folder):
-    write("in/day=1/a.parquet")
-    write("in/day=2/a.parquet")
-    write("elsewhere/b.parquet")
-    write("in/.releases/c.parquet")
+    put("in/day=1/a.parquet")
+    put("in/day=2/a.parquet")
+    put("elsewhere/b.parquet")
+    put("in/.releases/c.parquet")
     for link, target in {"all": "elsewhere", "again": "elsewhere", "a_latest": "in/day=2", "around": "in"}.items():
         (folder / "in" / link).symlink_to(folder / target, target_is_directory=True)
     (folder / "elsewhere/back").symlink_to(folder / "in", target_is_directory=True)
@@ -113,7 +95,7 @@ def test_linked_folders_are_read_once(source, folder):
 @pytest.mark.parametrize("name", ["[a].ndjson", "run*.ndjson", "a?.ndjson", "run [2026]/a.ndjson", "{a,b}.ndjson"])
 def test_names_of_ndjson_files_are_no_patterns(name):
     for other in ("a.ndjson", "runX.ndjson", "ab.ndjson", "b.ndjson"):
-        write(other)
-    path = write(name, pl.DataFrame({"y": [1, 1, 1], "p": [0.9, 0.9, 0.9]}))
+        put(other)
+    path = put(name, pl.DataFrame({"y": [1, 1, 1], "p": [0.9, 0.9, 0.9]}))
     assert rows(path) == rows([path]) == 3
     assert rows([path, "b.ndjson"]) == 5

@@ -13,26 +13,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from commands import run
+from files import PAIR, put, rows, task
 
 import streammetrics as sm
 from streammetrics.data import open_files
 from streammetrics.engines import partial
-
-PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
-
-
-def task(**options):
-    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
-
-
-def rows(source):
-    return sm.evaluate(source, task())["rows"].value
-
-
-def put(path, frame=PAIR):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    getattr(frame, f"write_{path.suffix.removeprefix('.')}")(path)
-    return path
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from files import PAIR, put, task
 
 import streammetrics as sm
 
@@ -29,18 +30,8 @@ ALIKE = {
 }
 
 
-def task(**options):
-    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
-
-
 def rows(groups):
     return pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1], "other": [1, 2]}).with_columns(g=pl.Series(groups))
-
-
-def write(number, frame, suffix):
-    path = f"{number}.{suffix}"
-    getattr(frame, {"parquet": "write_parquet", "arrow": "write_ipc", "ndjson": "write_ndjson"}[suffix])(path)
-    return path
 
 
 @pytest.mark.parametrize("kind", ALIKE)
@@ -50,7 +41,7 @@ def test_files_are_read_together_as_batches_are(kind, suffix):
     wanted = sm.accumulate(batches, task(by="g"))
     for order in (batches, batches[::-1]):
         others = [frame.with_columns(other=pl.Series([i, i] if i else ["a", "b"])) for i, frame in enumerate(order)]
-        paths = [write(i, frame, suffix) for i, frame in enumerate(others)]
+        paths = [put(f"{i}.{suffix}", frame) for i, frame in enumerate(others)]
         assert sm.accumulate(paths, task(by="g")).to_bytes() == wanted.to_bytes()
         known = pl.col("g").is_not_null().alias("known")
         assert sm.evaluate(paths, task(by=known)).rollup()["rows"].value == 2 * len(batches)
@@ -67,7 +58,7 @@ def test_files_are_read_together_as_batches_are(kind, suffix):
 def test_types_of_ndjson_files_are_those_of_each_file(frames):
     for order in permutations(frames):
         paths = [
-            write(i, rows(["a", "b"]).with_columns(pl.DataFrame(cells)), "ndjson") for i, cells in enumerate(order)
+            put(f"{i}.ndjson", rows(["a", "b"]).with_columns(pl.DataFrame(cells))) for i, cells in enumerate(order)
         ]
         assert sm.evaluate(paths, task(by="g" if "g" in order[0] else ())).rollup()["rows"].value == 2 * len(frames)
 
@@ -78,7 +69,7 @@ def test_booleans_of_one_text_file_are_no_numbers_of_another(suffix, column):
     for order in permutations([[1, 0], [True, True]]):
         for i, values in enumerate(order):
             frame = rows(["a", "b"]).with_columns(pl.Series(column, values))
-            getattr(frame, f"write_{suffix}")(f"{i}.{suffix}")
+            put(f"{i}.{suffix}", frame)
         with pytest.raises(
             sm.errors.SourceError, match=rf"{column!r} has a .* at row 0 \(line .\) of 1\.{suffix}, and a .* in"
         ):
@@ -90,33 +81,32 @@ def test_dates_of_64_bits_are_dates():
     batch = pa.table({"y": [1, 0], "p": [0.9, 0.1], "g": pa.array(days, pa.date64())})
     with pa.OSFile("1.arrow", "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_table(batch)
-    write(2, rows(days), "arrow")
+    put("2.arrow", rows(days))
     pq.write_table(batch, "1.parquet")
     pq.write_table(batch.set_column(2, "g", batch["g"].dictionary_encode()), "2.parquet")
-    write(3, rows(days), "parquet")
+    put("3.parquet", rows(days))
     parquet = [list(order) for order in permutations(["1.parquet", "2.parquet", "3.parquet"])]
     for source in (["1.arrow", "2.arrow"], ["2.arrow", "1.arrow"], *parquet, [batch, rows(days)]):
         assert sm.evaluate(source, task(by="g")).frame["g"].to_list() == [date(2026, 1, 1)]
 
 
 def test_scores_keep_the_type_of_their_file():
-    write(1, rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1], dtype=pl.Float32)), "parquet")
-    write(2, rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1])), "parquet")
+    put("1.parquet", rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1], dtype=pl.Float32)))
+    put("2.parquet", rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1])))
     acc = sm.binary(y_true="y", y_score="p", thresholds=0.7)
     assert sm.evaluate(["1.parquet", "2.parquet"], acc)["recall"].value == 1
 
 
 def test_a_bad_row_is_found_after_files_of_other_types():
-    write(1, rows([1, 2]), "parquet")
-    write(2, rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])), "parquet")
+    put("1.parquet", rows([1, 2]))
+    put("2.parquet", rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])))
     with pytest.raises(sm.errors.DataError, match=r"in 1 of 4 rows \(first: 1.5 at row 1 of 2.parquet\)"):
         sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
 
 
-def test_folders_have_one_type_in_files_of_other_types(folder):
+def test_folders_have_one_type_in_files_of_other_types():
     for shop, groups in (("007", [1, 2]), ("7", [1.5, 2.0])):
-        (folder / f"shop={shop}").mkdir()
-        write(f"shop={shop}/1", rows(groups), "parquet")
+        put(f"shop={shop}/1.parquet", rows(groups))
     found = sm.evaluate("shop=*/*.parquet", task(by=["g", "shop"])).frame
     assert set(found["shop"]) == {"007", "7"}
 
@@ -130,12 +120,11 @@ def test_parquet_files_of_other_libraries_are_read_together():
 @pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "ndjson"])
 def test_columns_that_are_not_in_use_can_be_missing_or_of_any_type(suffix):
-    pair = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
     others = [
-        pair,
-        pair.with_columns(c=1),
-        pair.with_columns(c=pl.lit("a")),
-        pair.select(pl.lit(1).alias("z"), "p", "y"),
+        PAIR,
+        PAIR.with_columns(c=1),
+        PAIR.with_columns(c=pl.lit("a")),
+        PAIR.select(pl.lit(1).alias("z"), "p", "y"),
     ]
     for first, second in permutations(others, 2):
-        assert sm.evaluate([write(1, first, suffix), write(2, second, suffix)], task())["rows"].value == 4
+        assert sm.evaluate([put(f"{1}.{suffix}", first), put(f"{2}.{suffix}", second)], task())["rows"].value == 4
