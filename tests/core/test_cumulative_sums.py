@@ -7,8 +7,6 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-import streammetrics as sm
-from streammetrics.data.rows.folds import fold
 from streammetrics.metrics.intervals.brownian import exceeding, range_not_exceeded
 from streammetrics.metrics.intervals.sign_flips import FoldSums
 
@@ -26,29 +24,6 @@ def test_distribution_of_the_range():
     x = np.linspace(1e-3, 12, 101)
     assert (np.diff(exceeded(x)) <= 1e-12).all()
     assert np.trapezoid(exceeded(x), x) == pytest.approx(np.sqrt(8 / np.pi), abs=2e-3)  # its mean
-
-
-def correlated(seed, number=2_000, size=10, shape=(2, 2), effect=0.5):
-    """Calibrated scores, and labels with an effect of the unit. Rows of a unit have the same score."""
-    random, u = np.random.default_rng(seed), np.arange(number) // size
-    score, of_unit = random.beta(*shape, len(u))[u], random.normal(size=len(u))[u]
-    label = norm.cdf(effect**0.5 * of_unit + (1 - effect) ** 0.5 * random.normal(size=number)) < score
-    return {"y": label.astype(int), "p": score, "u": u}
-
-
-def test_p_value_is_the_share_of_signs():
-    data = correlated(0, 300)
-    acc = sm.binary(y_true="y", y_score="p", unit="u").update(data)
-    report = acc.finalize(["ecce", "expected_ecce", "ecce_p_value"])
-    folds, order = fold(pl.Series(data["u"])).to_numpy(), np.argsort(data["p"], kind="stable")
-    last = np.append(np.diff(data["p"][order]) > 0, True)
-    steps = np.where(folds[order] == np.arange(20)[:, None], (data["y"] - data["p"])[order], 0).cumsum(axis=1)[:, last]
-    signs = np.random.default_rng(1).choice([-1, 1], (20_000, 20))
-    sums = np.insert(signs @ steps, 0, 0, axis=1)
-    ranges = sums.max(axis=1) - sums.min(axis=1)
-    size = report["ecce"].value * len(order)
-    assert report["ecce_p_value"].value == pytest.approx((ranges >= size).mean(), abs=0.05)
-    assert report["expected_ecce"].value == pytest.approx(ranges.mean() / len(order), rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -22,6 +22,20 @@ def evaluated(data, confidence=None, **options):
     return sm.binary(y_true="y", y_score="p", unit="u", **options).update(data).finalize(ALL, confidence=confidence)
 
 
+def test_p_value_is_the_share_of_signs():
+    data = correlated(0, 300)
+    report, order = evaluated(data), np.argsort(data["p"], kind="stable")
+    of_units = sm.Accumulator(y_true="y", by="u", unit="u").update(data).state.groups.sort("u")
+    folds, last = of_units["fold"].to_numpy()[data["u"]], np.append(np.diff(data["p"][order]) > 0, True)
+    steps = np.where(folds[order] == np.arange(20)[:, None], (data["y"] - data["p"])[order], 0).cumsum(axis=1)[:, last]
+    signs = np.random.default_rng(1).choice([-1, 1], (20_000, 20))
+    sums = np.insert(signs @ steps, 0, 0, axis=1)
+    ranges = sums.max(axis=1) - sums.min(axis=1)
+    size = report["ecce"].value * len(order)
+    assert report["ecce_p_value"].value == pytest.approx((ranges >= size).mean(), abs=0.05)
+    assert report["expected_ecce"].value == pytest.approx(ranges.mean() / len(order), rel=0.05)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bounds_of_coarse_bins_contain_the_exact_values(weighted):
     data = correlated(3, 2_000, size=2)

@@ -98,6 +98,10 @@ def half_a_stream(folder):
     files({"a.arrow": content[: len(content) // 2]})(folder)
 
 
+def called(function, *arguments):
+    return lambda: function(*arguments)
+
+
 def engine(module):
     """A frame of an engine."""
     return type("Frame", (), {"__module__": module})()
@@ -224,5 +228,25 @@ REFUSALS = {
     "a column that folders name for some": (
         files({"day=1/a.parquet": PAIR, "z.parquet": PAIR}, by="day"),
         *(SOURCE, "'day'", "z.parquet", "day=1/a.parquet"),
+    ),
+    **{
+        f"arguments that are swapped, {function.__name__} {task}": (
+            *(called(function, swapped, PAIR), sm.errors.SpecificationError, "accumulator"),
+        )
+        for function in (sm.evaluate, sm.accumulate)
+        for task, swapped in (("an accumulator", TASK), ("several", {"a": TASK}))
+    },
+    **{
+        f"no accumulator, {task!r}": (called(sm.accumulate, PAIR, task), sm.errors.SpecificationError, "task=")
+        for task in ("x", {}, {"a": 1}, None)
+    },
+    "a function in place of an accumulator": (
+        *(lambda: sm.evaluate(PAIR, sm.binary), sm.errors.SpecificationError, "task="),
+    ),
+    "rows of text and numbers": (
+        *(lambda: sm.evaluate([{"y": 1, "p": 0.5}, {"y": "no", "p": 0.5}], TASK), COLUMN, "'y'", '"no"'),
+    ),
+    "rows without a value": (
+        *(lambda: sm.evaluate([{"y": 1, "p": 0.5}, {"y": 1}], TASK), DATA, "'p'", "row 1 of the list"),
     ),
 }

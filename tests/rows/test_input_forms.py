@@ -288,11 +288,6 @@ def test_labels_of_32_bits_are_the_numbers_that_were_written():
         assert acc.finalize()["accuracy"].value == 1
 
 
-def test_bfloat16_is_read():
-    types = pytest.importorskip("ml_dtypes")
-    assert grouped(np.array([0.5, 1], types.bfloat16)) == grouped([0.5, 1.0])
-
-
 def test_periods_in_files_are_refused(tmp_path):
     months = pd.DataFrame({"y": [1, 0], "p": [0.5, 0.5], "g": DAYS[:2].dt.to_period("M")})
     months.to_parquet(tmp_path / "rows.parquet")

@@ -189,19 +189,6 @@ def test_metrics_and_confidence_are_checked_before_anything_is_read():
         sm.evaluate(unread, task(), confidence=95)
 
 
-@pytest.mark.parametrize("function", [sm.evaluate, sm.accumulate])
-def test_what_is_no_accumulator_is_told(function):
-    for swapped in (task(), {"a": task()}):
-        with pytest.raises(sm.errors.SpecificationError, match="The arguments are swapped"):
-            function(swapped, DATA)
-    for acc in ("x", {}, {"a": 1}, sm.binary, None):
-        with pytest.raises(
-            sm.errors.SpecificationError,
-            match="task= must be an accumulator or a mapping of names to accumulators, got",
-        ):
-            function(DATA, acc)
-
-
 @pytest.mark.parametrize("wrap", [list, iter, tuple])
 def test_rows_as_dicts(wrap):
     rows = DATA.head(50).to_dicts()
@@ -211,15 +198,6 @@ def test_rows_as_dicts(wrap):
     lists = [{"y": "cat", "p": [0.2, 0.8]}, {"y": "dog", "p": [0.9, 0.1]}]
     several = sm.multiclass(y_true="y", y_score="p", labels=["cat", "dog"])
     assert sm.evaluate(wrap(lists), several)["rows"].value == 2
-
-
-def test_rows_as_dicts_that_do_not_fit():
-    with pytest.raises(
-        sm.errors.ColumnError, match=r"Cannot read column 'y': .* String: \"no\". Pass numbers, .* of one type."
-    ):
-        sm.evaluate([{"y": 1, "p": 0.5, "g": 1}, {"y": "no", "p": 0.5, "g": 1}], task())
-    with pytest.raises(sm.errors.DataError, match=r"'p' contains null .* at row 1 of the list"):
-        sm.evaluate([{"y": 1, "p": 0.5, "g": "a"}, {"y": 1, "g": "a"}], task())
 
 
 @pytest.mark.parametrize("one", [0.25, [0.25], (0.25,), np.float64(0.25)])
