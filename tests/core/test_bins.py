@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 
-import fuzz
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,13 +171,6 @@ def test_only_cells_that_merge_to_themselves_are_fitted(case):
             _, same_shift, same_bin, *_ = definition.fit(starts, wrong << own.astype(int), least, [], atoms, most)
             same = np.array_equal(same_shift, own) and np.array_equal(same_bin, wrong)
             assert form.is_fitted(starts, wrong, own, atoms, most) == same
-
-
-def test_compiled_bins_are_those_of_the_definition_in_random_steps():
-    random = np.random.default_rng(0)
-    for _ in range(8):
-        for form in forms():
-            fuzz.drive_bins(form, random)
 
 
 @pytest.mark.parametrize("rows", [5_000, 3])

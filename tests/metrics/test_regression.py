@@ -96,7 +96,7 @@ def test_numbers_of_any_type(dtype):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"unit": "route"}, {"y_pred": {"a": "forecast", "b": "naive"}}, {"sample_weight": "naive"}], ids=str
+    "options", [{}, {"unit": "route", "y_pred": {"a": "forecast", "b": "naive"}, "sample_weight": "naive"}], ids=str
 )
 def test_no_rows(options):
     acc = sm.regression(**DELIVERIES | options, by="route")

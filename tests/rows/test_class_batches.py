@@ -61,14 +61,6 @@ def test_integers_booleans_and_categories_are_declared_labels():
         assert (loaded.to_bytes(), loaded.roles) == (acc.to_bytes(), acc.roles)
 
 
-def test_an_order_declares_the_labels():
-    acc = sm.multiclass(y_true="y", y_pred="z", order=["low", "mid", "high"])
-    report = acc.update({"y": ["low", "high", "mid"], "z": ["low", "mid", "mid"]}).finalize()
-    assert report.rows("f1")["label"].to_list() == ["low", "mid", "high"]
-    expected = sk.cohen_kappa_score([0, 2, 1], [0, 1, 1], weights="linear")
-    assert report["kappa(weights=linear)"].value == pytest.approx(expected, rel=1e-12)
-
-
 def test_sums_within_the_tolerance_pass():
     p = np.random.default_rng(0).dirichlet(np.ones(300), 50).astype(np.float32)
     columns = {f"p{i}": p[:, i] for i in range(300)} | {"y": p.argmax(axis=1)}

@@ -1,7 +1,6 @@
 """Many small files take little more time than a scan of Polars."""
 
 import time
-from datetime import date
 
 import polars as pl
 import pytest
@@ -28,16 +27,6 @@ def test_rows_are_counted_in_advance_only_for_a_progress_bar(acc, tmp_path, monk
     write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 3)
     monkeypatch.setattr(Files, "_rows", property(lambda self: pytest.fail("counted")))
     assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 6
-
-
-def test_each_of_many_files_has_its_own_types(acc, tmp_path):
-    write(tmp_path, pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2]}), 3)
-    other = pl.DataFrame({"y": [True], "p": [0.5], "day": [date(2026, 1, 1)]})
-    other.with_columns(pl.col("p").cast(pl.Float32)).write_parquet(tmp_path / "other.parquet")
-    assert sm.evaluate(tmp_path, acc, metrics=["rows"])["rows"].value == 7
-    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
-    with pytest.raises(sm.errors.SourceError, match=r"bad\.parquet"):
-        sm.evaluate(tmp_path, acc)
 
 
 @pytest.mark.thorough
