@@ -134,7 +134,7 @@ class Accumulator:
             negative=negative,
             nulls=nulls,
             renormalize=renormalize,
-            probability=any(s.needs_probabilities() for s in statistics),
+            probability=any(s.probabilities for s in statistics),
             inputs={name: names.of(column) for name, column in sorted(inputs.items())},
             row_id=_row_id(statistics, names, unit),
             folds=folds,

@@ -83,17 +83,17 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> Parts:
     if not having:
         columns = " or ".join(f"({', '.join(m.columns)})" for m in named)
         return (f"requires a statistic with the columns {columns}. In Python, pass one to Accumulator.",)
-    given = {role for s in statistics for role in s.needs()}
+    given = {role for s in statistics for role in s.roles}
     serving = sorted(
         (s for s in having if s.serves(kind)),
-        key=lambda s: (s.task() != kind, not isinstance(s, OF_TASK[kind]), len({*s.needs()} - given)),
+        key=lambda s: (s.kind != kind, not isinstance(s, OF_TASK[kind]), len({*s.roles} - given)),
     )
     if not serving:
         tasks = [task for task in get_args(Kind) if any(s.serves(task) for s in having)]
         return (f"requires a {' or '.join(tasks)} task, but this is a {kind} task.",)
     found = serving[0]
-    missing = [Argument(name) for name in (*found.needs(), *found.inputs) if name not in given]
-    if found.needs_probabilities() and any(getattr(s, "domain", None) == "real" for s in statistics):
+    missing = [Argument(name) for name in (*found.roles, *found.inputs) if name not in given]
+    if found.probabilities and any(getattr(s, "domain", None) == "real" for s in statistics):
         missing.append(Argument("domain", "probability"))
     of_options = [Argument("one_vs_one", True)] if isinstance(found, PairHistograms) else []
     if isinstance(found, ErrorMoments):

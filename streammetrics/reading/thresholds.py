@@ -137,7 +137,7 @@ def _single_threshold(state: State, threshold: float) -> State:
     stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]
     cut = threshold_state(state, threshold)
     if cut is not None:
-        if any(s.needs_probabilities() for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
+        if any(s.probabilities for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
             got = f"got {threshold:g}.{of_percent(threshold)}"
             raise MetricError(Argument("threshold"), f" must be between 0 and 1 for probabilities, {got}")
         counts = cut.statistics[-1]

@@ -34,25 +34,24 @@ class Binned(Statistic):
     keys: ClassVar[Types] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", whole(Argument("capacity"), self.capacity, most=MOST_CAPACITY))
+        capacity = whole(Argument("capacity"), self.capacity, most=MOST_CAPACITY)
         if self.domain not in ("probability", "real"):
             raise SpecificationError(Argument("domain"), f" must be 'probability' or 'real', got {self.domain!r}.")
+        atoms = set()
         for atom in several(self.atoms):
             number = as_float(atom)
             if number != number or (self.domain == "probability" and not 0 <= number <= 1):
                 raise SpecificationError(
                     Argument("atoms"), f" contains {shown(atom)}, which is outside the domain {self.domain!r}."
                 )
-        object.__setattr__(self, "atoms", tuple(sorted({as_float(a) + 0.0 for a in several(self.atoms)})))
+            atoms.add(number + 0.0)  # turns -0.0 into 0.0
+        probabilities = self.domain == "probability" and "y_score" in self.roles
+        self._set(capacity=capacity, atoms=tuple(sorted(atoms)), probabilities=probabilities)
         smallest = 8 + 64 * len(self.atoms)
-        if self.capacity < smallest:
+        if capacity < smallest:
             raise SpecificationError(
-                Argument("capacity"), f" must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
+                Argument("capacity"), f" must be at least {smallest} (8, plus 64 per atom), got {capacity}."
             )
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.domain == "probability" and "y_score" in self.needs()
 
     @property
     def lattice(self) -> Lattice:

@@ -44,6 +44,7 @@ class CalibrationBins(Summed):
     name = "calibration_bins"
     kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[Names] = ("y_true", "y_score")
+    probabilities: ClassVar[bool] = True
     keys: ClassVar[Types] = {"bin": pl.Int32()}
     counts: ClassVar[Names] = ("weight", "pos")
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
@@ -54,16 +55,12 @@ class CalibrationBins(Summed):
     checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, least=1, most=1_000_000))
+        self._set(bins=whole("the number of calibration bins", self.bins, least=1, most=1_000_000))
 
     @property
     def edges(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """The ``bins + 1`` edges of the bins."""
         return np.linspace(0.0, 1.0, self.bins + 1)
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return True
 
     @property
     def cell_columns(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class ConfusionMatrix(Statistic):
     squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", plain_labels(self.order))
+        self._set(order=plain_labels(self.order))
 
     @property
     def labels(self) -> tuple[Any, ...]:

@@ -121,8 +121,7 @@ class ErrorMoments(Statistic):
             raise SpecificationError(f"Unknown family {shown(min(unknown, key=str))}. Families: {', '.join(FAMILIES)}.")
         if not 1 <= as_float(self.power) < inf:
             raise SpecificationError(Argument("power"), f" must be a number of at least 1, got {shown(self.power)}.")
-        object.__setattr__(self, "families", tuple(f for f in FAMILIES if f in self.families))
-        object.__setattr__(self, "power", float(self.power))
+        self._set(families=tuple(f for f in FAMILIES if f in self.families), power=float(self.power))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -81,8 +81,9 @@ class Histogram(ColumnHistogram):
     name = "histogram"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         require_role(self.of, get_args(Of))
+        self._set(roles=(self.of,))
+        super().__post_init__()
 
     @property
     def per_label(self) -> bool:
@@ -92,10 +93,6 @@ class Histogram(ColumnHistogram):
     @property
     def _column(self) -> str:
         return self.of
-
-    def needs(self) -> tuple[str, ...]:
-        """The role of the column that is counted."""
-        return (self.of,)
 
 
 class ErrorHistogram(ColumnHistogram):

@@ -52,11 +52,11 @@ class Paired(Statistic):
         named = all(isinstance(name, str) for pair in pairs for name in pair)
         if not named or any(len(set(pair)) < 2 for pair in pairs) or len({frozenset(p) for p in pairs}) < len(pairs):
             raise SpecificationError(Argument("pairs"), f" must list different pairs of models, got {self.pairs!r}.")
-        object.__setattr__(self, "pairs", pairs)
+        self._set(pairs=pairs)
 
     def serves(self, kind: Kind) -> bool:
         """Whether it can be accumulated in a task."""
-        return kind == self.task()
+        return kind == self.kind
 
     def misfit(self, roles: Roles) -> str:
         """Why it cannot be computed from columns of these roles; empty if it can."""

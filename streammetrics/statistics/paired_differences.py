@@ -34,6 +34,7 @@ class PairedDifferences(PairedSums):
     single: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
     roles: ClassVar[Names]
+    probabilities: ClassVar[bool]
     keys: ClassVar[Types]
     counts: ClassVar[Names] = ("weight",)
     sums: ClassVar[Names]
@@ -41,7 +42,7 @@ class PairedDifferences(PairedSums):
     checks: ClassVar[Checks]
 
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
-        cls.single, cls.kind, cls.roles = of, of.kind, of.roles
+        cls.single, cls.kind, cls.roles, cls.probabilities = of, of.kind, of.roles, of.probabilities
         cls.keys = {PAIR: pl.UInt32(), **of.keys}
         bounded = not of.checks.unbounded
         cls.sums = tuple(f"{loss}_difference_{power}_sum" for loss in losses for power in POWER_NAMES)
@@ -54,10 +55,6 @@ class PairedDifferences(PairedSums):
             unbounded=() if bounded else cls.sums,
         )
         super().__init_subclass__(**keywords)
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.single().needs_probabilities()
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Those of the losses of one model."""

@@ -67,11 +67,8 @@ class PairedScores(Paired):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "capacity", ScoreHistogram(self.capacity, self.domain).capacity)
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.domain == "probability"
+        scores = ScoreHistogram(self.capacity, self.domain)
+        self._set(capacity=scores.capacity, probabilities=scores.probabilities)
 
     def counter(self, weighted: bool) -> KeyedCounter:
         """Counts by cell."""

@@ -22,12 +22,9 @@ class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
     roles: ClassVar[Names] = ("y_true", "y_score")
+    probabilities: ClassVar[bool] = True
     sums: ClassVar[Names] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
     decimals: ClassVar[Names] = sums
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return True
 
 
 class ProbabilityLoss(Losses):

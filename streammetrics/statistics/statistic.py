@@ -40,7 +40,8 @@ class Statistic(ABC):
 
     - ``name``: the name of its table;
     - ``kind``: the kind of task, or None for all; binary statistics also apply to each label of other tasks;
-    - ``roles``: the columns it requires, such as ``y_true`` and ``y_score``;
+    - ``roles``: the columns it requires, such as ``y_true`` and ``y_score``, which options can change;
+    - ``probabilities``: whether scores must lie in [0, 1], which options can change;
     - ``keys``, and ``kept``, the keys that reports show; metrics aggregate over the others;
     - ``support``: an expression for the number of rows with the label, for tables by label;
     - ``counts`` (integers, or sums of weights), ``sums`` (Float64), and ``means``, which do not grow with the weights;
@@ -58,6 +59,7 @@ class Statistic(ABC):
     name: ClassVar[str]
     kind: ClassVar[Kind | None] = None
     roles: ClassVar[Names] = ()
+    probabilities: ClassVar[bool] = False
     keys: ClassVar[Types] = {}
     kept: ClassVar[Names] = ()
     counts: ClassVar[Names] = ()
@@ -70,6 +72,11 @@ class Statistic(ABC):
     influences: ClassVar[tuple[Influence, ...]] = ()
     inputs: ClassVar[Names] = ()
     depends_on_order: ClassVar[bool] = False
+
+    def _set(self, **attributes: Any) -> None:
+        """Set options to their valid form, and attributes that depend on them."""
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -93,39 +100,27 @@ class Statistic(ABC):
         """Whether each label of a multiclass or multilabel task has its own table."""
         return self.kind == "binary"
 
-    def task(self) -> Kind | None:
-        """The kind of task that these options require, or None for any."""
-        return self.kind
-
     def serves(self, kind: Kind) -> bool:
         """Whether it applies to a task. Binary statistics apply to each label of a multiclass or multilabel task."""
-        return self.task() in (None, kind) or (self.task() == "binary" and kind in SEVERAL)
+        return self.kind in (None, kind) or (self.kind == "binary" and kind in SEVERAL)
 
     @property
     def labels(self) -> tuple[Any, ...]:
         """Labels of the task, in order, if the options declare them."""
         return ()
 
-    def needs(self) -> tuple[str, ...]:
-        """The roles that these options need."""
-        return self.roles
-
     def misfit(self, roles: Roles) -> str:
         """Why it cannot be computed from columns of these roles; empty if it can."""
-        missing = [role for role in self.needs() if not getattr(roles, role)]
+        missing = [role for role in self.roles if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
             return "requires " + " and ".join(f"{name}=" for name in missing)
         if not self.serves(roles.kind):
             return f"cannot be used in {roles.kind} tasks"
-        if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
+        if self.kind in SEVERAL and not (roles.y_pred or roles.y_score):
             return "requires y_pred=, or y_score= for each label"
         if self.per_label and roles.kind in SEVERAL and not roles.labels:
             return "requires a score for each label, or labels="
         return ""
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return False
 
     @abstractmethod
     def counter(self, weighted: bool) -> Counter:

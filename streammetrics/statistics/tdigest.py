@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import whole
-from streammetrics.data import Kind, Rows
+from streammetrics.data import Rows
 from streammetrics.errors import Argument
 from streammetrics.statistics.bins import changes
 from streammetrics.statistics.blocks import Blocks, concatenated
@@ -54,23 +54,19 @@ class TDigest(Statistic):
     depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "compression", whole(Argument("compression"), self.compression, least=1, most=1_000_000)
-        )
+        compression = whole(Argument("compression"), self.compression, least=1, most=1_000_000)
         require_role(self.of, get_args(Of))
+        of_error = self.of == "error"
+        self._set(
+            compression=compression,
+            kind="regression" if of_error else None,
+            roles=("y_true", "y_pred") if of_error else (self.of,),
+        )
 
     @property
     def per_label(self) -> bool:
         """Whether each label has its own table."""
         return True
-
-    def task(self) -> Kind | None:
-        """Errors require a regression task."""
-        return "regression" if self.of == "error" else None
-
-    def needs(self) -> tuple[str, ...]:
-        """The roles of the columns that are summarized."""
-        return ("y_true", "y_pred") if self.of == "error" else (self.of,)
 
     def counter(self, weighted: bool) -> Blocks[pl.DataFrame]:
         """Centroids of blocks."""

@@ -36,11 +36,7 @@ class Thresholded(Summed):
                 Argument("thresholds"), f" must be distinct numbers, got {shown(self.thresholds)}."
             )
         whole("the number of thresholds", len(thresholds), most=1_000_000)
-        object.__setattr__(self, "thresholds", thresholds)
-
-    def needs(self) -> tuple[str, ...]:
-        """``y_score`` if there are thresholds, else ``y_pred``."""
-        return (*self.roles, "y_score" if self.thresholds else "y_pred")
+        self._set(thresholds=thresholds, roles=(*type(self).roles, "y_score" if thresholds else "y_pred"))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Ranks and labels."""

@@ -21,10 +21,10 @@ GROUPS = (("part", ("x", "y", None)), ("half", (0, 1)))
 
 def task_of(statistic: Statistic, **options: Any) -> Accumulator:
     """Return an accumulator of a statistic, whose columns are named like their roles."""
-    kind = statistic.task()
+    kind = statistic.kind
     labels = statistic.labels or LABELS
     options |= {name: name for name in statistic.inputs}
-    needs = {*statistic.needs(), *({"y_pred"} if kind in SEVERAL and "y_score" not in statistic.needs() else ())}
+    needs = {*statistic.roles, *({"y_pred"} if kind in SEVERAL and "y_score" not in statistic.roles else ())}
     if kind == "multilabel":
         options |= {role: {label: f"{role}_{label}" for label in labels} for role in needs}
     else:

@@ -144,7 +144,7 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("The state has no row_counts.")
     misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
-    if roles.probability != any(s.needs_probabilities() for s in statistics):
+    if roles.probability != any(s.probabilities for s in statistics):
         misfits.append("'probability' does not match the domain of the scores")
     if misfits:
         raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")

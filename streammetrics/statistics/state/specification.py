@@ -20,11 +20,11 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
 
     If the statistics do not determine it, a distribution of true values implies a regression.
     """
-    kinds = {kind for s in statistics if (kind := s.task()) is not None}
+    kinds = {kind for s in statistics if (kind := s.kind) is not None}
     if len(kinds - {"binary"}) > 1:
         tasks = " and ".join(sorted(kinds - {"binary"}))
         raise SpecificationError(f"Statistics of different tasks cannot be combined: {tasks}.")
-    default: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
+    default: Kind = "regression" if not kinds and any("y_true" in s.roles for s in statistics) else "binary"
     return next(iter(kinds - {"binary"}), default)
 
 
