@@ -49,7 +49,13 @@ def thresholds(
     marked = [] if points is None else sorted({t for t in points["threshold"].drop_nulls() if math.isfinite(t)})
     scale = scores(report, **keys)["encoding"]["x"]["scale"]
     low, high = scale["domain"]
-    x = axis(f"Threshold{_dotted(marked)}", min([low, *marked]), max([high, *marked]), scale["type"])
+    few = ", ".join(cutoff(t, 4) for t in marked[:FEW]) + ", …" * (len(marked) > FEW)
+    x = axis(
+        f"Threshold (dotted: {few})" if marked else "Threshold",
+        min([low, *marked]),
+        max([high, *marked]),
+        scale["type"],
+    )
     names = tuple(map(words, counted)) if named else series.names
     in_words = {m: pl.lit(words(m)) if named else pl.col("series") for m in counted}
     panels = []
@@ -89,9 +95,3 @@ def _steps(curve: pl.DataFrame, side: str, ends: Sequence[float]) -> tuple[Place
     first, last = (int(np.searchsorted(edges, end, side="right")) for end in ends)
     across = np.concatenate([ends[:1], np.repeat(edges[first:last], 2), ends[1:]])
     return across, np.column_stack([numbers(path[c][first : last + 1]) for c in ("start", "end")]).ravel()
-
-
-def _dotted(marked: Sequence[float]) -> str:
-    """The marked thresholds, if they are few."""
-    few = ", ".join(cutoff(t, 4) for t in marked[:FEW])
-    return f" (dotted: {few}{', …' if len(marked) > FEW else ''})" if marked else ""

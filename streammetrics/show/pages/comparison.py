@@ -57,19 +57,16 @@ def comparison_page(
 
 
 def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interactive: bool) -> Iterator[Section]:
-    """Verdicts as a chart and as tables."""
+    """Verdicts as a chart and as tables, with the verdict beside the rule, where a narrow screen shows it."""
     if verdicts is not None:
         frame, tables = verdicts
-        drawn = pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
-        notes = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
-        listed = "".join(filtered(_verdict_first(table), "requirements") for table in tables if table.rows)
-        yield Section("requirements", "Requirements", notes + drawn + listed)
-
-
-def _verdict_first(table: Table) -> Table:
-    """The table without its notes, and with the verdict beside the rule, where a narrow screen shows it."""
-    rule, *others, verdict = range(len(table.columns))
-    return replace(table.of([rule, verdict, *others]), notes=[])
+        content = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
+        content += pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
+        for table in tables:
+            if table.rows:
+                rule, *others, verdict = range(len(table.columns))
+                content += filtered(replace(table.of([rule, verdict, *others]), notes=[]), "requirements")
+        yield Section("requirements", "Requirements", content)
 
 
 def with_names(comparison: Comparison, names: tuple[str, str]) -> Comparison:
@@ -122,16 +119,11 @@ def differences(comparison: Comparison, title: str, interactive: bool) -> Sectio
     judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
     sentences = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
     table = filtered(differences_table(total._judged, total.names, caption=f"Differences of {b} from {a}"), "metrics")
-    return Section(
-        "differences", title, pictures.figures("forest", _forests(comparison), interactive) + sentences + table
-    )
-
-
-def _forests(comparison: Comparison) -> Iterator[pictures.Maker]:
-    """Differences of all metrics, and of the primary one in each group."""
-    yield partial(charts.forest, comparison)
+    forests = [partial(charts.forest, comparison)]
     if comparison.primary is not None and comparison.b.by:
-        yield partial(charts.forest, comparison, comparison.primary)
+        forests.append(partial(charts.forest, comparison, comparison.primary))
+    drawn = pictures.figures("forest", forests, interactive)
+    return Section("differences", title, drawn + sentences + table)
 
 
 def groups(comparison: Comparison) -> Section:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from streammetrics.base import markup, of_all_labels
 from streammetrics.reading import Finding
 from streammetrics.show.pages.findings import findings_list
-from streammetrics.show.tables.document import resource
 from streammetrics.show.tables.estimates import groups_table, metrics_table, with_notes
 from streammetrics.show.tables.html import as_html
+from streammetrics.show.tables.page import resource
 from streammetrics.show.tables.table import Cell, Column, Table
 
 if TYPE_CHECKING:

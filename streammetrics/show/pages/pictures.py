@@ -18,7 +18,7 @@ from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.series import WHICH, Reports
 from streammetrics.show.charts.svg import WIDTH
 from streammetrics.show.pages.cards import VOLUME
-from streammetrics.show.tables.document import embedded
+from streammetrics.show.tables.page import embedded
 
 if TYPE_CHECKING:
     from streammetrics.report import Report

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from streammetrics.base import markup, minus
 from streammetrics.errors import escaped
-from streammetrics.show.tables.document import embedded
+from streammetrics.show.tables.page import embedded
 from streammetrics.show.tables.table import Cell, Column, Table
 
 AT_ONCE = 200  # rows in the document; a script shows further ones when visible

@@ -1,12 +1,19 @@
-"""Sections of the page: a linked heading and its content."""
+"""A page as one self-contained file that runs only its own script, and its sections."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from string import Template
+from typing import Any
 
 from streammetrics.base import markup
-from streammetrics.show.tables.document import created, document, resource
+from streammetrics.version import __version__
 
 
 @dataclass(frozen=True)
@@ -32,12 +39,17 @@ class Section:
 
 
 def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterable[str] = ()) -> str:
-    """Return a page of facts and of the sections with content, with links to them, and scripts besides its own."""
+    """Return a page of facts and of the sections with content, with links to them, and scripts besides its own.
+
+    Its content security policy allows only these scripts, by digest.
+    """
     sections = [section for section in sections if section.content]
-    return document(
-        title,
-        resource("page.css"),
-        "\n".join((*scripts, resource("page.js"))),
+    script = "\n".join((*scripts, resource("page.js")))
+    return Template(resource("head.html") + resource("page.html")).substitute(
+        title=markup(title),
+        style=resource("page.css"),
+        script=script,
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         lead=facts,
         contents="".join(section.link for section in sections),
         sections="\n".join(section.html for section in sections),
@@ -51,6 +63,17 @@ def beside(charts: str, text: str) -> str:
 
 def lead(facts: Iterable[tuple[str, str]]) -> str:
     """Return facts as HTML by their names, followed by the time of the page."""
-    facts = (*facts, ("Page created", created()))
+    created = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
+    facts = (*facts, ("Page created", created))
     items = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in facts)
     return f'<dl class="lead">{items}</dl>'
+
+
+def embedded(content: Any) -> str:
+    """Content as JSON that cannot end the element that contains it."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
+
+
+def resource(name: str) -> str:
+    """A file of this package."""
+    return (files("streammetrics.show.tables") / name).read_text(encoding="utf-8")
