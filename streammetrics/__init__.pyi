@@ -17,8 +17,8 @@ from streammetrics.metrics import Bounded as Bounded
 from streammetrics.metrics import Metric as Metric
 from streammetrics.metrics import all_metrics as all_metrics
 from streammetrics.metrics import metric as metric
-from streammetrics.monitor.before_labels.expect import expect as expect
 from streammetrics.monitor.before_labels.expectation import Expectation as Expectation
+from streammetrics.monitor.before_labels.expectation import expect as expect
 from streammetrics.monitor.history.checks import check as check
 from streammetrics.monitor.history.rules import Rule as Rule
 from streammetrics.monitor.history.rules import read_rules as read_rules

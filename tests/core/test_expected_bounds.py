@@ -118,7 +118,7 @@ def test_no_assignment_is_beyond_the_bounds(bins, odds):
     random = np.random.default_rng(bins)
     for _ in range(3):
         group = a_group(random, bins)
-        positives = Positives.of(group, odds)
+        positives = Positives.within(group, odds)
         limits = {metric: bounds(positives, metric) for metric in METRICS}
         for assigned in assignments(random, group, odds):
             found = by_definition(group, *orders(random, group, assigned))
@@ -134,7 +134,7 @@ def test_bounds_of_bins_that_are_scores_are_attained(odds):
     for _ in range(3):
         group = a_group(random, 3)
         group = single_scores(group, reaching=group.rows[1:].sum())
-        positives = Positives.of(group, odds)
+        positives = Positives.within(group, odds)
         low, high = within_odds(group.rates, odds)
         grid = np.array(list(product(np.linspace(0, 1, 17), repeat=3)))
         pieces = [(p, group.rows - p, group.low) for p in group.rows * (low + grid * (high - low))]
@@ -168,7 +168,7 @@ def test_the_smallest_average_precision_is_found_over_many_bins():
     rows = random.integers(1, 50, 2_000).astype(float)
     rates = 1 / (1 + np.exp(-np.linspace(-4, 2, 2_000)))
     group = a_group_of(rows, rates, rates, rates, np.zeros(2_000, bool), reaching=0)
-    positives = Positives.of(group, 3.0)
+    positives = Positives.within(group, 3.0)
     lower, upper = bounds(positives, "average_precision")
     switched = [np.where(np.arange(2_000) < i, *ends) for i in range(0, 2_001, 10) for ends in _ends(positives)]
     values = read([(group.bins, np.array(switched))], [("average_precision", None)])["average_precision", None]

@@ -39,7 +39,7 @@ class Positives:
     above: Mapping[float, Values]
 
     @classmethod
-    def of(cls, group: Group, odds: float) -> Positives:
+    def within(cls, group: Group, odds: float) -> Positives:
         """The occupied bins of a group, if odds can differ from those of its rates by at most a factor."""
         some = group.rows > 0
         rows, low, high = (side[some] for side in (group.rows, group.low, group.high))
@@ -57,7 +57,7 @@ class Positives:
 def bounds(bins: Positives, metric: str, threshold: float | None) -> Pair:
     """The smallest and the largest value of a metric."""
     if threshold is not None:
-        return _of_decisions(bins, METRICS[metric], bins.above[threshold])
+        return _decision_bounds(bins, METRICS[metric], bins.above[threshold])
     upward = bins.rows, bins.fewest, bins.most, bins.mixed
     downward = rows, fewest, most, mixed = [side[::-1] for side in upward]
     if metric == "expected_positives":
@@ -67,10 +67,10 @@ def bounds(bins: Positives, metric: str, threshold: float | None) -> Pair:
     if metric == "average_precision":
         smallest = smallest_average_precision(rows, fewest, most, bins.hidden[::-1])
         return smallest, largest_average_precision(rows, fewest, most, mixed)
-    return _of_loss(bins, metric)
+    return _loss_bounds(bins, metric)
 
 
-def _of_loss(bins: Positives, metric: str) -> Pair:
+def _loss_bounds(bins: Positives, metric: str) -> Pair:
     """Bounds of a mean loss, for all scores between the ends of each bin.
 
     The loss of a negative rises with its score, and the loss of a positive falls. The loss of a bin is linear in its
@@ -85,7 +85,7 @@ def _of_loss(bins: Positives, metric: str) -> Pair:
     return float(np.minimum(*smallest).sum() / total), float(np.maximum(*largest).sum() / total)
 
 
-def _of_decisions(bins: Positives, metric: Metric, above: Values) -> Pair:
+def _decision_bounds(bins: Positives, metric: Metric, above: Values) -> Pair:
     """Bounds of a metric that rises with each positive above the threshold and falls with each positive below it.
 
     At worst, the fewest positives are above the threshold and the most below it. If the threshold cuts a bin, its
@@ -166,12 +166,12 @@ def smallest_average_precision(rows: Values, fewest: Values, most: Values, hidde
     smallest slopes. The point moves toward this minimum (Frank & Wolfe 1956) until its value agrees with the bound.
     """
     weight = 1 / np.cumsum(rows)
-    own = np.where(hidden, 0.0, weight)
+    square = np.where(hidden, 0.0, weight)
     falls = weight - np.append(weight[1:], 0.0)
 
     def slopes(point: Values) -> Values:
-        found: Values = np.cumsum((falls * np.cumsum(point))[::-1])[::-1] + own * point
-        return found
+        gradient: Values = np.cumsum((falls * np.cumsum(point))[::-1])[::-1] + square * point
+        return gradient
 
     amount, positives = _cases(weight, fewest, most)
     first = int(np.argmin(amount / positives))
@@ -200,11 +200,11 @@ def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Valu
     slope, bend = slopes(point), slopes(step)
     a, b, c = _dot(step, bend) / 2, _dot(step, slope), _dot(point, slope) / 2
     d, e = step.sum(), point.sum()
-    square, half, rest = a * d, a * e, b * e - d * c  # coefficients of the derivative
-    root = max(half**2 - square * rest, 0.0) ** 0.5
+    square, half, constant = a * d, a * e, b * e - d * c  # coefficients of the derivative
+    root = max(half**2 - square * constant, 0.0) ** 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.divide([-rest, -rest], [half + root, half - root])
-    steps = np.array([1.0, *found[(found > 0) & (found < 1)]])
+        roots = np.divide([-constant, -constant], [half + root, half - root])
+    steps = np.array([1.0, *roots[(roots > 0) & (roots < 1)]])
     best: Values = point + steps[np.argmin((a * steps**2 + b * steps + c) / (d * steps + e))] * step
     return best
 
@@ -216,8 +216,11 @@ def _dot(one: Values, other: Values) -> float:
 
 def _cases(weight: Values, upper: Values, lower: Values) -> tuple[Values, Values]:
     """Q and P for each number of highest bins with ``upper`` positives, if all other bins have ``lower`` positives."""
-    upper_sum, lower_sum = (np.append(0.0, np.cumsum(side)) for side in (upper, lower))
-    own_upper, own_lower = (np.append(0.0, np.cumsum(weight * side * np.cumsum(side))) for side in (upper, lower))
-    reach = np.append(0.0, np.cumsum(weight * lower))
-    amount = own_upper + (own_lower[-1] - own_lower) + (upper_sum - lower_sum) * (reach[-1] - reach)
+
+    def sums(values: Values) -> Values:
+        return np.append(0.0, np.cumsum(values))
+
+    upper_sum, lower_sum, reach = sums(upper), sums(lower), sums(weight * lower)
+    upper_pairs, lower_pairs = sums(weight * upper * np.cumsum(upper)), sums(weight * lower * np.cumsum(lower))
+    amount = upper_pairs + (lower_pairs[-1] - lower_pairs) + (upper_sum - lower_sum) * (reach[-1] - reach)
     return amount, upper_sum + lower_sum[-1] - lower_sum

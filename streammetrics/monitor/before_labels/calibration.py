@@ -11,7 +11,7 @@ from streammetrics.base import SUM_ROUNDING
 from streammetrics.metrics import Metric, normal_quantile
 from streammetrics.monitor.before_labels.bounds import Positives, bounds
 from streammetrics.monitor.before_labels.estimates import Row, available, estimated
-from streammetrics.monitor.before_labels.filled import METRICS, Bins, Wanted, is_readable, read, read_off
+from streammetrics.monitor.before_labels.filled import METRICS, Bins, Reading, is_readable, read, read_off
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of
 from streammetrics.monitor.before_labels.rates import Values, cells, isotonic
 from streammetrics.report import Report
@@ -32,7 +32,7 @@ def calibrated(
             yield from ((group, one, {"note": f"undefined: {group.undefined}"}) for one in values)
             continue
         errors = standard_errors(group, [*values]) if level and not why else {}
-        positives = Positives.of(group, odds)
+        positives = Positives.within(group, odds)
         for one, value in values.items():
             if isnan(value):
                 yield group, one, {"note": "undefined: no predicted positives"}
@@ -46,25 +46,26 @@ def calibrated(
 def needed(labeled: Report, reference: Report, metrics: Mapping[str, Metric], *, strict: bool) -> Iterator[Row]:
     """Yield the values that labels show, the expected ones, and the smallest odds whose bounds contain the values."""
     labels_of(labeled.state, "The scores must have labels for the needed odds")
-    shown = read_off(labeled.state, [m for m in metrics.values() if is_readable(m, labeled.state.statistics)])
+    readable = [m for m in metrics.values() if is_readable(m, labeled.state.statistics)]
+    observed = read_off(labeled.state, readable)
     for number, (group, values) in enumerate(_expected(labeled, reference, metrics, strict=strict)):
         for one, estimate in values.items():
-            value = float(shown[one][number]) if one in shown else nan
-            found = {} if isnan(value) else {"value": value}
-            if found and not group.undefined:
-                found |= {"expected": estimate, "needed_odds": _needed_odds(group, one, value)}
-            yield group, one, found
+            value = float(observed[one][number]) if one in observed else nan
+            numbers = {} if isnan(value) else {"value": value}
+            if numbers and not group.undefined:
+                numbers |= {"expected": estimate, "needed_odds": _needed_odds(group, one, value)}
+            yield group, one, numbers
 
 
 def _expected(
     scores: Report, reference: Report, metrics: Mapping[str, Metric], *, strict: bool
-) -> Iterator[tuple[Group, dict[Wanted, float]]]:
+) -> Iterator[tuple[Group, dict[Reading, float]]]:
     """The groups of a report with their reference and the available metrics at its rates, NaN if undefined."""
     for block in groups(reference.state, scores.state):
-        wanted = available(metrics, block[0], strict=strict)
-        values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], wanted)
+        readings = available(metrics, block[0], strict=strict)
+        values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], readings)
         for number, group in enumerate(block):
-            yield group, {one: float(values[one][number]) for one in wanted}
+            yield group, {one: float(values[one][number]) for one in readings}
 
 
 def _no_interval(scores: Report, reference: Report) -> str | None:
@@ -74,11 +75,11 @@ def _no_interval(scores: Report, reference: Report) -> str | None:
     return "weights do not give the number of rows" if weighted else None
 
 
-def _needed_odds(group: Group, one: Wanted, value: float) -> float:
+def _needed_odds(group: Group, one: Reading, value: float) -> float:
     """Return the smallest odds whose bounds contain the observed value of a metric."""
 
     def suffices(odds: float) -> bool:
-        low, high = bounds(Positives.of(group, odds), *one)
+        low, high = bounds(Positives.within(group, odds), *one)
         return low - SUM_ROUNDING * abs(low) <= value <= high + SUM_ROUNDING * abs(high)
 
     if suffices(1.0):
@@ -92,7 +93,7 @@ def _needed_odds(group: Group, one: Wanted, value: float) -> float:
     return exp(enough)
 
 
-def standard_errors(group: Group, wanted: Sequence[Wanted]) -> dict[Wanted, float]:
+def standard_errors(group: Group, readings: Sequence[Reading]) -> dict[Reading, float]:
     """The standard error of each metric, from draws with a fixed seed, NaN if it is undefined in most draws.
 
     A parametric bootstrap: each draw resamples the labels of the reference and the future labels with the fitted rates.
@@ -102,14 +103,17 @@ def standard_errors(group: Group, wanted: Sequence[Wanted]) -> dict[Wanted, floa
     bins, reference, rates = _slices(group)
     random = np.random.default_rng(0)
     labels = _draws(random, bins.rows, rates)
-    known = np.flatnonzero(reference)
-    size = reference[known]
-    positives = _draws(random, size, rates[known])
-    refitted = np.stack([np.interp(np.arange(rates.size), known, r) for r in _refitted(size, positives)])
-    found = read([(bins, labels), (bins, bins.rows * refitted)], wanted)
-    errors = {one: found[one][:DRAWS] - found[one][DRAWS:] for one in wanted}
-    known_of = {one: error[np.isfinite(error)] for one, error in errors.items()}
-    return {one: float(error.std()) if error.size > DRAWS / 2 else np.nan for one, error in known_of.items()}
+    labeled = np.flatnonzero(reference)
+    size = reference[labeled]
+    positives = _draws(random, size, rates[labeled])
+    refitted = np.stack([np.interp(np.arange(rates.size), labeled, r) for r in _refitted(size, positives)])
+    values = read([(bins, labels), (bins, bins.rows * refitted)], readings)
+    errors = {}
+    for one in readings:
+        error = values[one][:DRAWS] - values[one][DRAWS:]
+        defined = error[np.isfinite(error)]
+        errors[one] = float(defined.std()) if defined.size > DRAWS / 2 else np.nan
+    return errors
 
 
 def _refitted(size: Values, positives: Values) -> Iterator[Values]:
@@ -130,8 +134,8 @@ def _slices(group: Group) -> tuple[Bins, Values, Values]:
     starts = np.flatnonzero(np.any([np.diff(side, prepend=-1) for side in sides], axis=0))
 
     def total(values: Values) -> Values:
-        found: Values = np.add.reduceat(values, starts, axis=-1)
-        return found
+        sums: Values = np.add.reduceat(values, starts, axis=-1)
+        return sums
 
     def mean(values: Values, rows: Values) -> Values:
         return total(values * rows) / np.where(total(rows) > 0, total(rows), 1)

@@ -10,21 +10,21 @@ import numpy as np
 from streammetrics.base import LIMITS
 from streammetrics.errors import MetricError
 from streammetrics.metrics import LEAST_ERROR, Metric, moved
-from streammetrics.monitor.before_labels.filled import DECISIONS, Wanted, is_readable
+from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, is_readable
 from streammetrics.monitor.before_labels.groups import Group
 
 Numbers: TypeAlias = dict[str, Any]
-Row: TypeAlias = tuple[Group, Wanted, Numbers]
+Row: TypeAlias = tuple[Group, Reading, Numbers]
 
 
-def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> list[Wanted]:
+def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> list[Reading]:
     """Return the available metrics of a group, of confusion counts at each threshold. ``strict`` rejects others."""
-    found = [name for name, metric in metrics.items() if is_readable(metric, group.bins.statistics)]
-    if strict and (missing := [m for m in metrics if m not in found]):
+    names = [name for name, metric in metrics.items() if is_readable(metric, group.bins.statistics)]
+    if strict and (missing := [m for m in metrics if m not in names]):
         needs = "thresholds on the score" if missing[0] in DECISIONS else "probabilities"
         raise MetricError(f"Metric {missing[0]!r} requires {needs}, which the rows without labels do not have.")
-    plain: list[Wanted] = [(m, None) for m in found if m not in DECISIONS]
-    return plain + [(m, at) for at in sorted(group.reaching) for m in found if m in DECISIONS]
+    plain: list[Reading] = [(m, None) for m in names if m not in DECISIONS]
+    return plain + [(m, at) for at in sorted(group.reaching) for m in names if m in DECISIONS]
 
 
 def estimated(
@@ -34,13 +34,13 @@ def estimated(
 
     Without a ``reach``, no interval was asked for. If it is 0 or unknown, the note says ``why`` there is none.
     """
-    found: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], "note": note}
+    numbers: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], "note": note}
     if reach is None:
-        return found
+        return numbers
     if not reach > LEAST_ERROR:
-        return found | {"note": "; ".join(filter(None, [note, f"no interval: {why}"]))}
+        return numbers | {"note": "; ".join(filter(None, [note, f"no interval: {why}"]))}
     ends = (_limit(metric, end, side * reach) for end, side in zip(bounds, (-1, 1), strict=True))
-    return found | dict(zip(LIMITS, ends, strict=True))
+    return numbers | dict(zip(LIMITS, ends, strict=True))
 
 
 def _limit(metric: Metric, bound: float, step: float) -> float:

@@ -29,7 +29,7 @@ from streammetrics.monitor.before_labels.rates import Values
 from streammetrics.reading import columns_of, estimate
 from streammetrics.statistics import GROUP, ConfusionCounts, ProbabilityLoss, ScoreHistogram, State, Statistic
 
-Wanted: TypeAlias = tuple[str, float | None]  # a metric and its threshold, if it has one
+Reading: TypeAlias = tuple[str, float | None]  # a metric and its threshold, if it has one
 
 
 def expected_positives(pos: pl.Expr) -> pl.Expr:
@@ -45,8 +45,8 @@ METRICS = {m.name: m for m in (POSITIVES, roc_auc, average_precision, log_loss, 
 def losses(score: Values) -> dict[str, Values]:
     """The log loss and the Brier loss of a negative and of a positive with each score: shape (2, scores)."""
     clipped = np.clip(score, CLIP, 1 - CLIP)
-    of_logs = np.stack([-np.log1p(-clipped), -np.log(clipped)])
-    return {"log_loss": of_logs, "brier_score": np.stack([score, 1 - score]) ** 2}
+    logs = np.stack([-np.log1p(-clipped), -np.log(clipped)])
+    return {"log_loss": logs, "brier_score": np.stack([score, 1 - score]) ** 2}
 
 
 def share_above(rows: Values, predicted: float) -> Values:
@@ -95,7 +95,7 @@ class Bins:
         if self.above:
             reaching = {at: (positives * above).sum(axis=1) for at, above in self.above.items()}
             counts = {at: confusion(tp, total - tp, self.rows, self.above[at]) for at, tp in reaching.items()}
-            yield pl.concat(pl.DataFrame({GROUP: case, "threshold": at, **found}) for at, found in counts.items())
+            yield pl.concat(pl.DataFrame({GROUP: case, "threshold": at, **cells}) for at, cells in counts.items())
         if self.losses:
             yield pl.concat(
                 pl.DataFrame({GROUP: case, "actual": actual, "weight": side.sum(axis=1)}).with_columns(
@@ -105,7 +105,7 @@ class Bins:
             )
 
 
-def read(cases: Sequence[tuple[Bins, Values]], wanted: Sequence[Wanted]) -> dict[Wanted, Values]:
+def read(cases: Sequence[tuple[Bins, Values]], readings: Sequence[Reading]) -> dict[Reading, Values]:
     """Read metrics off the filled tables: an array over all cases, NaN where a metric is undefined."""
     parts, number = [], 0
     for bins, positives in cases:
@@ -114,7 +114,7 @@ def read(cases: Sequence[tuple[Bins, Values]], wanted: Sequence[Wanted]) -> dict
     statistics, tables = cases[0][0].statistics, map(pl.concat, zip(*parts, strict=True))
     groups = pl.int_range(number, dtype=pl.UInt32, eager=True).alias(GROUP).to_frame()
     state = State(statistics, groups, {s.name: table for s, table in zip(statistics, tables, strict=True)})
-    return read_off(state, [METRICS[name] for name in dict.fromkeys(name for name, _ in wanted)])
+    return read_off(state, [METRICS[name] for name in dict.fromkeys(name for name, _ in readings)])
 
 
 def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
@@ -122,14 +122,15 @@ def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
     return any(map(metric.readable, columns_of(statistics)))
 
 
-def read_off(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
+def read_off(state: State, metrics: Sequence[Metric]) -> dict[Reading, Values]:
     """Read metrics off a state: an array over its groups."""
-    return {one: found[:, 0] for one, found in bounded(state, metrics).items()}
+    return {one: values[:, 0] for one, values in bounded(state, metrics).items()}
 
 
-def bounded(state: State, metrics: Sequence[Metric]) -> dict[Wanted, Values]:
+def bounded(state: State, metrics: Sequence[Metric]) -> dict[Reading, Values]:
     """Read metrics off a state, with their bounds: an array of shape (groups, 3)."""
-    found = estimate(state, metrics)
-    columns = found if "threshold" in found.columns else found.with_columns(threshold=pl.lit(None, pl.Float64))
-    parts = columns.partition_by("metric", "threshold", as_dict=True)
+    estimates = estimate(state, metrics)
+    if "threshold" not in estimates.columns:
+        estimates = estimates.with_columns(threshold=pl.lit(None, pl.Float64))
+    parts = estimates.partition_by("metric", "threshold", as_dict=True)
     return {key: part.select(pl.col(VALUE).fill_null(np.nan)).to_numpy() for key, part in parts.items()}

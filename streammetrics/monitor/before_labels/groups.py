@@ -64,12 +64,12 @@ class Group:
         return self.neg + self.pos
 
     @property
-    def by_class(self) -> Values:
+    def classes(self) -> Values:
         """The negatives and positives of the reference: shape (2, bins)."""
         return np.stack([self.neg, self.pos])
 
     @property
-    def squares_by_class(self) -> Values:
+    def class_squares(self) -> Values:
         """The sums of squared weights of the negatives and positives: shape (2, bins)."""
         return np.stack([self.squares["neg"], self.squares["pos"]])
 
@@ -87,8 +87,8 @@ class Group:
     @property
     def note(self) -> str | None:
         """A note if many scores are outside the range of the reference."""
-        known = np.flatnonzero(self.neg + self.pos)
-        foreign = self.rows[: known[0]].sum() + self.rows[known[-1] + 1 :].sum()
+        labeled = np.flatnonzero(self.neg + self.pos)
+        foreign = self.rows[: labeled[0]].sum() + self.rows[labeled[-1] + 1 :].sum()
         share = foreign / self.rows.sum()
         return f"{percentage(share)} of scores are outside the range of the reference" if share > FOREIGN else None
 
@@ -112,20 +112,22 @@ def groups(reference: State, scores: State) -> Iterator[list[Group]]:
             pl.col(*sides).cast(pl.Float64), hidden=(pl.col("shift") > 0) & (pl.col("rows") > least)
         )
         bins = table.partition_by(GROUP, as_dict=True)
-        yield [
-            Group(
-                keys=theirs.groups.drop(GROUP).row(pair["current"]),
-                **{name: own[name].to_numpy() for name in BY_BIN},
-                start=own["bin"].to_numpy() << own["shift"].to_numpy().astype(np.int64),
-                squares={n: own[n + W2 if n + W2 in sides else n].to_numpy() for n in COUNTS},
-                reaching={at: reaching.get((pair["current"], at), 0.0) for at in thresholds},
-                number=pair["current"],
-                reference=pair["reference"],
-                probabilities=probabilities,
+        block = []
+        for number, other, pair in some.select("current", "reference", "pair").iter_rows():
+            rows = bins.get((pair,), table.clear())
+            block.append(
+                Group(
+                    keys=theirs.groups.drop(GROUP).row(number),
+                    **{name: rows[name].to_numpy() for name in BY_BIN},
+                    start=rows["bin"].to_numpy() << rows["shift"].to_numpy().astype(np.int64),
+                    squares={n: rows[n + W2 if n + W2 in sides else n].to_numpy() for n in COUNTS},
+                    reaching={at: reaching.get((number, at), 0.0) for at in thresholds},
+                    number=number,
+                    reference=other,
+                    probabilities=probabilities,
+                )
             )
-            for pair in some.iter_rows(named=True)
-            for own in [bins.get((pair["pair"],), table.clear())]
-        ]
+        yield block
 
 
 def _sides(name: str, of: Distribution, bins: pl.DataFrame, count: str) -> dict[str, Distribution]:
@@ -160,12 +162,12 @@ def labels_of(state: State, must: str) -> ScoreHistogram:
 
 def scores_of(state: State) -> Distribution:
     """Return the distribution of scores, which a state must have."""
-    found = distributions(state).get("y_score")
-    if found is None:
+    scores = distributions(state).get("y_score")
+    if scores is None:
         raise ReportError("Rows without labels must have scores, as in sm.predictions(y_score=...).")
-    if LABEL in found.keys:
+    if LABEL in scores.keys:
         raise ReportError("Metrics can be estimated only for binary tasks, not for multiclass or multilabel tasks.")
-    return found
+    return scores
 
 
 def _require_groups(reference: Distribution, scores: Distribution) -> None:

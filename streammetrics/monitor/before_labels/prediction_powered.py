@@ -22,7 +22,7 @@ import polars as pl
 from streammetrics.data import FEWEST_FOLDS, FOLD, MOST_FOLDS
 from streammetrics.metrics import FEWEST, Metric, degrees_of_freedom, t_quantiles
 from streammetrics.monitor.before_labels.estimates import Numbers, Row, available, estimated
-from streammetrics.monitor.before_labels.filled import DECISIONS, Wanted, bounded, confusion
+from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, bounded, confusion
 from streammetrics.monitor.before_labels.filled import METRICS as CALIBRATED
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of, scores_of
 from streammetrics.monitor.before_labels.rates import Integers, Values
@@ -47,19 +47,19 @@ def powered(
     scores: Report, reference: Report, metrics: Mapping[str, Metric], level: float | None, *, strict: bool
 ) -> Iterator[Row]:
     """Yield the estimates of each group, with an upper ``level`` also their intervals."""
-    shown = bounded(reference.state, [*metrics.values()])
+    labeled = bounded(reference.state, [*metrics.values()])
     tuned, why = _sampled(scores, reference)
     for block in groups(reference.state, scores.state):
-        wanted = available(metrics, block[0], strict=strict)
+        readings = available(metrics, block[0], strict=strict)
         for group in block:
-            for one in wanted:
-                yield group, one, _powered(group, one, shown.get(one), tuned, level, why)
+            for one in readings:
+                yield group, one, _powered(group, one, labeled.get(one), tuned, level, why)
 
 
 def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned], str]:
     """How estimates are tuned, and why some have no interval."""
     if scores.unit is None and reference.unit is None:
-        return of_rows, "too few rows with labels"
+        return tune_to_rows, "too few rows with labels"
     common = gcd(scores.number_of_folds, reference.number_of_folds)
     if scores.unit != reference.unit or scores.folds is None or reference.folds is None or common < FEWEST_FOLDS:
         return unknown, "the sides differ in unit or number of folds"
@@ -71,15 +71,15 @@ def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned
     def tuned(terms: Terms) -> Tuned:
         group = terms.group
         assert group.reference is not None  # else no metric is defined
-        return of_units(terms, labeled[group.reference], others[group.number])
+        return tune_to_units(terms, labeled[group.reference], others[group.number])
 
     return tuned, "too few units or rows with labels"
 
 
 def _powered(
     group: Group,
-    one: Wanted,
-    shown: Values | None,
+    one: Reading,
+    labeled: Values | None,
     tuned: Callable[[Terms], Tuned],
     level: float | None,
     why: str,
@@ -87,24 +87,24 @@ def _powered(
     """The numbers of an estimate, given the metrics of the labeled rows and their bounds: shape (groups, 3)."""
     if group.undefined:
         return {"note": f"undefined: {group.undefined}"}
-    if shown is None:
+    if labeled is None:
         return {"note": "undefined: the reference does not have this metric at this threshold"}
-    value, *ends = shown[group.reference].tolist()
+    value, *ends = labeled[group.reference].tolist()
     if isnan(value):
         return {"note": "undefined: no predicted positives in the reference"}
     metric = METRICS[one[0]]
     terms, relevant = _terms(group, *one, value)
-    found = tuned(terms)
-    correction = found.power * (terms.means[1] - terms.means[0])
+    tuning = tuned(terms)
+    correction = tuning.power * (terms.means[1] - terms.means[0])
     value, low, high = np.clip(np.array([value, *ends]) + correction, *metric.range).tolist()
-    reach = level and _quantile(group, relevant, found.degrees, level) * found.variance**0.5
+    reach = level and _quantile(group, relevant, tuning.degrees, level) * tuning.variance**0.5
     return estimated(metric, value, (low, high), reach, None, why)
 
 
 def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> float:
     """The quantile of Student's t, or 0 if too few rows of a class have labels, or too few are ``relevant``."""
-    smaller = min(map(effective, group.by_class, group.squares_by_class))
-    if min(smaller, effective(relevant * group.by_class, relevant * group.squares_by_class)) < FEWEST:
+    smaller = min(map(effective, group.classes, group.class_squares))
+    if min(smaller, effective(relevant * group.classes, relevant * group.class_squares)) < FEWEST:
         return 0.0
     return float(t_quantiles(level, np.array([min(smaller - 1, degrees)], dtype=float))[0])
 
@@ -112,11 +112,11 @@ def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> f
 def _terms(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Terms, Values]:
     """What rows add to an estimate, and the share of the negatives and positives of each bin that add to the metric."""
     shares, influence = _influence(group, metric, threshold, value)
-    own, squares, relevant = (
-        (shares[:, None] * amount).sum(axis=0) for amount in (influence, influence**2, influence != 0)
-    )
+    share = shares[:, None]
+    mean, square = (share * influence).sum(axis=0), (share * influence**2).sum(axis=0)
+    relevant = (share * (influence != 0)).sum(axis=0)
     score, n = group.low / 2 + group.high / 2, group.labeled.sum()
-    return Terms(group, own / n, squares / n**2, (1 - score) * own[0] + score * own[1]), relevant
+    return Terms(group, mean / n, square / n**2, (1 - score) * mean[0] + score * mean[1]), relevant
 
 
 def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Values, Values]:
@@ -124,19 +124,19 @@ def _influence(group: Group, metric: str, threshold: float | None, value: float)
 
     Bins that a threshold cuts have two sides: an array of shape (sides, 2, bins), and the share of each side.
     """
-    n, whole = group.labeled.sum(), np.ones((1, group.rows.size))
+    n, ones = group.labeled.sum(), np.ones((1, group.rows.size))
     if threshold is not None:
         above = group.bins.above[threshold]
         tp = (group.pos * above).sum()
         counts = confusion(tp, group.pos.sum() - tp, group.labeled, above)
         by_cell = [[_slope(DECISIONS[metric], counts, cell) for cell in side] for side in (("fp", "tp"), ("tn", "fn"))]
-        return np.stack([above, 1 - above]), np.array(by_cell)[..., None] * whole
+        return np.stack([above, 1 - above]), np.array(by_cell)[..., None] * ones
     if metric == "prevalence":
-        return whole, np.array([[-value], [1 - value]])[None] * whole
+        return ones, np.array([[-value], [1 - value]])[None] * ones
     if metric == "roc_auc":
-        below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in group.by_class)
-        return whole, np.array([[(1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum()]])
-    return whole, np.array([group.bins.losses[metric] - value])
+        below, above = ((np.cumsum(side) - side / 2) / side.sum() for side in group.classes)
+        return ones, np.array([[(1 - above - value) * n / group.neg.sum(), (below - value) * n / group.pos.sum()]])
+    return ones, np.array([group.bins.losses[metric] - value])
 
 
 def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:
@@ -152,13 +152,13 @@ def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:
 class Terms:
     """What a row of each bin adds to an estimate.
 
-    ``own`` and ``own_squares`` are the mean and the mean square of what a negative and a positive with a label add to
-    the metric: arrays of shape (2, bins). ``predicted`` is the expected influence of a row.
+    ``added`` and ``added_squares`` are the mean and the mean square of what a negative and a positive with a label add
+    to the metric: arrays of shape (2, bins). ``predicted`` is the expected influence of a row.
     """
 
     group: Group
-    own: Values
-    own_squares: Values
+    added: Values
+    added_squares: Values
     predicted: Values
 
     @cached_property
@@ -222,23 +222,23 @@ def _cells(bins: pl.DataFrame) -> Cells:
     return Cells(fold, bin << shift, bins.drop(FOLD, "shift", "bin").to_numpy().T.astype(float))
 
 
-def of_rows(terms: Terms) -> Tuned:
+def tune_to_rows(terms: Terms) -> Tuned:
     """Independent rows, with weights or without."""
     group = terms.group
-    squares, others = group.squares_by_class, group.squares["rows"]
+    squares, others = group.class_squares, group.squares["rows"]
     every = np.cov(terms.predicted, aweights=group.labeled + group.rows, ddof=0)
     shared = every * (squares.sum() / group.labeled.sum() ** 2 + others.sum() / group.rows.sum() ** 2)
-    power = _power((squares * terms.own * terms.labeled).sum(), shared)
-    rest = terms.own_squares - 2 * power * terms.own * terms.labeled + (power * terms.labeled) ** 2
-    return Tuned(power, float((squares * rest).sum() + (others * (power * terms.others) ** 2).sum()))
+    power = _power((squares * terms.added * terms.labeled).sum(), shared)
+    residuals = terms.added_squares - 2 * power * terms.added * terms.labeled + (power * terms.labeled) ** 2
+    return Tuned(power, float((squares * residuals).sum() + (others * (power * terms.others) ** 2).sum()))
 
 
 def unknown(terms: Terms) -> Tuned:
     """Rows that are correlated in an unknown way, so that the variance is unknown."""
-    return Tuned(of_rows(terms).power, nan)
+    return Tuned(tune_to_rows(terms).power, nan)
 
 
-def of_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
+def tune_to_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
     """Rows of units that are in folds. The variance is unknown if too few folds have labels.
 
     Rows of a bin that a threshold cuts count as independent within the bin.
@@ -246,16 +246,16 @@ def of_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
     group, folds = terms.group, np.unique(labeled.fold).size
     if folds < FEWEST_FOLDS:
         return unknown(terms)
-    own = labeled.sums(group, terms.own)
+    added = labeled.sums(group, terms.added)
     shared = labeled.sums(group, terms.labeled) + others.sums(group, terms.others)
     squares = (shared**2).sum()
-    power = _power((own * shared).sum(), squares)
-    rest = (own - power * shared) ** 2
+    power = _power((added * shared).sum(), squares)
+    residuals = (added - power * shared) ** 2
     uncertain = 1 + (terms.means[0] - terms.means[1]) ** 2 / (folds * squares) if power else 1.0
-    within = (group.squares_by_class * (terms.own_squares - terms.own**2)).sum()
-    variance = folds / (folds - 2) * uncertain * rest.sum() + within
-    fourths = (rest**2).sum()
-    degrees = degrees_of_freedom(folds, rest.sum(), fourths) if fourths else inf
+    within = (group.class_squares * (terms.added_squares - terms.added**2)).sum()
+    variance = folds / (folds - 2) * uncertain * residuals.sum() + within
+    fourths = (residuals**2).sum()
+    degrees = degrees_of_freedom(folds, residuals.sum(), fourths) if fourths else inf
     return Tuned(power, float(variance), min(degrees, folds - 2))
 
 

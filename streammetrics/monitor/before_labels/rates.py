@@ -21,8 +21,8 @@ def cells(neg: Values, pos: Values) -> Integers:
     rows = neg + pos
     number = min(CELLS, int(rows.sum() / FEWEST))
     below_neg, below_pos = ((np.cumsum(side) - side / 2) / side.sum() for side in (neg, pos))
-    found: Integers = np.floor((below_neg + below_pos) / 2 * number).astype(np.intp)
-    return found
+    numbers: Integers = np.floor((below_neg + below_pos) / 2 * number).astype(np.intp)
+    return numbers
 
 
 def fitted(neg: Values, pos: Values) -> Values:
@@ -56,8 +56,7 @@ def isotonic(neg: Values, pos: Values) -> Values:
     later = np.tri(rows.shape[-1], dtype=bool).T  # ranges from a cell to itself or to a higher cell
     least = np.minimum.accumulate(np.where(later, mean, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     rates = np.maximum.accumulate(np.where(later, least, -np.inf), axis=-2)
-    found: Values = np.diagonal(rates, axis1=-2, axis2=-1)
-    return _inside(found, neg, pos)
+    return _inside(np.diagonal(rates, axis1=-2, axis2=-1), neg, pos)
 
 
 def _inside(rates: Values, neg: Values, pos: Values) -> Values:

@@ -169,8 +169,8 @@ def page_content(
     columns = [c for c in history.empty.roles.by if c != windows.name] if by is None else several(by)
     cuts = list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)]))
     names = _metrics(history.empty, metrics, rules)
-    shown = list(dict.fromkeys([*names, *VOLUME]))
-    estimates = _by_segment(history, windows, cuts, lambda acc, _: acc.finalize(shown, confidence=confidence).frame)
+    every = list(dict.fromkeys([*names, *VOLUME]))
+    estimates = _read_segments(history, windows, cuts, lambda acc, _: acc.finalize(every, confidence=confidence).frame)
     checked = []
     for rule in rules:
         of_rule = scores if rule.before_labels and scores is not None else history
@@ -181,21 +181,21 @@ def page_content(
     counts = estimates.filter(pl.col(METRIC) == ROWS)
     others = estimates.filter(pl.col(METRIC) == DROPPED).filter((pl.col("value") > 0).any())
     if scores is not None:
-        counts = _by_segment(scores, windows, cuts, lambda acc, _: acc.finalize([ROWS]).frame)
+        counts = _read_segments(scores, windows, cuts, lambda acc, _: acc.finalize([ROWS]).frame)
         others = counts.with_columns(pl.lit(SCORED).alias(METRIC))
     charted = history.empty.finalize([*(name for name in names if name != ROWS), ROWS]).metrics
-    measures = [measure for metric in charted for measure in _of_metric(metric, estimates, confidence)]
+    measures = [measure for metric in charted for measure in _metric_measures(metric, estimates, confidence)]
     volume = measures.pop()
     lines = pl.concat([volume.rows, others.with_columns(series=METRIC)], how="diagonal_relaxed")
     measures.append(replace(volume, rows=lines, names=(*volume.names, *others[METRIC].unique())))
     scored = windows.filter(windows.is_in(early.starts.implode()))
     if of := _distribution(early.empty, scored):
-        measures.append(_of_drift(early, windows, scored, cuts, of, reference, counts))
+        measures.append(_drift_measure(early, windows, scored, cuts, of, reference, counts))
     segments = pl.concat([estimates, counts], how="diagonal_relaxed")[SEGMENT].unique()
     return Content(windows, len(segments) - (ALL_ROWS in segments), measures, checked, confidence)
 
 
-def _by_segment(
+def _read_segments(
     history: History,
     windows: pl.Series,
     cuts: Sequence[Cut],
@@ -229,7 +229,7 @@ def _with_segment(frame: pl.DataFrame, cut: Cut, window: str) -> pl.DataFrame:
     return frame.select(*columns, segment.alias(SEGMENT), pl.lit("/".join(cut)).alias(CUT))
 
 
-def _of_metric(metric: Metric, estimates: pl.DataFrame, confidence: float | None) -> list[Measure]:
+def _metric_measures(metric: Metric, estimates: pl.DataFrame, confidence: float | None) -> list[Measure]:
     """A metric, at each threshold and of each label if there are several."""
     rows = estimates.filter(pl.col(METRIC) == metric.name)
     keys = [c for c in KEPT if c in rows.columns]
@@ -246,7 +246,7 @@ def _of_metric(metric: Metric, estimates: pl.DataFrame, confidence: float | None
     return measures
 
 
-def _of_drift(
+def _drift_measure(
     history: History,
     windows: pl.Series,
     scored: pl.Series,
@@ -267,7 +267,7 @@ def _of_drift(
         def rolling(acc: Accumulator, _: Cut) -> pl.DataFrame:
             return psi(drift_over(acc.finalize([ROWS]), window, reference=reference, of=of))
 
-        lines = _by_segment(history, windows, cuts, rolling, reference).with_columns(series=METRIC)
+        lines = _read_segments(history, windows, cuts, rolling, reference).with_columns(series=METRIC)
     else:
         size = max(1, min(REFERENCE, len(scored) // 4))
         start, end = reference or (scored[0], scored[min(size, len(scored) - 1)])
@@ -281,7 +281,7 @@ def _of_drift(
         def fixed(acc: Accumulator, cut: Cut) -> pl.DataFrame:
             return psi(drift(base[cut], acc.finalize([ROWS]), of=of))
 
-        lines = _by_segment(history, windows, cuts, fixed).with_columns(series=METRIC)
+        lines = _read_segments(history, windows, cuts, fixed).with_columns(series=METRIC)
         sizes = [_with_segment(report.frame, cut, window).select(SEGMENT, base="value") for cut, report in base.items()]
         both = counts.join(pl.concat(sizes), on=SEGMENT).filter(pl.col("value") > 0, pl.col("base") > 0)
         chance = (BINS - 1) * (1 / pl.col("value") + 1 / pl.col("base"))

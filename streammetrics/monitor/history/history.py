@@ -14,7 +14,7 @@ from streammetrics.data import MODEL, Column, several
 from streammetrics.errors import MergeError
 from streammetrics.monitor.history.label_coverage import FOLDER, LabelCoverage
 from streammetrics.monitor.history.specification import COMMIT, Specification, carried
-from streammetrics.monitor.history.table import Table, in_small_files, one_of
+from streammetrics.monitor.history.table import Table, one_of, values_in_small_files
 from streammetrics.monitor.history.window import clock
 from streammetrics.reading import require_model
 from streammetrics.statistics import GROUP
@@ -116,7 +116,9 @@ class History:
         """Return the windows with several rows of a group, or in small files, which compaction merges."""
         window = self.specification.window.name
         repeated = self.rows().group_by(*self.specification.groups).len(GROUP).filter(pl.col(GROUP) > 1)
-        return pl.concat([repeated.select(window).collect()[window], in_small_files(self.table, window)]).unique()
+        return pl.concat(
+            [repeated.select(window).collect()[window], values_in_small_files(self.table, window)]
+        ).unique()
 
     def sizes(self) -> pl.DataFrame:
         """Return the number of groups, rows, and parts of each window, and its last append.

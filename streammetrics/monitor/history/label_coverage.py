@@ -90,9 +90,9 @@ class LabelCoverage:
         """Return the columns `SCORES` and `LABELED` of the windows of a period, by segment."""
         time = pl.col(self.window.name).cast(pl.Datetime("us", getattr(self.window.kind, "time_zone", None)))
         inside = self.scores.filter(time < until, True if since is None else time >= since)
-        known = [name for name in by if name in inside.columns]
+        columns = [name for name in by if name in inside.columns]
         sums = pl.sum(SCORES, LABELED)
-        return inside.group_by(known).agg(sums) if known else inside.select(sums)
+        return inside.group_by(columns).agg(sums) if columns else inside.select(sums)
 
     def share(self, estimates: pl.DataFrame, rows: str, by: Sequence[str], windows: Windows) -> pl.Series:
         """Return the share of labels that have arrived for each of some estimates, by the names of windows if any.

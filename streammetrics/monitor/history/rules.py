@@ -103,9 +103,9 @@ class Rule:
     coverage: float = 0.95
 
     def __post_init__(self) -> None:
-        given: Any = self.by
-        by = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
-        object.__setattr__(self, "by", by)
+        columns: Any = self.by
+        by = (columns,) if isinstance(columns, str) else columns if isinstance(columns, list | tuple) else (None,)
+        object.__setattr__(self, "by", tuple(by))
         for faults in (self._wrong_texts, self._wrong_values, self._wrong_measure, self._wrong_combinations):
             for fault in faults():
                 raise SpecificationError(fault)
@@ -180,8 +180,8 @@ class Rule:
         if self.odds != 1 and not self.before_labels:
             yield "Rule field 'odds' requires 'before_labels'."
         if self.alarm:
-            said = f"Rule field 'over' must have a single unit of time with 'alarm', got {self.over!r}"
-            with translated(SpecificationError, said):
+            single = f"Rule field 'over' must have a single unit of time with 'alarm', got {self.over!r}"
+            with translated(SpecificationError, single):
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
 
     @property
@@ -222,13 +222,13 @@ class Rule:
         return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:
-        own = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
-        return f"Rule({', '.join(f'{name}={value!r}' for name, value, default in own if value != default)})"
+        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return f"Rule({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
-def rules_of(given: Any) -> list[Rule]:
+def rules_of(one_or_several: Any) -> list[Rule]:
     """Return one rule or several as a list."""
-    rules = list(given) if isinstance(given, list | tuple) else [given]
+    rules = list(one_or_several) if isinstance(one_or_several, list | tuple) else [one_or_several]
     if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
         raise SpecificationError(Argument("rules"), f" must be of type Rule, got {type(wrong[0]).__name__}.")
     return rules
@@ -272,18 +272,18 @@ def read_rules(path: str | Path) -> list[Rule]:
             raise SpecificationError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from None
     with translated(SpecificationError, f"{path} is not valid TOML"):
         file = tomllib.loads(content.decode())
-    given = file.get("rule")
-    if set(file) != {"rule"} or not isinstance(given, list) or not all(isinstance(r, dict) for r in given):
+    tables = file.get("rule")
+    if set(file) != {"rule"} or not isinstance(tables, list) or not all(isinstance(r, dict) for r in tables):
         raise SpecificationError(f"{path} must contain [[rule]] tables only.")
-    if not given:
+    if not tables:
         raise SpecificationError(f"{path} has no rules.")
-    return [_rule(table, path) for table in given]
+    return [_rule(table, path) for table in tables]
 
 
 def _rule(table: dict[str, Any], path: str | Path) -> Rule:
-    known = [f.name for f in fields(Rule)]
-    if unknown := sorted(set(table) - set(known)):
-        raise SpecificationError(f"{path} has an unknown rule field {unknown[0]!r}. Fields: {', '.join(known)}.")
+    names = [f.name for f in fields(Rule)]
+    if unknown := sorted(set(table) - set(names)):
+        raise SpecificationError(f"{path} has an unknown rule field {unknown[0]!r}. Fields: {', '.join(names)}.")
     if "require" not in table:
         raise SpecificationError(f"{path} has a rule without 'require'. Write one, such as require = 'rows >= 1000'.")
     try:

@@ -181,13 +181,13 @@ class Specification:
 
     def rows(self, acc: Accumulator) -> pl.DataFrame:
         """Return the groups of an accumulator as rows of the table, without the columns of a commit."""
-        acc = self._in_zones(acc)
+        acc = self._convert_zones(acc)
         _require_years(acc)
         joint_types([_types_of_data(self.empty), data_types(acc.roles, acc.state)])
         frame = pl.DataFrame((self.empty + carried(acc, self.empty)).to_arrow())
         return frame.select(fitted(frame[name], self.stored[name]) for name in frame.columns)
 
-    def _in_zones(self, acc: Accumulator) -> Accumulator:
+    def _convert_zones(self, acc: Accumulator) -> Accumulator:
         """The accumulator with times in the time zones of the table, so that equal times match."""
         converted = {}
         for name in acc.roles.by:

@@ -154,8 +154,8 @@ def write(
 
 def add_columns(table: Any, schema: pa.Schema) -> None:
     """Add the columns of a schema that the table lacks, which are null in all its rows."""
-    known = {field.name for field in table.schema().fields}
-    if new := [field for field in deltalake().Schema.from_arrow(schema).fields if field.name not in known]:
+    names = {field.name for field in table.schema().fields}
+    if new := [field for field in deltalake().Schema.from_arrow(schema).fields if field.name not in names]:
         table.alter.add_columns(new)
 
 
@@ -190,7 +190,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_small_files(table: Any, column: str) -> pl.Series:
+def values_in_small_files(table: Any, column: str) -> pl.Series:
     """Return the values of a column in small files, where a folder has several of them.
 
     `write` merges these files by replacing the rows of these values. ``optimize.compact`` of Delta Lake is no
@@ -200,8 +200,8 @@ def in_small_files(table: Any, column: str) -> pl.Series:
     small = files.filter(pl.col("size_bytes") < SMALL).filter(pl.len().over(folder) > 1)["path"].to_list()
     data = table.to_pyarrow_dataset()
     parts = [part for part in data.get_fragments() if part.path in {*small}]
-    found = ds.FileSystemDataset(parts, data.schema, data.format, data.filesystem).to_table([column])
-    return pl.DataFrame(found)[column].unique().sort()
+    rows = ds.FileSystemDataset(parts, data.schema, data.format, data.filesystem).to_table([column])
+    return pl.DataFrame(rows)[column].unique().sort()
 
 
 def files(row_group: int) -> Any:

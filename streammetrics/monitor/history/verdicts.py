@@ -225,7 +225,7 @@ def _metric(rule: Rule, report: Report) -> pl.DataFrame:
 
 
 def _before_labels(rule: Rule, scores: Report, reference: Report) -> pl.DataFrame:
-    from streammetrics.monitor.before_labels.expect import expect  # when they are needed
+    from streammetrics.monitor.before_labels.expectation import expect  # when they are needed
     from streammetrics.monitor.before_labels.filled import METRICS
 
     metric = rule.required.metric

@@ -32,7 +32,7 @@ from streammetrics.monitor.history.label_coverage import (
     time_zones,
     waiting_rows,
 )
-from streammetrics.monitor.history.table import Table, deltalake, fitted, in_small_files, one_of_sql, write
+from streammetrics.monitor.history.table import Table, deltalake, fitted, one_of_sql, values_in_small_files, write
 from streammetrics.monitor.joining.columns import UNSTORABLE
 
 COLUMNS: dict[str, pl.DataType] = {
@@ -179,7 +179,7 @@ class Waiting:
         """Merge small files, and delete files that have not been needed for a week."""
 
         def merge(table: Any) -> None:
-            days = in_small_files(table, DAY)
+            days = values_in_small_files(table, DAY)
             if days.len():
                 rows = table.to_pyarrow_dataset().scanner(filter=ds.field(DAY).isin(days.to_arrow())).to_reader()
                 before = f"{COMMIT} <= {table.version()} AND ({one_of_sql(days)})"  # no conflict with new rows
