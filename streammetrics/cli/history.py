@@ -53,10 +53,10 @@ def store_report(
     """Show the metrics of a history for any time range and segments."""
     store = sm.MetricStore(uri)
     acc = store.query(since, until, by=by, every=every)
-    kept = store.windows().to_series().drop_nulls().sort()
-    if not acc.seen and (since or until) and len(kept):
-        raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {kept[-1]}.")
-    for sentence in _cut(acc, kept, since, until, every):
+    windows = store.windows().to_series().drop_nulls().sort()
+    if not acc.seen and (since or until) and len(windows):
+        raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {windows[-1]}.")
+    for sentence in _cut(acc, windows, since, until, every):
         click.echo(sentence, err=True)
     report = acc.finalize(metrics or None, confidence=confidence)
     report = report if model is None else of_model(report, model)
@@ -64,7 +64,7 @@ def store_report(
 
 
 def _cut(
-    acc: sm.Accumulator, kept: pl.Series, since: str | None, until: str | None, every: str | None
+    acc: sm.Accumulator, windows: pl.Series, since: str | None, until: str | None, every: str | None
 ) -> Iterator[str]:
     """A sentence on the first and the last window, if the time range or the windows of the history cut them."""
     from streammetrics.monitor import clock, time_of  # when they are needed
@@ -72,16 +72,16 @@ def _cut(
     if every is None or not acc.seen:
         return
     starts = acc.finalize("rows").frame.to_series().unique().drop_nulls().sort()
-    first, end, own = clock(starts.head(1)), ends(clock(starts.tail(1)), every), clock(kept)
+    first, end, times = clock(starts.head(1)), ends(clock(starts.tail(1)), every), clock(windows)
     if since is not None and (first < time_of(since, starts)).any():
         yield f"Window {starts[0]} contains only rows since {since}."
-    elif (first < own.head(1)).any():
-        yield f"Window {starts[0]} is incomplete: the history begins at {kept[0]}."
-    step = own.diff().median()
+    elif (first < times.head(1)).any():
+        yield f"Window {starts[0]} is incomplete: the history begins at {windows[0]}."
+    step = times.diff().median()
     if until is not None and (end > time_of(until, starts)).any():
         yield f"Window {starts[-1]} contains only rows before {until}."
-    elif step is not None and (end > own.tail(1) + step).any():
-        yield f"Window {starts[-1]} is incomplete: the newest window of the history is {kept[-1]}."
+    elif step is not None and (end > times.tail(1) + step).any():
+        yield f"Window {starts[-1]} is incomplete: the newest window of the history is {windows[-1]}."
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)
@@ -131,15 +131,15 @@ def store_check(
     """
     unlabeled = None if scores is None else sm.MetricStore(scores)
     store = sm.MetricStore(uri)
-    given = sm.read_rules(rules)
-    found = sm.check(store, given, until=until, scores=unlabeled)
-    first = _what_stands_out(store, found, given, until) if findings_above(form) else []
-    write_verdicts(found, form, output, f"streammetrics store check {uri}", first=first)
+    checked = sm.read_rules(rules)
+    verdicts = sm.check(store, checked, until=until, scores=unlabeled)
+    first = _findings(store, verdicts, checked, until) if findings_above(form) else []
+    write_verdicts(verdicts, form, output, f"streammetrics store check {uri}", first=first)
     if on_breach:
         from streammetrics.monitor import report_breaches  # when it is needed
 
-        report_breaches(store, found, partial(_run, on_breach))
-    if not found.hold:
+        report_breaches(store, verdicts, partial(_run, on_breach))
+    if not verdicts.hold:
         ctx.exit(1)
 
 
@@ -163,7 +163,7 @@ def store_page(
     metrics: tuple[str, ...],
     by: tuple[str, ...],
     scores: str | None,
-    **shown: Any,
+    **options_of_page: Any,
 ) -> None:
     """Write a history as one HTML page.
 
@@ -175,19 +175,19 @@ def store_page(
         by=by or None,
         rules=[] if rules is None else sm.read_rules(rules),
         scores=None if scores is None else sm.MetricStore(scores),
-        **shown,
+        **options_of_page,
     )
 
 
-def _what_stands_out(
-    store: sm.MetricStore, found: sm.Verdicts, rules: Sequence[sm.Rule], until: str | None
+def _findings(
+    store: sm.MetricStore, verdicts: sm.Verdicts, rules: Sequence[sm.Rule], until: str | None
 ) -> list[sm.Finding]:
     """What rules find, and missing windows. Whether some are overdue is asked only of the newest ones."""
     from streammetrics.monitor import now
     from streammetrics.reading import findings_of_rules  # when they are needed
 
     windows = store.windows()
-    return findings_of_rules(now(found, rules), windows.to_series(), windows if until is None else None)
+    return findings_of_rules(now(verdicts, rules), windows.to_series(), windows if until is None else None)
 
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:

@@ -96,8 +96,8 @@ def store_offset(uri: str, source: str) -> None:
 @click.option("--batch-id", required=True, help="Unique ID of this replacement, different from those of appends.")
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
     """Replace windows of a history in one commit."""
-    given = window if until is None else (window, until)
-    replaced = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=given, batch_id=batch_id)
+    windows = window if until is None else (window, until)
+    replaced = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=windows, batch_id=batch_id)
     click.echo(f"{batch_id}: {'replaced' if replaced else f'nothing replaced, because {KNOWN}'}")
 
 

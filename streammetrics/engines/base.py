@@ -53,12 +53,12 @@ def partial(source: Source, task: Accumulator, part: str | None = None) -> pa.Ta
             yield batch
             before += pipeline._height(batch)
 
-    own = part is not None and not paths_of(source)
-    named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if own else stream
+    is_part = part is not None and not paths_of(source)
+    named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if is_part else stream
     try:
         return pipeline.accumulate(named, task, workers=1).to_arrow()
     except DataError as error:
-        raise error.at(named.place(before + (error.row or 0))) if own else error from None
+        raise error.at(named.place(before + (error.row or 0))) if is_part else error from None
 
 
 def merge(states: Iterable[pa.Table]) -> pa.Table:
@@ -87,10 +87,10 @@ def absorb(acc: Accumulator, states: Iterable[pa.Table]) -> Accumulator:
 def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
     remaining = iter(states)
     while some := list(islice(remaining, TOGETHER)):
-        alike: dict[bytes, list[pa.Table]] = {}
+        by_schema: dict[bytes, list[pa.Table]] = {}
         for table in some:
-            alike.setdefault(table.schema.serialize().to_pybytes(), []).append(table)
-        yield from (Accumulator.from_arrow(pa.concat_tables(tables)) for tables in alike.values())
+            by_schema.setdefault(table.schema.serialize().to_pybytes(), []).append(table)
+        yield from (Accumulator.from_arrow(pa.concat_tables(tables)) for tables in by_schema.values())
 
 
 def restored(table: pa.Table, task: Accumulator) -> pa.Table:
@@ -208,11 +208,11 @@ def own_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = RAISED.search(str(error))
-        kind = getattr(errors, found[1], None) if found else None
-        if found is None or kind is None or type(error) is kind:
+        match = RAISED.search(str(error))
+        kind = getattr(errors, match[1], None) if match else None
+        if match is None or kind is None or type(error) is kind:
             raise
-        raise kind(found[2].strip()) from None
+        raise kind(match[2].strip()) from None
 
 
 def engine(module: str, extra: str) -> Any:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BLOCK = "a block"  # in errors, since users do not know the numbers of blocks
 PARTITIONS = 16  # blocks of the states of many groups
 HASH = "__streammetrics_hash__"
-WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
+BLOCKS: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
 
 def accumulate(dataset: Dataset, task: Accumulator) -> Accumulator:
@@ -52,8 +52,8 @@ def accumulate(dataset: Dataset, task: Accumulator) -> Accumulator:
     require_accumulator(dataset, task)
     spec = task.empty()
     with own_errors():
-        found = _used(dataset, task).map_batches(lambda block: _partial_state(block, spec), **WHOLE)
-        return absorb(task.empty(), _states(found))
+        states = _used(dataset, task).map_batches(lambda block: _partial_state(block, spec), **BLOCKS)
+        return absorb(task.empty(), _states(states))
 
 
 def evaluate(
@@ -96,7 +96,7 @@ def states(dataset: Dataset, task: Accumulator, *, partitions: int = PARTITIONS)
     require_accumulator(dataset, task)
     require_groups(task)
     spec = task.empty()
-    blocks = _used(dataset, task).map_batches(lambda block: base.partial(block, spec, BLOCK), **WHOLE)
+    blocks = _used(dataset, task).map_batches(lambda block: base.partial(block, spec, BLOCK), **BLOCKS)
     return merge(blocks, task, partitions=partitions)
 
 
@@ -114,8 +114,10 @@ def merge(states: Dataset, task: Accumulator, *, partitions: int = PARTITIONS) -
     partitions = whole(Argument("partitions"), partitions, least=1)
     spec = task.empty()
     keys = list(task.roles.group_columns)
-    shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **WHOLE).repartition(partitions, keys=[HASH])
-    return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)
+    shuffled = states.map_batches(lambda block: _with_hashes(block, keys), **BLOCKS).repartition(
+        partitions, keys=[HASH]
+    )
+    return shuffled.map_batches(lambda block: base.merge([restored(block, spec)]), **BLOCKS)
 
 
 def collect(states: Dataset, task: Accumulator) -> Accumulator:
@@ -129,7 +131,7 @@ def collect(states: Dataset, task: Accumulator) -> Accumulator:
         SpecificationError: If the states do not match the specification.
     """
     with own_errors():
-        blocks = states.iter_batches(**WHOLE)
+        blocks = states.iter_batches(**BLOCKS)
         return absorb(task.empty(), (restored(block, task) for block in blocks if block.num_rows))
 
 
@@ -152,7 +154,7 @@ def _partial_state(block: pa.Table, task: Accumulator) -> pa.Table:
 
 
 def _states(dataset: Dataset) -> Iterator[pa.Table]:
-    for block in dataset.iter_batches(**WHOLE):
+    for block in dataset.iter_batches(**BLOCKS):
         yield from (unpacked(state.as_buffer()) for state in block["state"])
 
 
@@ -168,7 +170,3 @@ def _hashes(groups: pl.Series) -> Hashes:
         text = groups.cast(pl.String)
         groups = text.str.strip_chars_end("0").str.strip_chars_end(".") if groups.dtype.scale else text
     return hash_values(groups)
-
-
-def _merged(block: pa.Table, task: Accumulator) -> pa.Table:
-    return base.merge([restored(block, task)])

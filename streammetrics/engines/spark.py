@@ -118,8 +118,8 @@ def states(df: DataFrame, task: Accumulator, *, partitions: int | None = None) -
     typed = arrow.to_arrow_schema(no_rows.schema).empty_table() if spark_3 else no_rows.toArrow()
     schema = plain(task.empty().update(in_utc(typed)).to_arrow()).schema
     types = _described(arrow.from_arrow_schema(schema), spec)
-    found = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
-    return merge(found, task, partitions=partitions)
+    states = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
+    return merge(states, task, partitions=partitions)
 
 
 def merge(states: DataFrame, task: Accumulator, *, partitions: int | None = None) -> DataFrame:
@@ -190,8 +190,8 @@ def into_history(
 
     def add(df: DataFrame, batch: int) -> None:
         if batch >= (store.offset(source) or 0):
-            found = accumulate(df, spec, partitions=partitions)
-            store.append(found, source=source, start=batch, upto=batch + 1)
+            acc = accumulate(df, spec, partitions=partitions)
+            store.append(acc, source=source, start=batch, upto=batch + 1)
 
     return add
 
@@ -308,5 +308,5 @@ def _partial_states(batches: Batches, task: Accumulator, schema: pa.Schema) -> B
 def _merged_states(batches: Batches, task: Accumulator) -> Batches:
     parts = list(batches)
     if parts:
-        given = pa.Table.from_batches(parts)
-        yield from plain(base.merge([restored(given, task)])).to_batches(PIECE)
+        states = pa.Table.from_batches(parts)
+        yield from plain(base.merge([restored(states, task)])).to_batches(PIECE)

@@ -43,19 +43,19 @@ class Evaluator:
         """
         from mlflow.models import EvaluationResult
 
-        given = dict(evaluator_config)
-        task, confidence = given.pop("task"), given.pop("confidence", None)
+        arguments = dict(evaluator_config)
+        task, confidence = arguments.pop("task"), arguments.pop("confidence", None)
         if task not in TASKS:
             raise SpecificationError(f"Unknown task {task!r}. Tasks: {', '.join(TASKS)}.")
         make, role = TASKS[task]
         targets, predictions = dataset.targets_name or TARGETS, dataset.predictions_name or PREDICTIONS
-        found = dataset.predictions_data
+        values = dataset.predictions_data
         if model is not None:
-            made, column = model.predict(dataset.features_data), options.get("predictions")
-            predictions, found = PREDICTIONS, made if column is None else made[column]
+            values, predictions = model.predict(dataset.features_data), PREDICTIONS
+            values = values if options.get("predictions") is None else values[options["predictions"]]
         rows = pl.DataFrame(dataset.features_data)
-        rows = rows.with_columns(pl.Series(targets, dataset.labels_data), pl.Series(predictions, found))
-        if not {"y_score", "y_pred"} & {*given}:
-            given[role] = predictions
-        report = make(y_true=targets, **given).update(rows).finalize(confidence=confidence)
+        rows = rows.with_columns(pl.Series(targets, dataset.labels_data), pl.Series(predictions, values))
+        if not {"y_score", "y_pred"} & {*arguments}:
+            arguments[role] = predictions
+        report = make(y_true=targets, **arguments).update(rows).finalize(confidence=confidence)
         return EvaluationResult(metrics=log(report, run_id), artifacts={}, run_id=run_id)

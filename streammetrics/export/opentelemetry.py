@@ -36,11 +36,11 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
     if meter is None:
         meter = metrics.get_meter("streammetrics", __version__)
     numbers = list(samples(report))
-    for name, told in NAMES.items():
-        own = [sample for sample in numbers if sample.name == name]
-        if own:
-            gauge = meter.create_gauge(f"streammetrics.metric.{name}", description=told)
-            for sample in own:
+    for name, description in NAMES.items():
+        some = [sample for sample in numbers if sample.name == name]
+        if some:
+            gauge = meter.create_gauge(f"streammetrics.metric.{name}", description=description)
+            for sample in some:
                 gauge.set(sample.value, sample.labels)
 
 

@@ -80,7 +80,7 @@ class PrometheusCollector:
     def _gauges(self) -> dict[str, Any]:
         from prometheus_client.core import GaugeMetricFamily  # when it is needed
 
-        return {name: GaugeMetricFamily(f"streammetrics_metric_{name}", told) for name, told in NAMES.items()}
+        return {name: GaugeMetricFamily(f"streammetrics_metric_{name}", text) for name, text in NAMES.items()}
 
 
 def _label(column: str) -> str:

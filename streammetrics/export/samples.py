@@ -40,10 +40,10 @@ def samples(report: Report, renamed: Callable[[str], str] = str) -> Iterator[Sam
     """All defined numbers of a report. ``renamed`` converts the name of a column to that of a label."""
     frame = report.frame
     for row, labels in zip(frame.iter_rows(named=True), _labels(frame, renamed).iter_rows(named=True), strict=True):
-        given = {label: value for label, value in labels.items() if value}
+        nonempty = {label: value for label, value in labels.items() if value}
         for name in (*VALUE, *LIMITS):
             if row.get(name) is not None:
-                yield Sample(name, given, row[name])
+                yield Sample(name, nonempty, row[name])
 
 
 def _labels(frame: pl.DataFrame, renamed: Callable[[str], str]) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def _labels(frame: pl.DataFrame, renamed: Callable[[str], str]) -> pl.DataFrame:
     names = [renamed(name) for name, _ in columns]
     for name in names:
         if names.count(name) > 1:
-            same = [given for given, _ in columns if renamed(given) == name]
+            same = [column for column, _ in columns if renamed(column) == name]
             raise ReportError(f"The columns {text.few(same)} would have the same label {name!r}. Rename one of them.")
     labels = pl.DataFrame([values.alias(name) for name, (_, values) in zip(names, columns, strict=True)])
     if labels.is_duplicated().any():
