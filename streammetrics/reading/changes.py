@@ -31,7 +31,7 @@ from streammetrics.reading.compared_rows import common_folds, compared_rows, has
 from streammetrics.reading.differences import BOUNDS, LETTERS, estimates_of, metrics_of, values_of
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
-from streammetrics.reading.units import of_effective_units, paired_intervals, units_that_differ, with_fewest_rows
+from streammetrics.reading.units import paired_intervals, units_that_differ, with_effective_units, with_fewest_rows
 from streammetrics.statistics import State
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _limits_of_units(
     same_rows, by = comparison.same_rows, comparison.b.by
     limits = paired_intervals(sides, *folds, metrics, confidence, factor)
     if same_rows is not None:
-        limits = of_effective_units(limits, spread_of_pairs(sides, same_rows, metrics, factor))
+        limits = with_effective_units(limits, spread_of_pairs(sides, same_rows, metrics, factor))
     else:
         differing = [] if comparison.independent else [units_that_differ(limits, *folds, metrics)]
         limits = with_fewest_rows(limits, *estimates_of(comparison, confidence), *differing)

@@ -47,9 +47,9 @@ class Constraint:
             counts.select(pl.sum_horizontal(cells)).to_series().cast(pl.Int64).to_numpy()
             for cells in (self.hits, self.total)
         )
-        way = slice(None) if self.highest_first else slice(None, None, -1)
+        order = slice(None) if self.highest_first else slice(None, None, -1)
         test = self._grows if {*self.total} in (ABOVE, BELOW) else self._constant
-        return test(hits[way], total[way], error)[way]
+        return test(hits[order], total[order], error)[order]
 
     def fewest(self, error: float) -> int:
         """Return the smallest number of rows that can pass, if all of them are hits."""
@@ -99,8 +99,8 @@ def p_value(hits: ArrayLike, total: ArrayLike, limit: float) -> NDArray[np.float
     """
     hits, total = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64))
     some = np.maximum(hits, 1.0)
-    rest = np.maximum(total - some, 0.0) + 1
-    tail = np.exp(log_beta_below(limit, some, rest) - log_beta(some, rest))
+    others = np.maximum(total - some, 0.0) + 1
+    tail = np.exp(log_beta_below(limit, some, others) - log_beta(some, others))
     return np.where(hits > 0, np.minimum(tail, 1.0), 1.0)
 
 

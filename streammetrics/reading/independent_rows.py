@@ -29,21 +29,21 @@ Samples: TypeAlias = Iterable[tuple[Statistic, Sample, list[Metric]]]
 def rows_intervals(state: State, samples: Samples, confidence: float) -> pl.DataFrame:
     """Group columns, key columns, metric, and limits, from the tables of independent rows."""
     parts = [no_limits(state.groups.with_columns(metric=pl.lit("")), [GROUP, "metric"])]
-    for statistic, sample, own in samples:
-        found = [
+    for statistic, sample, metrics in samples:
+        limits = [
             no_limits(sample.table.with_columns(metric=pl.lit("")), [*sample.index, "metric"]),
-            *limits_of(sample, own, confidence),
+            *limits_of(sample, metrics, confidence),
         ]
-        parts.append(with_label(pl.concat(found, how="diagonal_relaxed"), state.labels_of(statistic)))
+        parts.append(with_label(pl.concat(limits, how="diagonal_relaxed"), state.labels_of(statistic)))
     frame = pl.concat(parts, how="diagonal_relaxed")
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 
 def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, Sample, list[Metric]]]:
     """The tables of a state, each with the metrics that are computed from it; averages over labels from the whole."""
-    for statistic, view, own in by_view(state, metrics):
+    for statistic, view, of_view in by_view(state, metrics):
         for averaged in (False, True):
-            if some := [m for m in own if (m.average is not None) == averaged]:
+            if some := [m for m in of_view if (m.average is not None) == averaged]:
                 yield statistic, _sample(state, statistic, statistic.views()[0] if averaged else view), some
 
 
@@ -57,7 +57,7 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
         )
     pairs, of_pairs = None, not {*statistic.counts} <= {*first.columns}
     if weighted and squares:
-        table = _in_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
+        table = _scaled_to_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
         first = _with_squares(statistic, view, table) if of_pairs else table
     if of_pairs and not view.kept:
         read_pairs = partial(_reader_of_pairs, statistic)
@@ -74,13 +74,14 @@ def _scores(state: State) -> ScoreHistogram | None:
     return next((s for s in histograms if s.domain == "probability"), None)
 
 
-def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
+def _scaled_to_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
     """The table with weights scaled so that their sum equals the sum of their squares: the effective number of rows.
 
     Groups without weight, or with infinite squares of weights, are dropped.
     """
-    held = statistic.checks.rows, [statistic.twins[c] for c in statistic.checks.rows]
-    weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in held)
+    rows = statistic.checks.rows
+    twins = [statistic.twins[c] for c in rows]
+    weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in (rows, twins))
     scale, scaled = pl.col("scale"), {c: twin for c, twin in statistic.twins.items() if c not in statistic.means}
     return (
         table.with_columns(scale=weight / squares)
@@ -110,8 +111,8 @@ def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
 
     def read(tables: pl.DataFrame) -> pl.DataFrame:
         groups = tables.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
-        found = estimate(State((matrix,), groups, {matrix.name: tables}), metrics)
-        values = found["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
+        estimates = estimate(State((matrix,), groups, {matrix.name: tables}), metrics)
+        values = estimates["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
         return pl.DataFrame(values, schema=[m.name for m in metrics])
 
     return read
@@ -125,8 +126,8 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame,
     keys = frame.columns[: frame.columns.index("a")]
     both = frame
     for side, limits in ((A, a), (B, b)):
-        own = [c for c in (*LIMITS, EFFECTIVE_ROWS) if c in limits.columns]
-        ends = limits.select(*keys, pl.col(own).name.prefix(side)).cast(frame.select(keys).schema)
+        numbers = [c for c in (*LIMITS, EFFECTIVE_ROWS) if c in limits.columns]
+        ends = limits.select(*keys, pl.col(numbers).name.prefix(side)).cast(frame.select(keys).schema)
         both = joined(both, ends, keys)
     of_a, of_b = ([pl.col(f"{side}{limit}") for limit in LIMITS] for side in (A, B))
     low, high = (factor * limit for limit in (of_a if factor > 0 else reversed(of_a)))

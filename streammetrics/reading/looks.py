@@ -42,13 +42,13 @@ def at_every_look(
     parts = [
         widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
     ]
-    found = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
-    said = pl.when(pl.any_horizontal(pl.col(LIMITS).is_not_null())).then(pl.lit(CONTRACT))
-    return found.with_columns(note=noted("note", said))
+    estimates = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
+    contract = pl.when(pl.any_horizontal(pl.col(LIMITS).is_not_null())).then(pl.lit(CONTRACT))
+    return estimates.with_columns(note=noted("note", contract))
 
 
 def widened(
-    found: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
+    estimates: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
 ) -> pl.DataFrame:
     """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `TOTAL`.
 
@@ -56,16 +56,17 @@ def widened(
     of the metric. With ``one_sided``, each limit has the confidence level by itself.
     """
     alpha, level = 1 - confidence, confidence if one_sided else upper_level(confidence)
-    value, ci_lower, ci_upper, rows, total = found.select(pl.col(NUMBERS).cast(pl.Float64)).to_numpy().T
+    value, ci_lower, ci_upper, rows, total = estimates.select(pl.col(NUMBERS).cast(pl.Float64)).to_numpy().T
     wider = errors_wide(np.maximum(rows, 1), always, alpha, one_sided=one_sided) / normal_quantile(level)
     limits = np.stack([value - wider * (value - ci_lower), value + wider * (ci_upper - value)]).clip(*range)
     shares = (total > 0) & ~np.isnan(ci_lower)
     successes = np.round(value * total)[shares]
     limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=one_sided)
-    return found.with_columns(pl.Series(n, own, nan_to_null=True) for n, own in zip(LIMITS, limits, strict=True))
+    ends = zip(LIMITS, limits, strict=True)
+    return estimates.with_columns(pl.Series(name, limit, nan_to_null=True) for name, limit in ends)
 
 
-def rows_to_decide_at_looks(found: pl.DataFrame, limit: float, confidence: float, always: int) -> pl.Series:
+def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: float, always: int) -> pl.Series:
     """Return the rows with which one-sided intervals for every look, widened by the bounds, exclude a limit.
 
     They follow from estimates with two-sided intervals for one look, each limit of which has the confidence level. The
@@ -73,7 +74,9 @@ def rows_to_decide_at_looks(found: pl.DataFrame, limit: float, confidence: float
     """
     alpha = 1 - confidence
     numbers = ["value", "lower", "upper", *LIMITS, ROWS, TOTAL]
-    value, lower, upper, ci_lower, ci_upper, rows, total = found.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
+    value, lower, upper, ci_lower, ci_upper, rows, total = (
+        estimates.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
+    )
     error = (ci_upper - ci_lower) / (2 * normal_quantile(confidence))
     above, share = value > limit, (total > 0) & (0 < limit < 1)
     nearest = np.where(above, lower, upper)
@@ -97,10 +100,10 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
     rows = None if metric.average is not None or state.weighted else metric.interval.rows_of(metric)
     if rows is None:
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
-    found = _joined(frame, state, expression_of(state, metric, rows), TOTAL)
+    estimates = _joined(frame, state, expression_of(state, metric, rows), TOTAL)
     successes = pl.col("value") * pl.col(TOTAL)
-    whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
-    return found.with_columns(pl.when(whole).then(TOTAL).alias(TOTAL))
+    is_integer = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
+    return estimates.with_columns(pl.when(is_integer).then(TOTAL).alias(TOTAL))
 
 
 def with_row_count(frame: pl.DataFrame, state: State, name: str) -> pl.DataFrame:
@@ -110,5 +113,5 @@ def with_row_count(frame: pl.DataFrame, state: State, name: str) -> pl.DataFrame
 
 def _joined(frame: pl.DataFrame, state: State, counts: pl.DataFrame, name: str) -> pl.DataFrame:
     keys = [c for c in keys_of(counts) if c in frame.columns and (c in state.by or not counts[c].null_count())]
-    own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
-    return joined(frame, own, keys)
+    numbers = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
+    return joined(frame, numbers, keys)

@@ -149,7 +149,7 @@ def _outcomes(
 ) -> Iterator[pl.DataFrame]:
     """Confusion-count metrics: proportions of the same rows by a score test, others by the influence of outcomes."""
     rows, counts = table.select(GROUP, "threshold"), table.select(CELLS).to_numpy().reshape(-1, 2, 2, 2)
-    shares = {m: share for m in metrics if compared.proportions and (share := _of_same_rows(m)) is not None}
+    shares = {m: share for m in metrics if compared.proportions and (share := _cells_of_share(m)) is not None}
     for metric, (counted, total) in shares.items():
         gain = counted[np.newaxis] - counted[:, np.newaxis]  # by decision of a, decision of b, label
         if gain.any():  # else a proportion of labels, equal for both models
@@ -160,7 +160,7 @@ def _outcomes(
         yield compared.limits(rows, others, spread_of_outcomes(counts, others, read, compared.factor))
 
 
-def _of_same_rows(metric: Metric) -> tuple[Values, Values] | None:
+def _cells_of_share(metric: Metric) -> tuple[Values, Values] | None:
     """The outcomes in the numerator and in the denominator of a proportion, by decision and label, or None.
 
     None if the denominators of both models can have different rows, because they do not depend on the label alone.
@@ -246,35 +246,34 @@ METHODS: dict[type[Statistic], tuple[type[Paired], Method]] = {
 
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
     """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``."""
-    folds = FOLD in pairs.by
-    columns = [c for c in pairs.by if c != FOLD]
-    total = roll_up(pairs, columns) if folds else pairs
-    whole, parts = (_counted(state, statistic, names) for state in (total, pairs))
-    if whole is None or parts is None:
+    by_units = FOLD in pairs.by
+    total = roll_up(pairs, [c for c in pairs.by if c != FOLD]) if by_units else pairs
+    rates, parts = (_flips(state, statistic, names) for state in (total, pairs))
+    if rates is None or parts is None:
         a, b = names
         raise MetricError(
             f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with ",
             Argument("pairs", True),
             ".",
         )
-    whole = whole.with_columns(value=FLIPS / ROWS)
-    if folds:
+    rates = rates.with_columns(value=FLIPS / ROWS)
+    keys = [GROUP, "threshold"]
+    if by_units:
         numbers = find_groups(pairs.keys.drop(FOLD), total.groups)
-        own = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
-        left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
+        folds = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
+        left_out = folds.join(rates, on=keys, nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
         ends = {TOTAL: pl.col("value"), "value": without, LOW: pl.lit(0.0), HIGH: pl.lit(1.0)}
-        limits = jackknife_intervals(left.with_columns(**ends), [GROUP, "threshold"], confidence)
-        limits = limits.select(GROUP, "threshold", *LIMITS)
-        whole = joined(whole, limits, [GROUP, "threshold"])
-    elif whole.schema["rows"].is_float():  # weights do not give the number of rows
-        whole = whole.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
+        limits = jackknife_intervals(left_out.with_columns(**ends), keys, confidence)
+        rates = joined(rates, limits.select(*keys, *LIMITS), keys)
+    elif rates.schema["rows"].is_float():  # weights do not give the number of rows
+        rates = rates.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
     else:
-        whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))
-    return total.groups.join(whole, on=GROUP, maintain_order="right").drop(GROUP)
+        rates = rates.with_columns(wilson_interval(FLIPS, ROWS, confidence))
+    return total.groups.join(rates, on=GROUP, maintain_order="right").drop(GROUP)
 
 
-def _counted(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:
+def _flips(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:
     table = statistic.between(state.table(statistic), *names)
     if table is None:
         return None

@@ -64,7 +64,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     rows = pl.concat([no_limits(frame, keys), rows_intervals(state, samples, confidence)], how="diagonal_relaxed")
     few = of_few_rows(state, samples, dict.fromkeys(metrics, FEW_PLACEMENTS))
     of_rows = [rows.drop_nulls(EFFECTIVE_ROWS), *(_spread_of_share(frame, state, m) for m in metrics)]
-    return of_effective_units(_widened(limits, few, rows), pl.concat(of_rows, how="diagonal_relaxed"))
+    return with_effective_units(_widened(limits, few, rows), pl.concat(of_rows, how="diagonal_relaxed"))
 
 
 def _spread_of_share(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
@@ -77,7 +77,7 @@ def _spread_of_share(frame: pl.DataFrame, state: State, metric: Metric) -> pl.Da
     )
 
 
-def of_effective_units(limits: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def with_effective_units(limits: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Add the effective rows of independent rows, divided by the design effect: how much more units vary than rows.
 
     ``rows`` has the keys, the effective rows, and the variance of independent rows. Few folds do not show that few rows

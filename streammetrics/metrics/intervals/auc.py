@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars import Expr
 
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Spread, tidy
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample, sizes_of, starts_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
@@ -67,40 +66,41 @@ def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, V
     [0.8132, 0.9534]
     """
     level = upper_level(confidence)
-    sums: dict[str, Expr] = {"auc": pl.first("auc")}
-    for rows, influence in (("pos", "of_positive"), ("neg", "of_negative")):
-        size = pl.col(rows).sum()
-        centred = pl.col(influence) * (size / (size - 1)).sqrt()
-        sums |= {rows: size, **{f"{rows} {power}": (pl.col(rows) * centred**power).sum() for power in (2, 3, 4)}}
-    of_groups = table.select(GROUP, *placements()).group_by(GROUP, maintain_order=True).agg(**sums)
-    columns = of_groups.drop(GROUP).fill_null(np.nan).to_numpy().T[..., np.newaxis]
-    auc, (positives, *of_positives), (negatives, *of_negatives) = columns[0], columns[1:5], columns[5:]
+    auc, slopes, counts = placements(table)
+    rows = np.add.reduceat(counts, starts_of(table))
     with np.errstate(all="ignore"):
-        squares, cubes, fourths = (one + other for one, other in zip(of_positives, of_negatives, strict=True))
-        degrees = squares**2 / (of_positives[0] ** 2 / (positives - 1) + of_negatives[0] ** 2 / (negatives - 1))
-    spread = Spread(squares, cubes, fourths, degrees)
+        scale = np.repeat(np.sqrt(rows / (rows - 1)), sizes_of(table), axis=0)
+        squares, cubes, fourths = (
+            np.add.reduceat(counts * (slopes * scale) ** power, starts_of(table)) for power in (2, 3, 4)
+        )
+        degrees = squares.sum(axis=1) ** 2 / (squares**2 / (rows - 1)).sum(axis=1)
+    squares, cubes, fourths = (values.sum(axis=1, keepdims=True) for values in (squares, cubes, fourths))
+    spread = Spread(squares, cubes, fourths, degrees[:, np.newaxis])
     lower, upper = spread.limits(auc, level, 0.0, 1.0)
-    smaller = np.minimum(positives, negatives)
+    smaller = rows.min(axis=1, keepdims=True)
     few = (smaller >= 2) & ((smaller < FEW_PLACEMENTS) | np.isnan(lower))
     if few.any():
-        sizes, z = (auc[few], positives[few], negatives[few]), normal_quantile(level)
+        negatives, positives = rows[few[:, 0]].T
+        sizes, z = (auc[few], positives, negatives), normal_quantile(level)
         lower[few] = np.fmin(lower[few], newcombe_limit(*sizes, z, -1))
         upper[few] = np.fmax(upper[few], newcombe_limit(*sizes, z, 1))
     return np.where(smaller >= 2, lower, np.nan), np.where(smaller >= 2, upper, np.nan), spread
 
 
-def placements() -> list[Expr]:
-    """The rows of each bin, the AUC of its group, and the change of the AUC by one more negative or positive in it."""
-    neg, pos = (pl.col(c).cast(pl.Float64) for c in ("neg", "pos"))
-    negatives, positives = (rows.sum().over(GROUP) for rows in (neg, pos))
-    below = (neg.cum_sum() - neg / 2).over(GROUP) / negatives
-    above = (pos.cum_sum(reverse=True) - pos / 2).over(GROUP) / positives
-    auc = (below * pos).sum().over(GROUP) / positives
-    return [
-        *(neg, pos, auc.alias("auc")),
-        ((above - auc) / negatives).alias("of_negative"),
-        ((below - auc) / positives).alias("of_positive"),
-    ]
+@np.errstate(all="ignore")
+def placements(table: pl.DataFrame) -> tuple[Values, Values, Values]:
+    """Return the AUC of each group, its change by one more negative or positive of each bin, and the rows of the bin.
+
+    Shapes are (groups, 1) and (bins, 2).
+    """
+    counts, starts, sizes = table.select("neg", "pos").to_numpy().astype(np.float64), starts_of(table), sizes_of(table)
+    total = np.repeat(np.add.reduceat(counts, starts), sizes, axis=0)
+    lower = np.cumsum(counts, axis=0) - counts  # counts are exact
+    lower += counts / 2 - np.repeat(lower[starts], sizes, axis=0)
+    below, above = lower[:, 0] / total[:, 0], (total[:, 1] - lower[:, 1]) / total[:, 1]
+    auc = np.add.reduceat(below * counts[:, 1] / total[:, 1], starts)
+    placed = np.stack([above, below], axis=1)
+    return auc[:, np.newaxis], (placed - np.repeat(auc, sizes)[:, np.newaxis]) / total, counts
 
 
 def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, side: int) -> Values:

@@ -24,8 +24,8 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Values:
     >>> round(float(np.exp(-log_beta(3, 4))), 9)
     60.0
     """
-    found: Values = log_gamma(a) + log_gamma(b) - log_gamma(np.add(a, b))
-    return found
+    logarithm: Values = log_gamma(a) + log_gamma(b) - log_gamma(np.add(a, b))
+    return logarithm
 
 
 def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
@@ -40,8 +40,8 @@ def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
     x, a, b = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (x, a, b)))
     low = x * (a + b) <= a
     part = _up_to_the_mean(np.where(low, x, 1 - x), np.where(low, a, b), np.where(low, b, a))
-    whole = log_beta(a, b)
-    return np.where(low, part, whole + np.log1p(-np.exp(np.minimum(part - whole, -TINY))))
+    total_beta = log_beta(a, b)
+    return np.where(low, part, total_beta + np.log1p(-np.exp(np.minimum(part - total_beta, -TINY))))
 
 
 def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
@@ -53,8 +53,8 @@ def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
     v = np.multiply.outer((1 + nodes) / 2, reach)
     rise = np.log1p(-odds * np.expm1(-v))  # increase of log(1 - t) from v = 0
     total = np.tensordot(weights, np.exp((b - 1) * rise - a * v), axes=1)
-    found: Values = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
-    return found
+    logarithm: Values = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
+    return logarithm
 
 
 @cache

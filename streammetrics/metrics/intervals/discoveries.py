@@ -18,8 +18,8 @@ def upper_tail(z: ArrayLike) -> Values:
     array([0.5  , 0.025])
     """
     erfc = np.frompyfunc(math.erfc, 1, 1)
-    found: Values = np.asarray(erfc(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64) / 2
-    return found
+    tails: Values = np.asarray(erfc(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64) / 2
+    return tails
 
 
 def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
@@ -33,8 +33,8 @@ def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
     t, degrees = np.asarray(t, dtype=np.float64), np.asarray(degrees, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.sqrt(degrees * np.log1p(t**2 / degrees)) * (8 * degrees + 1) / (8 * degrees + 3)
-    found: Values = np.where(degrees >= 1, np.sign(t) * size, 0.0)
-    return found
+    normal: Values = np.where(degrees >= 1, np.sign(t) * size, 0.0)
+    return normal
 
 
 def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayLike, other_total: ArrayLike) -> Values:
@@ -55,8 +55,8 @@ def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayL
         apart = np.sign(x - expected) * np.maximum(np.abs(x - expected) - 0.5, 0)
         cells = [(expected, apart), (n - expected, -apart), (other_expected, -apart), (m - other_expected, apart)]
         ratio = 2 * sum(_term(e + step, e) for e, step in cells)
-    found: Values = np.where((n > 0) & (m > 0), np.sign(apart) * np.sqrt(np.maximum(ratio, 0)), np.nan)
-    return found
+    roots: Values = np.where((n > 0) & (m > 0), np.sign(apart) * np.sqrt(np.maximum(ratio, 0)), np.nan)
+    return roots
 
 
 def _term(observed: Values, expected: Values) -> Any:

@@ -85,12 +85,12 @@ def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
     )
     with np.errstate(all="ignore"):
-        found: NDArray[np.float64] = np.full_like(degrees, z)
+        quantiles: NDArray[np.float64] = np.full_like(degrees, z)
         for power, term in enumerate(terms, 1):
-            found += term / degrees**power
+            quantiles += term / degrees**power
     for number in range(MANY):
-        found[few == number] = t_quantile(p, number) if number else math.nan
-    return found
+        quantiles[few == number] = t_quantile(p, number) if number else math.nan
+    return quantiles
 
 
 def _share_within(angle: float, degrees: int) -> float:

@@ -40,8 +40,8 @@ def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
     series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse))
     tail = np.log(series / (-far * math.sqrt(2 * math.pi)))
     weighted = np.where(x < TAIL, tail, near**2 / 2 + log_normal(near))
-    found: Values = math.log(2) - math.log1p(scale**2) / 2 + weighted
-    return found
+    evidence: Values = math.log(2) - math.log1p(scale**2) / 2 + weighted
+    return evidence
 
 
 def log_e_value_of_share(
@@ -64,8 +64,8 @@ def log_e_value_of_share(
         successes, limit = rows - successes, 1 - limit
     failures, a, b = rows - successes, weight * limit, weight * (1 - limit)
     expected = successes * np.log(limit) + failures * np.log1p(-limit)
-    found: Values = log_beta_below(limit, a + successes, b + failures) - log_beta_below(limit, a, b) - expected
-    return found
+    evidence: Values = log_beta_below(limit, a + successes, b + failures) - log_beta_below(limit, a, b) - expected
+    return evidence
 
 
 def e_discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:

@@ -18,14 +18,13 @@ from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared, tidy
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, sizes_of, starts_of
 from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 SLICES = {"neg": 16, "pos": 48, "count": 64}  # number of slices of a histogram, within which the order is ignored
 STEP = 2**-10  # relative change of a cell
@@ -221,8 +220,7 @@ class Influence(Method):
 
     def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
         """Return the derivative of each metric by each column of each row of the table: (rows, columns, metrics)."""
-        starts = starts_of(table)
-        sizes = np.diff(starts, append=table.height)
+        starts, sizes = starts_of(table), sizes_of(table)
         copies = sizes**2 * len(self.columns)
         part = (np.cumsum(copies) - copies) // ROWS
         ends = [*starts[np.flatnonzero(np.diff(part)) + 1], table.height]
@@ -231,8 +229,7 @@ class Influence(Method):
 
     def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
         """The slopes of some groups, from a copy of each, and copies in each of which one nonempty cell is varied."""
-        amounts, starts = table.select(self.columns).to_numpy(), starts_of(table)
-        sizes = np.diff(starts, append=table.height)
+        amounts, starts, sizes = table.select(self.columns).to_numpy(), starts_of(table), sizes_of(table)
         cell, column = np.nonzero(amounts)
         relative = np.where([c in self.counts for c in self.columns], STEP, STEP_OF_SUMS)
         least = np.where([c in self.counts for c in self.columns], LEAST_STEP, 0.0)
@@ -309,7 +306,7 @@ class Influence(Method):
         variance = of_groups(within) + between
         rows_of_group = of_groups(weight) ** 2 / of_groups(weight_of_squares)
         freedom = of_groups(np.where(size > 1, within**2 / (size - 1), 0)) + between**2 / (rows_of_group - 1)
-        centre = np.repeat(mean_of_group, np.diff(starts, append=table.height), axis=0)
+        centre = np.repeat(mean_of_group, sizes_of(table), axis=0)
         tail = self.tail or (powers_of_cells if self.counts_rows else powers_of_losses)
         powers = tail(table, slopes, self, centre)
         second, third, fourth = (np.add.reduceat(power, starts) for power in powers[:3])
@@ -323,7 +320,7 @@ class Influence(Method):
         weights = column(columns[0])
         smallest = np.minimum.reduceat(weights / (column(squares[columns[0]]) / weights), starts)
         if self.classes:  # rows of one class do not show the losses of the others
-            alone = np.diff(starts, append=table.height) == 1
+            alone = sizes_of(table) == 1
             smallest[alone] = np.minimum(smallest[alone], 1)
         return spread, smallest * (1 + SUM_ROUNDING)
 
@@ -413,11 +410,6 @@ def _slice(count: str) -> Expr:
     if count == "neg":
         return pl.when(place <= slices - 1).then(place).otherwise(slices - 1 - (slices - place).log(2))
     return pl.when(place >= 1).then(place).otherwise(place.log(2)) if count == "pos" else place
-
-
-def starts_of(table: pl.DataFrame) -> Integers:
-    """The first row of each group of a table, whose rows are adjacent."""
-    return np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
 
 
 def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:

@@ -48,14 +48,14 @@ def jackknife_intervals(left_out: pl.DataFrame, keys: Sequence[str], confidence:
     sound = (pl.col("value").null_count() == 0) & (folds >= FEWEST_FOLDS)
     parts = {TOTAL: pl.when(sound).then(pl.col(TOTAL).first()), LOW: pl.first(LOW), HIGH: pl.first(HIGH)}
     parts |= dict(zip(SUMS, sums, strict=True))
-    found = left_out.group_by(keys, maintain_order=True).agg(**parts) if keys else left_out.select(**parts)
-    total, low, high, *powers = (found[name].cast(pl.Float64).to_numpy() for name in parts)
+    sums_of_folds = left_out.group_by(keys, maintain_order=True).agg(**parts) if keys else left_out.select(**parts)
+    total, low, high, *powers = (sums_of_folds[name].cast(pl.Float64).to_numpy() for name in parts)
     limits = Spread(*powers).limits(total, upper_level(confidence), low, high)
     ends = [pl.Series(name, end, nan_to_null=True) for name, end in zip(LIMITS, limits, strict=True)]
-    return found.select(*keys, *ends, pl.col(SUMS[0]).alias(VARIANCE))
+    return sums_of_folds.select(*keys, *ends, pl.col(SUMS[0]).alias(VARIANCE))
 
 
 def degrees_of_freedom(folds: Number, squares: Number, fourths: Number) -> Number:
     """Return those of a variance (see `jackknife_intervals`), from the sums of deviations to the powers 2 and 4."""
-    found: Number = (3.16 - 2.77 / folds**0.5) * squares**2 / fourths
-    return found
+    degrees: Number = (3.16 - 2.77 / folds**0.5) * squares**2 / fourths
+    return degrees

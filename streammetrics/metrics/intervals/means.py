@@ -10,7 +10,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import EVERYWHERE, Interval, Range, limits
+from streammetrics.metrics.intervals.limits import Interval, limits
 from streammetrics.metrics.intervals.method import Closed
 from streammetrics.metrics.intervals.proportions import wilson_interval
 
@@ -20,36 +20,6 @@ if TYPE_CHECKING:
 LEAST_VARIANCE = 1e-12  # as a share of the mean square; less comes from rounding
 
 
-def mean_interval(
-    total: Expr,
-    square_total: Expr,
-    weight: Expr,
-    confidence: float = 0.95,
-    range: Range = EVERYWHERE,
-) -> Interval:
-    """Return the normal interval of a mean, on a scale that keeps it within the range of the loss (see `limits`).
-
-    ``weight`` is the number of rows. Limits are null for fewer than two rows, and if all losses are equal up to
-    rounding errors of the sums.
-
-    >>> losses = pl.DataFrame({"loss": [1.0, 2.0, 3.0]})
-    >>> mean = mean_interval(pl.col("loss").sum(), (pl.col("loss") ** 2).sum(), pl.len())
-    >>> losses.select(x.round(4) for x in mean).row(0)
-    (0.8684, 3.1316)
-    >>> losses[:1].select(mean).row(0)
-    (None, None)
-    """
-    error = _error(total, square_total, weight)
-    return limits(total / weight, error, normal_quantile(upper_level(confidence)), range)
-
-
-def _error(total: Expr, square_total: Expr, weight: Expr) -> Expr:
-    """Standard error of a mean; null if the variance is smaller than rounding errors."""
-    square = square_total / weight
-    variance = square - (total / weight) ** 2
-    return pl.when(variance > LEAST_VARIANCE * square).then((variance / (weight - 1)).sqrt())
-
-
 @dataclass(frozen=True, eq=False)
 class MeanOfBins(Closed):
     """The mean of a value that is the same for all rows of a bin."""
@@ -57,9 +27,13 @@ class MeanOfBins(Closed):
     value: Callable[[Metric], Expr]
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Normal limits within the range of the metric."""
+        """Normal limits within the range of the metric, null for fewer than two rows and for equal values."""
         each, count = self.value(metric), pl.col("count")
-        return mean_interval((each * count).sum(), (each**2 * count).sum(), count.sum(), confidence, metric.range)
+        rows, square = count.sum(), (each**2 * count).sum() / count.sum()
+        mean = (each * count).sum() / rows
+        variance = square - mean**2
+        error = pl.when(variance > LEAST_VARIANCE * square).then((variance / (rows - 1)).sqrt())
+        return limits(mean, error, normal_quantile(upper_level(confidence)), metric.range)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.base import LIMITS, by_group
@@ -129,3 +131,13 @@ def closed_limits(sample: Sample, methods: Mapping[Metric, Closed], confidence: 
         limits.select(*sample.index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m.name}") for side in LIMITS})
         for m in methods
     )
+
+
+def starts_of(table: pl.DataFrame) -> NDArray[np.intp]:
+    """Return the first row of each group of a table, whose rows are adjacent."""
+    return np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
+
+
+def sizes_of(table: pl.DataFrame) -> NDArray[np.intp]:
+    """Return the number of rows of each group of a table."""
+    return np.diff(starts_of(table), append=table.height)

@@ -58,7 +58,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
 def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
     """Central moments by order in y and in the error. ``end`` is the suffix of columns with squared weights."""
     sums = {name: column(table, name + end) for name in SUMS}
-    own = {
+    central = {
         (0, 0): sums["weight"],
         (2, 0): sums["actual_m2"],
         (1, 1): sums["comoment"] - sums["actual_m2"],
@@ -69,7 +69,7 @@ def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
         sum(column(table, f"{mean}{end}") - column(table, mean) for mean in (f"{side}_mean", f"{side}_mean_rest"))
         for side in ("actual", "predicted")
     )
-    return {(i, j): moved_moment(own, i, j, np.asarray(dy), np.asarray(dp - dy)) for i, j in ORDERS}
+    return {(i, j): moved_moment(central, i, j, np.asarray(dy), np.asarray(dp - dy)) for i, j in ORDERS}
 
 
 def column(table: pl.DataFrame, name: str) -> Values:

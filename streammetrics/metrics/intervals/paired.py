@@ -18,9 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.metrics.intervals.auc import AUC, placements
-from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced, starts_of
+from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced
 from streammetrics.metrics.intervals.limits import Range, Spread
-from streammetrics.metrics.intervals.method import GROUP, Read
+from streammetrics.metrics.intervals.method import GROUP, Read, sizes_of, starts_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
 from streammetrics.metrics.intervals.tails import powers_of_sums
 
@@ -83,8 +83,8 @@ def spread_of_scores(
     def slopes(table: pl.DataFrame) -> Values:
         slopes = np.empty((table.height, 2, len(metrics)))
         if areas:
-            placed = table.select(GROUP, *placements()).select("of_negative", "of_positive").to_numpy()
-            slopes[..., is_area] = placed[..., np.newaxis] * np.array([m.range[1] - m.range[0] for m in areas])
+            _, of_auc, _ = placements(table)
+            slopes[..., is_area] = of_auc[..., np.newaxis] * np.array([m.range[1] - m.range[0] for m in areas])
         if others:
             slices = sliced(table.with_row_index("row"), CLASSES)
             slice_of_row = np.searchsorted(slices["row"].to_numpy(), np.arange(table.height), side="right") - 1
@@ -190,7 +190,7 @@ def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, influence: Influenc
     total = sum(slope[c] * sums[c] for c in slope)
     square = sum((1 if a == b else 2) * slope[a] * slope[b] * sums[c] for (a, b), c in influence.products)
     mean = np.add.reduceat(total, starts) / np.add.reduceat(sums["w"], starts)
-    centre = np.repeat(mean, np.diff(starts, append=parts.height), axis=0)
+    centre = np.repeat(mean, sizes_of(parts), axis=0)
     variance = np.maximum(square - 2 * centre * total + centre**2 * sums["w"], 0)
     freedom = np.maximum(sums["w"] - 1, 1)
     degrees: Values = np.add.reduceat(variance, starts) ** 2 / np.add.reduceat(variance**2 / freedom, starts)

@@ -59,7 +59,7 @@ def paired_proportion_limits(
         lower, upper = (_tango_limit(more, less, rows, z, side) for side in (-1, 1))
         few = (more + less < FEW_DIFFERENT) & (more + less > 0)
         share = (more + less)[few] / rows[few]
-        least, most = (_least_share(own[few], (more + less)[few], 1 - level) for own in (more, less))
+        least, most = (_least_share(count[few], (more + less)[few], 1 - level) for count in (more, less))
     lower[few] = np.fmin(lower[few], (2 * least - 1) * share)
     upper[few] = np.fmax(upper[few], (1 - 2 * most) * share)
     return lower, upper
@@ -83,11 +83,11 @@ def _least_share(count: Values, total: Values, tail: float) -> Values:
     """The lower limit of a proportion by the method of Clopper & Pearson (1934), of fewer than `FEW_DIFFERENT` rows."""
     successes = np.arange(FEW_DIFFERENT)[:, np.newaxis]
     failures = np.maximum(total - successes, 0)
-    ways = np.exp(log_gamma(total + 1) - log_gamma(successes + 1) - log_gamma(failures + 1))
-    ways = np.where((count <= successes) & (successes <= total), ways, 0)
+    combinations = np.exp(log_gamma(total + 1) - log_gamma(successes + 1) - log_gamma(failures + 1))
+    combinations = np.where((count <= successes) & (successes <= total), combinations, 0)
 
     def below(share: Values) -> NDArray[np.bool_]:
-        rare: NDArray[np.bool_] = (ways * share**successes * (1 - share) ** failures).sum(axis=0) < tail
+        rare: NDArray[np.bool_] = (combinations * share**successes * (1 - share) ** failures).sum(axis=0) < tail
         return rare
 
     return np.where(count > 0, bisected(np.zeros(len(count)), np.ones(len(count)), below)[0], 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -39,59 +39,6 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
     return named(2 * count * share / both, upper)
 
 
-def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: float, confidence: float) -> Interval:
-    """Return the interval of ``factor`` times a sum of independent proportions plus ``shift`` (Zou & Donner 2008).
-
-    This is the MOVER method: the squared distance between the sum and its limit is the sum of the squared distances
-    between the proportions and their Wilson limits.
-
-    >>> table = pl.DataFrame({"tp": [4], "fn": [0], "tn": [90], "fp": [10]})
-    >>> recall, specificity = (("tp", "fn"), ("tn", "fp"))
-    >>> shares = [(pl.col(a), pl.col(a) + pl.col(b)) for a, b in (recall, specificity)]
-    >>> table.select(x.round(4) for x in sum_interval(shares, 0.5, 0.0, 0.95)).row(0)
-    (0.7022, 0.9724)
-    """
-    limits = [wilson_interval(count, total, confidence) for count, total in shares]
-    value = shift + factor * pl.sum_horizontal(_share(*share) for share in shares)
-    below, above = (
-        pl.sum_horizontal((_share(*share) - pair[side]) ** 2 for share, pair in zip(shares, limits, strict=True)).sqrt()
-        for side in (0, 1)
-    )
-    whole = pl.all_horizontal(total > 0 for _, total in shares)
-    return named(pl.when(whole).then(value - factor * below), pl.when(whole).then(value + factor * above))
-
-
-def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) -> Interval:
-    """Return the interval of the mean of independent proportions, one in each row of a table (Zou & Donner 2008).
-
-    It is computed as in `sum_interval`. If a proportion is 0 or 1, whose rows do not vary, the interval also contains
-    that of equal proportions: Wilson's, with the number of rows that has the same variance. Proportions of no rows are
-    skipped. Counts of weighted rows are those of
-    `in_effective_rows`.
-
-    >>> table = pl.DataFrame({"correct": [2, 90], "actual": [2, 100]})
-    >>> table.select(x.round(4) for x in mean_of_proportions_interval(pl.col("correct"), pl.col("actual"), 0.95)).row(0)
-    (0.6084, 0.9957)
-    """
-
-    def squares(count: Expr, total: Expr, side: int) -> Expr:
-        return (_share(count, total) - wilson_interval(count, total, confidence)[side]) ** 2
-
-    some, columns = total > 0, {"count": count, "total": total}
-    below, above = (
-        each(partial(squares, side=side), **columns).filter(some).sum().sqrt() / some.sum() for side in (0, 1)
-    )
-    shares = each(_share, **columns).filter(some)
-    value, rows = shares.mean(), some.sum() ** 2 / each(_inverse, **columns).filter(some).sum()
-    pooled = wilson_interval(value * rows, rows, confidence)
-    lower, upper = value - below, value + above
-    extreme = ((shares == 0) | (shares == 1)).any()
-    return named(
-        pl.when(extreme).then(pl.min_horizontal(lower, pooled[0])).otherwise(lower),
-        pl.when(extreme).then(pl.max_horizontal(upper, pooled[1])).otherwise(upper),
-    )
-
-
 def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
     """Return the count and total of rows of equal weight whose proportion is as uncertain as that of weighted rows.
 
@@ -109,14 +56,6 @@ def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squar
     same_variance = pl.when(spread > 0).then(share * (1 - share) / (spread / total / total))
     rows = pl.when(total > 0).then(pl.min_horizontal(total / scale, same_variance)).otherwise(0.0)
     return (rows * share).fill_nan(0.0).alias("count"), rows.alias("total")
-
-
-def _share(count: Expr, total: Expr) -> Expr:
-    return count / total
-
-
-def _inverse(count: Expr, total: Expr) -> Expr:
-    return 1 / total
 
 
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
@@ -146,7 +85,8 @@ def cells_of(metric: Metric) -> tuple[list[str], list[str]] | None:
     singles = [tuple(int(c == cell) for c in CELLS) for cell in CELLS]
     tables = pl.DataFrame([*singles, *PROBES], schema=dict.fromkeys(CELLS, pl.Float64), orient="row")
     alone = dict(zip(CELLS, tables.select(metric.expression()).to_series(), strict=False))
-    counted, total = ([cell for cell, value in alone.items() if value in kept] for kept in ((1,), (0, 1)))
+    counted = [cell for cell, value in alone.items() if value == 1]
+    total = [cell for cell, value in alone.items() if value in (0, 1)]
     if not counted:
         return None
     difference = (metric.expression() - pl.sum_horizontal(counted) / pl.sum_horizontal(total)).abs()
@@ -213,7 +153,11 @@ class ShareOfBins(ShareOfRows):
 
 @dataclass(frozen=True)
 class SumOfProportions(Closed):
-    """A multiple of a sum of proportions of different rows, each the share of the first of two columns in both."""
+    """A multiple of a sum of proportions of different rows, each the share of the first of two columns in both.
+
+    By the method MOVER (Zou & Donner 2008), the squared distance between the sum and its limit is the sum of the
+    squared distances between the proportions and their Wilson limits.
+    """
 
     factor: float
     shift: float
@@ -222,12 +166,24 @@ class SumOfProportions(Closed):
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Limits by the method MOVER."""
         parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in self.shares]
-        return sum_interval(parts, self.factor, self.shift, confidence)
+        limits = [wilson_interval(count, total, confidence) for count, total in parts]
+        shares = [count / total for count, total in parts]
+        value = pl.when(*(total > 0 for _, total in parts)).then(self.shift + self.factor * pl.sum_horizontal(shares))
+        below, above = (
+            pl.sum_horizontal((share - ends[side]) ** 2 for share, ends in zip(shares, limits, strict=True)).sqrt()
+            for side in (0, 1)
+        )
+        return named(value - self.factor * below, value + self.factor * above)
 
 
 @dataclass(frozen=True)
 class MeanOfProportions(Closed):
-    """The mean of proportions of different rows, one in each row of the table: of a count in a total."""
+    """The mean of proportions of different rows, one in each row of the table: of a count in a total.
+
+    It is computed as in `SumOfProportions`. If a proportion is 0 or 1, whose rows do not vary, the interval also
+    contains that of equal proportions: Wilson's, with the number of rows that has the same variance. Proportions of no
+    rows are skipped.
+    """
 
     count: str
     total: str = ""
@@ -235,7 +191,25 @@ class MeanOfProportions(Closed):
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Limits by the method MOVER, of effective rows if rows have weights."""
-        share = pl.col(self.count), pl.col(self.total)
+        columns = {"count": pl.col(self.count), "total": pl.col(self.total)}
         if weighted:
-            share = in_effective_rows(*share, *(pl.col(f"{c}_w2") for c in (self.count, self.total)))
-        return mean_of_proportions_interval(*share, confidence)
+            squares = (pl.col(f"{c}_w2") for c in (self.count, self.total))
+            columns = dict(zip(columns, in_effective_rows(*columns.values(), *squares), strict=True))
+        some = columns["total"] > 0
+
+        def of_each(formula: Callable[..., Expr]) -> Expr:
+            return each(formula, **columns).filter(some)
+
+        def squares_to_limit(count: Expr, total: Expr, side: int) -> Expr:
+            return (count / total - wilson_interval(count, total, confidence)[side]) ** 2
+
+        below, above = (of_each(partial(squares_to_limit, side=side)).sum().sqrt() / some.sum() for side in (0, 1))
+        shares = of_each(lambda count, total: count / total)
+        value, rows = shares.mean(), some.sum() ** 2 / of_each(lambda count, total: 1 / total).sum()
+        pooled = wilson_interval(value * rows, rows, confidence)
+        lower, upper = value - below, value + above
+        extreme = ((shares == 0) | (shares == 1)).any()
+        return named(
+            pl.when(extreme).then(pl.min_horizontal(lower, pooled[0])).otherwise(lower),
+            pl.when(extreme).then(pl.max_horizontal(upper, pooled[1])).otherwise(upper),
+        )

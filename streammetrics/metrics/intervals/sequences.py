@@ -52,8 +52,8 @@ def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool =
     spread = np.asarray(rows, dtype=np.float64) * _density(always, 2 * alpha if one_sided else alpha)
     either = np.log1p(spread) - 2 * math.log(alpha)
     squared = 2 * np.log1p(np.sqrt(1 + spread) / (2 * alpha)) if one_sided else either
-    found: Values = np.sqrt((1 + spread) / spread * squared)
-    return found
+    width: Values = np.sqrt((1 + spread) / spread * squared)
+    return width
 
 
 def share_limits(

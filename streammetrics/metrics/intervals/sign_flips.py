@@ -63,10 +63,10 @@ class FoldSums:
         size = self.size * (1 - ROUNDING)
         for count in FLIPS:
             ranges = self.flipped(count)
-            found = [1 + int((ranges >= least).sum()) for least in (size, size + self.hidden, size - self.hidden)]
-            if found[0] > DECIDE:
+            numbers = [1 + int((ranges >= least).sum()) for least in (size, size + self.hidden, size - self.hidden)]
+            if numbers[0] > DECIDE:
                 break
-        value, lower, upper = (number / (count + 1) for number in found)
+        value, lower, upper = (number / (count + 1) for number in numbers)
         return value, lower, upper
 
     def expected(self) -> Bounds:
@@ -102,8 +102,8 @@ class FoldSums:
 
 def _ranges(sums: Values) -> Values:
     """The range of the cumulative sums in each row, which start at 0."""
-    found: Values = sums.max(axis=1, initial=0) - sums.min(axis=1, initial=0)
-    return found
+    ranges: Values = sums.max(axis=1, initial=0) - sums.min(axis=1, initial=0)
+    return ranges
 
 
 @cache
