@@ -24,6 +24,7 @@ from streammetrics.core import (
     error_m2,
     moved_moment,
     null_deviance,
+    row_moments,
     two_sum,
 )
 from streammetrics.data import Kind, Rows
@@ -168,7 +169,7 @@ class ErrorMoments(Statistic):
 
     def summed(self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int) -> Floats:
         """The value columns of rows: shape (columns, groups). Moments are computed about the means of the groups."""
-        moments = core.row_moments(actual, predicted, weight, runs, groups)
+        moments = row_moments(actual, predicted, weight, runs, groups)
         if not self.families:
             return moments
         means, more = moments[MOMENTS.index("actual_mean")], np.zeros((groups, len(self.columns) - len(MOMENTS)))
