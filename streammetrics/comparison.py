@@ -12,32 +12,36 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import LIMITS, earlier, joined, moment, publish, require_free, shown, whole, write_file
+from streammetrics.base import (
+    earlier,
+    joined,
+    moment,
+    publish,
+    require_free,
+    shown,
+    visible,
+    whole,
+    write_file,
+)
 from streammetrics.data import several
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.reading import (
-    CENTER,
     LEVEL,
-    MEASURES,
     PAIRED,
     VERDICT,
-    Distribution,
     Finding,
-    distances,
     distributions,
-    drift_intervals,
+    drift_measures,
+    drift_verdicts,
     findings_of_drift,
-    judged,
-    paired,
-    shifts,
-    side_by_side,
+    without_bias,
 )
 from streammetrics.report import Comparison, Report
-from streammetrics.show import as_text, drift_table, terminal_width
-from streammetrics.statistics import GROUP, State, for_reports, in_order, periods, roll_up, select
+from streammetrics.show import as_text, drift_table, terminal_width, with_note
+from streammetrics.statistics import State, for_reports, in_order, periods, roll_up, select
 
-COLUMNS: tuple[str, ...] = ("of", "measure", CENTER, *PAIRED)
+COLUMNS: tuple[str, ...] = ("of", "measure", *PAIRED)
 
 
 def compare(
@@ -241,13 +245,15 @@ class Drift:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``note``.
+        """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``status``, ``note``.
 
         Groups are those of either side, or of the current side if the reference has fewer group columns. A measure is
-        null if one side has no rows, and the note names the side. With a confidence level, also ``ci_lower`` and
-        ``ci_upper``; the note gives the reason for a missing interval.
+        null if one side has no rows: its status is ``"no_rows_in_reference"`` or ``"rows_only_in_reference"``. With a
+        confidence level, also ``ci_lower`` and ``ci_upper``. Without an interval, the status is ``"no_method"`` (of the
+        measure), ``"dependent_rows"`` (of a unit), or ``"weighted_rows"``. Otherwise it is ``"exact"`` or
+        ``"bounded"``. ``note`` says in words why there is no value or no interval.
         """
-        return self._frame.drop(CENTER, strict=False)
+        return visible(with_note(self._frame))
 
     def without_bias(self, measure: str) -> pl.DataFrame:
         """Return one measure with value and bounds corrected for the bias of small samples.
@@ -263,68 +269,20 @@ class Drift:
         >>> import streammetrics as sm
         >>> a, b = (sm.predictions(y_score="p").update({"p": p * 50}) for p in ([0.1, 0.4], [0.1, 0.8]))
         >>> sm.drift(a, b, bins=2, confidence=0.9).without_bias("psi").columns
-        ['of', 'measure', 'ci_upper', 'note', 'value', 'lower', 'upper', 'ci_lower']
+        ['of', 'measure', 'ci_upper', 'value', 'lower', 'upper', 'ci_lower', 'status', 'note']
         """
-        bias, center = pl.coalesce(pl.col("value") - pl.col(CENTER), 0.0), pl.col(CENTER)
-        return self._frame.filter(measure=measure).select(
-            pl.exclude("value", "lower", "upper", "ci_lower", CENTER),
-            pl.col("value", "lower", "upper") - bias,
-            ci_lower=2 * center - pl.col("ci_upper"),
-        )
+        return visible(with_note(without_bias(self._frame.filter(measure=measure))))
 
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        one, other = (distributions(r.state) for r in (self.metrics.a, self.metrics.b))
-        return pl.concat([self._measured(of, one[of], other[of]) for of in self.of], how="diagonal_relaxed")
-
-    def _measured(self, of: str, reference: Distribution, current: Distribution) -> pl.DataFrame:
-        pairs = paired(reference, current)
-        both = side_by_side({"reference": reference, "current": current}, pairs)
-        found = pl.concat([self._distances(table) for table in both])
-        note = (
-            pl.when(pl.col("reference_rows").is_null())
-            .then(pl.lit("undefined: no rows in the reference"))
-            .when(pl.col("current_rows").is_null())
-            .then(pl.lit("undefined: rows only in the reference"))
-        )
-        measures = pl.DataFrame({"of": of, "measure": MEASURES})
-        limits: list[str] = []
-        if self.confidence is not None:
-            limits = [CENTER, *LIMITS]
-            missing = pl.format("no interval: {}", pl.lit(self._without_intervals or "not available for this measure"))
-            note = note.when(pl.col("ci_upper").is_null()).then(missing)
-        return (
-            pairs.join(measures, how="cross", maintain_order="left_right")
-            .join(found, left_on=["pair", "measure"], right_on=[GROUP, "measure"], how="left", maintain_order="left")
-            .select(*current.keys, "of", "measure", "value", "lower", "upper", *limits, note=note)
-        )
-
-    def _distances(self, table: pl.DataFrame) -> pl.DataFrame:
-        found = distances(table, self.bins)
-        if self.confidence is None:
-            return found
-        known = table.clear() if self._without_intervals else table
-        sampled = drift_intervals(known, self.bins, self.confidence)
-        return found.join(sampled, on=[GROUP, "measure"], how="left", maintain_order="left")
-
-    @cached_property
-    def _without_intervals(self) -> str | None:
-        sides = (self.metrics.a, self.metrics.b)
-        if any(side.unit is not None for side in sides):
-            return "rows of a unit are not independent"
-        weighted = any(side.state.weighted for side in sides)
-        return "weights do not count rows" if weighted else None
+        return drift_measures(self.metrics, self.of, self.bins, self.confidence)
 
     @cached_property
     def _verdicts(self) -> pl.DataFrame:
         """The verdict on each distribution and group, with the change that decides it; of 95% without a confidence."""
         confidence = self.confidence or LEVEL
         psi = replace(self, confidence=confidence).frame.filter(measure="psi")
-        parts = []
-        for of in self.of:
-            verdicts = judged(shifts(self.metrics, of, confidence), psi.filter(of=of))
-            parts.append(verdicts.with_columns(of=pl.lit(of)))
-        return pl.concat(parts, how="diagonal_relaxed")
+        return drift_verdicts(self.metrics, self.of, confidence, psi)
 
     @property
     def _judged(self) -> pl.DataFrame:

@@ -10,7 +10,25 @@ KEPT = ("threshold", "label")  # keys that only some metrics have
 METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
-ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
+STATUS = "status"
+ESTIMATE = (METRIC, *VALUE, *LIMITS, STATUS, "note")
+UNDEFINED = (
+    *("undefined", "overflow", "no_label", "few_expected", "no_rows", "undefined_a", "undefined_b"),
+    *("one_side", "not_positive", "no_rows_in_reference", "rows_only_in_reference", "no_value_in_reference"),
+    *("value_only_in_reference", "no_positives_in_reference", "no_negatives_in_reference", "no_predicted_positives"),
+    *("no_predicted_positives_in_reference", "not_in_reference"),
+)  # statuses of an estimate without a value
+NO_INTERVAL = (
+    *("no_method", "no_method_of_units", "needs_units", "weighted_rows", "many_labels", "infinite"),
+    *("few_rows_of_class", "at_end", "few_rows", "few_units", "no_interval", "dependent_rows", "few_labeled_rows"),
+    *("few_labeled_units", "other_units"),
+)  # of one without an interval
+STATUSES = (
+    *("exact", "bounded", *UNDEFINED, *NO_INTERVAL, "few_effective_rows", "few_effective_rows_differ"),
+    *("every_look", "no_alarm", "not_significant", "not_significant_with_bounds"),
+)
+"""What is to be known of an estimate: a code, of which `streammetrics.show` makes a sentence."""
+Status = pl.Enum(STATUSES)
 WHY_OPEN = (
     *("few_rows_of_class", "no_interval", "false_discovery_rate", "wide_bounds", "at_limit", "few_rows"),
     *("few_rows_differ", "short_history", "few_labels"),
@@ -33,20 +51,19 @@ def hidden(name: str) -> str:
     return f"\0{name}"
 
 
-FEW_OF_A_CLASS = hidden("few_rows_of_class")  # whether an estimate has no interval because of few rows of a class
+REMARK = hidden("remark")  # of a metric or of its statistic on its value, or on why it has none
+UNDEFINED_LABELS, LABELS = hidden("undefined labels"), hidden("labels")  # of an average, how many have no value
 EFFECTIVE_ROWS = hidden("effective rows")  # see `streammetrics.metrics.intervals.limits.Spread`
 VARIANCE = hidden("variance")  # of an estimate of independent rows
+ENOUGH_ROWS = hidden("enough rows")
 ENOUGH, ENOUGH_OF_UNITS = 10, 15  # effective rows for a verdict, of independent rows and of units
 SAMPLED = (*LIMITS, EFFECTIVE_ROWS, VARIANCE)
-OF_VERDICTS = (EFFECTIVE_ROWS, FEW_OF_A_CLASS)  # of estimates, for verdicts alone
-NO_LIMITS = [
-    *(pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)),
-    pl.lit(False).alias(FEW_OF_A_CLASS),
-]
-
+NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIVE_ROWS)]
+EXPLAINED = pl.Schema({STATUS: Status, REMARK: pl.String(), UNDEFINED_LABELS: pl.UInt32(), LABELS: pl.UInt32()})
+"""Columns that the note of an estimate is made of."""
 
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
-AHEAD = hidden("ahead")  # side of a comparison that is ahead, if its note says no more
+AHEAD = hidden("ahead")  # side of a comparison that is ahead, but not better
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 
 
@@ -92,16 +109,6 @@ def few_effective(*, units: bool) -> pl.Expr:
     return (pl.col(EFFECTIVE_ROWS) < enough_rows(units)).fill_null(False)
 
 
-def of_effective_rows() -> pl.Expr:
-    """How many effective rows there are, such as "about 6 effective rows"."""
-    return pl.format("about {} effective rows", pl.col(EFFECTIVE_ROWS).round().cast(pl.Int64))
-
-
-def too_few_effective(what: str, *, units: bool) -> pl.Expr:
-    """Why a verdict is open, such as "too few rows differ (about 6 effective rows; 10 decide)"."""
-    return pl.format(f"{what} ({{}}; {enough_rows(units)} decide)", of_effective_rows())
-
-
 def enough_rows(units: bool) -> int:
     """Return the number of effective rows that a verdict requires."""
     return ENOUGH_OF_UNITS if units else ENOUGH
@@ -124,13 +131,15 @@ def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(name) for name in SAMPLED)
 
 
-def noted(*notes: str | pl.Expr) -> pl.Expr:
-    """Notes one after the other; null if all are.
+def bounds_status() -> pl.Expr:
+    """Whether bounds leave the value open: ``exact`` or ``bounded``, null without one."""
+    status = pl.when(pl.col("lower") == pl.col("upper")).then(pl.lit("exact")).otherwise(pl.lit("bounded"))
+    return pl.when(pl.col("value").is_not_null()).then(status).cast(Status)
 
-    >>> pl.DataFrame({"a": ["wide", None], "b": ["exact", None]}).select(noted("a", "b")).to_series().to_list()
-    ['wide; exact', None]
-    """
-    return pl.concat_str(notes, separator="; ", ignore_nulls=True).replace("", None)
+
+def visible(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame without its `hidden` columns."""
+    return frame.select(name for name in frame.columns if not name.startswith(hidden("")))
 
 
 def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:

@@ -175,5 +175,5 @@ def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, averag
 @roc_auc_ovo.note
 def _pairs_left_out(one_rows: Expr, other_rows: Expr) -> Expr:
     undefined = (one_rows == 0) | (other_rows == 0)
-    text = pl.format("undefined for {} of {} pairs of labels", undefined.sum() // 2, pl.len() // 2)
-    return pl.when(undefined.any()).then(text)
+    some = pl.format("undefined for {} of {} pairs of labels", undefined.sum() // 2, pl.len() // 2)
+    return pl.when(undefined.all()).then(pl.lit("no pair of labels has rows of both")).when(undefined.any()).then(some)

@@ -86,13 +86,13 @@ def ecce_p_value(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_we
 @expected_ecce.note
 def _unknown(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
     chance, rows = _chance(neg + pos, score_low, score_high, row_weight), neg.sum() + pos.sum()
-    return pl.when((rows > 0) & ~chance.defined).then(pl.lit("undefined: the squares of the weights are unknown"))
+    return pl.when((rows > 0) & ~chance.defined).then(pl.lit("the squares of the weights are unknown"))
 
 
 @ecce_p_value.note
 def _few(neg: Expr, pos: Expr, score_low: Expr, score_high: Expr, row_weight: Expr) -> Expr:
     chance = _chance(neg + pos, score_low, score_high, row_weight)
-    few = pl.when(chance.defined & ~chance.enough).then(pl.lit("undefined: too few expected positives or negatives"))
+    few = pl.when(chance.defined & ~chance.enough).then(pl.lit("too few expected positives or negatives"))
     return pl.coalesce(_unknown(neg, pos, score_low, score_high, row_weight), few)
 
 

@@ -193,4 +193,4 @@ def _tweedie_or_constant(tweedie_deviance_sum: Expr, actual_min: Expr, actual_ma
 
 def _needs(domain: str, loss_sum: Expr) -> Expr:
     """Note that the loss is undefined for some rows."""
-    return pl.when(loss_sum.is_nan()).then(pl.lit(f"undefined: needs finite {domain}, unlike mae and wape"))
+    return pl.when(loss_sum.is_nan()).then(pl.lit(f"needs finite {domain}, unlike mae and wape"))

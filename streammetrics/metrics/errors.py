@@ -361,7 +361,7 @@ def does_not_vary(actual_min: Expr, actual_max: Expr) -> Expr:
 
 def underflows(total: Expr) -> Expr:
     """Note that a sum is unknown because its terms are below the smallest float."""
-    tiny = "undefined: values or weights are so small that their sums or squares underflow; rescale the column"
+    tiny = "values or weights are so small that their sums or squares underflow; rescale the column"
     return pl.when(total.is_nan()).then(pl.lit(tiny))
 
 
@@ -394,6 +394,6 @@ def _zero_of_rmspe(percentage_square_sum: Expr) -> Expr:
 
 def _true_zero(ratio_sum: Expr) -> Expr:
     """Note that some error is divided by a true value of 0."""
-    undefined = pl.lit("undefined: a true value and its prediction are 0, which wape and smape allow")
+    undefined = pl.lit("a true value and its prediction are 0, which wape and smape allow")
     infinite = pl.lit("a true value is 0, which wape and smape allow")
     return pl.when(ratio_sum.is_nan()).then(undefined).when(ratio_sum.is_infinite()).then(infinite)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         differences_of,
         few_rows_reason,
         with_better_side,
-        with_names,
     )
     from streammetrics.reading.compared_rows import has_common_folds, warning
     from streammetrics.reading.curves import curve
@@ -21,9 +20,10 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.diagnosis.finding import Finding, listed
     from streammetrics.reading.diagnosis.findings import findings
     from streammetrics.reading.diagnosis.rules import Now, arrived, findings_of_rules
-    from streammetrics.reading.distribution_shifts import VERDICT, judged, shifts
-    from streammetrics.reading.drift.distances import MEASURES, distances
-    from streammetrics.reading.drift.sampling import CENTER, WITH_INTERVALS, drift_intervals
+    from streammetrics.reading.distribution_shifts import VERDICT, drift_verdicts
+    from streammetrics.reading.drift.distances import MEASURES
+    from streammetrics.reading.drift.measures import drift_measures, without_bias
+    from streammetrics.reading.drift.sampling import WITH_INTERVALS
     from streammetrics.reading.estimates import by_view, estimate
     from streammetrics.reading.fairness_gaps import fairness, gaps
     from streammetrics.reading.looks import (

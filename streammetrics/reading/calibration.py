@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.base import LIMITS, METRIC, RIGHT, VALUE
+from streammetrics.base import LIMITS, METRIC, RIGHT, STATUS, VALUE, Status, bounds_status
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
 from streammetrics.reading.estimates import by_view, with_label
@@ -17,7 +17,6 @@ from streammetrics.statistics import GROUP, State, Statistic, find_groups, first
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
 
 FEWEST, FEWEST_OF_UNITS = 50, 20  # rows and units of rare positives that are not too skewed
-FEW = "undefined: too few units, or expected positives or negatives"
 READ: dict[object, Read] = {expected_ecce.formula: FoldSums.expected, ecce_p_value.formula: FoldSums.p_values}
 
 
@@ -31,8 +30,10 @@ def of_correlated_rows(frame: pl.DataFrame, state: State, folds: State, metrics:
     joined = frame.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left", suffix=RIGHT)
     replaced = pl.col("value").is_not_null() & pl.col(METRIC).is_in([m.name for m in own])
     found = [pl.when(replaced).then(f"{c}{RIGHT}").otherwise(c).alias(c) for c in VALUE]
-    few = pl.when(replaced & pl.col(f"value{RIGHT}").is_null()).then(pl.lit(FEW))
-    return joined.with_columns(*found, note=pl.coalesce(few, "note")).select(frame.columns)
+    is_few = replaced & pl.col(f"value{RIGHT}").is_null()
+    few = pl.when(is_few).then(pl.lit("few_expected", Status)).otherwise(STATUS).alias(STATUS)
+    estimates = joined.with_columns(*found, few).select(frame.columns)
+    return estimates.with_columns(pl.coalesce(bounds_status(), STATUS).alias(STATUS))
 
 
 def limits_of_ranges(state: State, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,24 +10,27 @@ import polars as pl
 from streammetrics.base import (
     AHEAD,
     EFFECTIVE_ROWS,
+    ENOUGH_ROWS,
     LIMITS,
     METRIC,
     NO_LIMITS,
     RIGHT,
     ROUNDING,
+    STATUS,
     VARIANCE,
     A,
     B,
+    Status,
+    enough_rows,
     few_effective,
     hidden,
     joined,
     keys_of,
     outer_limits,
-    too_few_effective,
 )
 from streammetrics.metrics import BEST, Metric, direction
 from streammetrics.reading.compared_rows import common_folds, compared_rows, has_common_folds
-from streammetrics.reading.differences import BOUNDS, LETTERS, estimates_of, metrics_of, values_of
+from streammetrics.reading.differences import BOUNDS, estimates_of, metrics_of, values_of
 from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
 from streammetrics.reading.units import paired_intervals, units_that_differ, with_effective_units, with_fewest_rows
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from streammetrics.report import Comparison
 
 EQUAL, CENTER, APART, TOGETHER = map(hidden, ("equal", "best", "apart", "together"))
-FEW = {"few_rows": "too few rows", "few_rows_differ": "too few rows differ"}
-NOT_SIGNIFICANT = "ahead, not significant"
 
 
 def differences_of(comparison: Comparison) -> pl.DataFrame:
@@ -51,8 +51,7 @@ def differences_of(comparison: Comparison) -> pl.DataFrame:
 
 
 def with_better_side(comparison: Comparison) -> pl.DataFrame:
-    """Return differences with the side that is ``better``, a or b, and why it is open, for `with_names`."""
-    comparison = replace(comparison, names=LETTERS)
+    """Return differences with the side that is ``better``, a or b, or that is only ahead, and a status."""
     differences = differences_of(comparison)
     size = pl.max_horizontal(pl.col("a", "b").abs())
     rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
@@ -70,36 +69,29 @@ def with_better_side(comparison: Comparison) -> pl.DataFrame:
         .then(pl.lit("a"))
     )
     changed = with_distances(differences, comparison).with_columns(equal).with_columns(better=ahead)
-    frame = differences.rename({"value": "difference"}).drop(BOUNDS, EFFECTIVE_ROWS, "note", strict=False)
+    frame = differences.rename({"value": "difference"}).drop(BOUNDS)
     if comparison.confidence is None:
         return frame.with_columns(changed["better"])
     (lower, upper), (low, high) = map(pl.col, LIMITS), outer_limits()
     is_limited = lower.is_not_null() & upper.is_not_null()
     by_units = has_common_folds(comparison.a, comparison.b)
     few = few_effective(units=by_units) & is_limited
-    too_few = too_few_effective(FEW[few_rows_reason(comparison)], units=by_units)
     is_open = (pl.col("better") != "equal") & ~(is_limited & ~few & ((low > 0) | (high < 0)))
-    reason = (
+    few_differ = few_rows_reason(comparison) == "few_rows_differ"
+    open_status = (
         pl.when(few)
-        .then(pl.format("{}: {}", pl.lit(NOT_SIGNIFICANT), too_few))
+        .then(pl.lit("few_effective_rows_differ" if few_differ else "few_effective_rows"))
         .when(is_limited & ((lower > 0) | (upper < 0)))
-        .then(pl.lit(f"{NOT_SIGNIFICANT} with its bounds"))
+        .then(pl.lit("not_significant_with_bounds"))
         .when(is_limited)
-        .then(pl.lit(NOT_SIGNIFICANT))
-        .otherwise(pl.lit("on these rows; no confidence interval"))
+        .then(pl.lit("not_significant"))
+        .otherwise(pl.lit("no_interval"))
     )
-    note = pl.when(is_open).then(pl.format("{} {}", "better", reason)).otherwise("note")
-    sides = {"better": ~is_open, AHEAD: is_open & ~few}
-    better = {name: pl.when(is_of_side).then("better") for name, is_of_side in sides.items()}
-    return frame.with_columns(changed.select(**better, note=note))
-
-
-def with_names(judged: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
-    """Return differences `with_better_side` with the names of both sides. The first letter of a note is a side."""
-    sides = dict(zip(LETTERS, names, strict=True))
-    note = pl.format("{}{}", pl.col("note").str.head(1).replace(sides), pl.col("note").str.slice(1))
-    named = [pl.col(name).replace(sides) for name in ("better", AHEAD) if name in judged.columns]
-    return judged.with_columns(*named, *[note.alias("note")] * ("note" in judged.columns))
+    status = pl.when(is_open).then(open_status.cast(Status)).otherwise(STATUS)
+    sides = {"better": ~is_open, AHEAD: is_open}
+    better = [pl.when(is_of_side).then("better").alias(name) for name, is_of_side in sides.items()]
+    enough = pl.lit(enough_rows(by_units)).alias(ENOUGH_ROWS)
+    return frame.with_columns(changed.select(*better, status.alias(STATUS), enough, EFFECTIVE_ROWS))
 
 
 def few_rows_reason(comparison: Comparison) -> str:
@@ -179,7 +171,7 @@ def _relative_changes(comparison: Comparison, limit: float) -> pl.DataFrame:
     ratios = {name: (pl.col(x) / pl.col(y) - 1).fill_nan(None) for name, (x, y) in ends.items()}
     return differences.with_columns(
         *(pl.when(is_positive).then(end) for end in limits),
-        note=pl.when(a == 0).then(pl.lit(f"undefined: {comparison.names[0]} is 0")).otherwise("note"),
+        pl.when(a <= 0).then(pl.lit("not_positive", Status)).otherwise(STATUS).alias(STATUS),
         **{name: pl.when(is_positive).then(ratio) for name, ratio in ratios.items()},
     )
 

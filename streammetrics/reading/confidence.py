@@ -1,4 +1,4 @@
-"""Confidence intervals of estimates, and why some have none."""
+"""Confidence intervals of estimates, and the status of those without one."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from collections.abc import Sequence
 import polars as pl
 
 from streammetrics.base import (
-    ESTIMATE,
-    FEW_OF_A_CLASS,
     LIMITS,
+    METRIC,
+    NO_LIMITS,
+    STATUS,
     VARIANCE,
+    Status,
     few_effective,
+    hidden,
     joined,
-    noted,
-    of_effective_rows,
+    keys_of,
 )
-from streammetrics.metrics import FEWEST, PAIRS_OF_LABELS, Metric, Sample, is_crowded, method_of, methods
-from streammetrics.reading.few_rows import of_few_rows
+from streammetrics.metrics import FEWEST, Metric, Sample, is_crowded, method_of, methods
+from streammetrics.reading.few_rows import few_rows_of_class
 from streammetrics.reading.independent_rows import rows_intervals, samples_of
 from streammetrics.reading.units import units_intervals
 from streammetrics.statistics import State
 
-FEW_ROWS = "too few rows of a class"
-INFINITE = "the metric is infinite"
-ALIKE = "they do not vary"
-AT_END = "the metric does not vary at the end of its range"
-NEEDS_UNITS = "a confidence interval requires a unit"
+FEW = hidden("few rows of a class")
 
 
 def with_intervals(
@@ -36,59 +34,65 @@ def with_intervals(
 
     With ``unit``, ``folds`` has the same rows by fold of their units.
     """
+    if not metrics:
+        return frame.with_columns(NO_LIMITS)
     samples = [*samples_of(state, metrics)]
     if folds is None:
-        found = rows_intervals(state, samples, confidence)
+        limits = rows_intervals(state, samples, confidence)
     else:
-        found = units_intervals(frame, folds, metrics, confidence)
-    keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
-    estimates = joined(frame, found, keys)
-    reasons, otherwise, needed = {}, {}, {}
-    for _, sample, own in samples:
-        for m in own:
-            method = method_of(m, sample)
-            needed[m] = FEWEST if method is None else method.fewest_of(m)
-            reasons[m.name] = _reason_with_units(m) if folds is not None else _reason(m, sample)
-            otherwise[m.name] = _of_rows(m, units=folds is not None)
-    without = ~pl.col("value").is_nan() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
-    told, else_told = (pl.col("metric").replace_strict(texts, return_dtype=pl.String) for texts in (reasons, otherwise))
-    told = pl.when(pl.col("value").is_infinite()).then(pl.lit(INFINITE)).otherwise(told)
-    ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
-    at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
-    at_end = pl.any_horizontal(at_ends)
-    undecided = set(estimates.filter(without & told.is_null())["metric"])
-    few = of_few_rows(state, samples, {m: least for m, least in needed.items() if m.name in undecided})
-    found = few.with_columns(pl.lit(True).alias(FEW_OF_A_CLASS))
-    estimates = joined(estimates, found, few.columns)
-    of_class = (without & told.is_null() & pl.col(FEW_OF_A_CLASS)).fill_null(False)
-    estimates = estimates.with_columns(of_class.alias(FEW_OF_A_CLASS))
-    why = pl.when(FEW_OF_A_CLASS).then(pl.lit(FEW_ROWS)).when(at_end).then(pl.lit(AT_END)).otherwise(else_told)
-    said = pl.format("no interval: {}", pl.coalesce(told, why))
-    rows = pl.when(~without & few_effective(units=folds is not None)).then(of_effective_rows())
-    said = pl.when(without).then(said).otherwise(pl.format("{}, so the interval can be too narrow", rows))
-    return estimates.select(pl.exclude("note", VARIANCE), note=noted("note", said))
+        limits = units_intervals(frame, folds, metrics, confidence)
+    estimates = joined(frame, limits, [c for c in (*keys_of(frame), METRIC) if c in limits.columns])
+    statuses, fewest = dict[str, str | None](), dict[Metric, int]()
+    for _, sample, of_sample in samples:
+        for metric in of_sample:
+            method = method_of(metric, sample)
+            fewest[metric] = FEWEST if method is None else method.fewest_of(metric)
+            statuses[metric.name] = _status(metric, sample) if folds is None else _status_of_units(metric)
+    of_metric = pl.col(METRIC).replace_strict(statuses, return_dtype=Status)
+    of_metric = pl.when(pl.col("value").is_infinite()).then(pl.lit("infinite", Status)).otherwise(of_metric)
+    lower, upper = map(pl.col, LIMITS)
+    missing = ~pl.col("value").is_nan() & lower.is_null() & upper.is_null()
+    undecided = set(estimates.filter(missing & of_metric.is_null())[METRIC])
+    few = few_rows_of_class(state, samples, {m: least for m, least in fewest.items() if m.name in undecided})
+    estimates = joined(estimates, few.with_columns(pl.lit(True).alias(FEW)), few.columns)
+    lowest, highest = (
+        pl.col(METRIC).replace_strict({m.name: float(m.range[end]) for m in metrics}, return_dtype=pl.Float64)
+        for end in (0, 1)
+    )
+    at_end = (lowest == pl.col("value")) | (highest == pl.col("value"))
+    status = (
+        pl.when(missing & of_metric.is_not_null())
+        .then(of_metric)
+        .when(missing & pl.col(FEW))
+        .then(pl.lit("few_rows_of_class", Status))
+        .when(missing & at_end)
+        .then(pl.lit("at_end", Status))
+        .when(missing)
+        .then(pl.lit("few_rows" if folds is None else "few_units", Status))
+        .when(few_effective(units=folds is not None))
+        .then(pl.lit("few_effective_rows", Status))
+        .otherwise(STATUS)
+    )
+    return estimates.with_columns(status.alias(STATUS)).drop(FEW, VARIANCE, strict=False)
 
 
-def _reason_with_units(metric: Metric) -> str | None:
+def _status_of_units(metric: Metric) -> str | None:
     """Why no estimate of a metric has an interval, None if this depends on the rows."""
-    own = metric.interval
-    return None if isinstance(own, methods.RangeOfSums) and metric.average is None else own.reason_of_units or None
+    method = metric.interval
+    if method.reason:
+        return "no_method"
+    has_method = isinstance(method, methods.RangeOfSums) and metric.average is None
+    return "no_method_of_units" if method.reason_of_units and not has_method else None
 
 
-def _reason(metric: Metric, sample: Sample) -> str | None:
+def _status(metric: Metric, sample: Sample) -> str | None:
     """Why no estimate of a metric has an interval if rows are independent, None if this depends on the rows."""
-    own = metric.interval
-    if own.reason:
-        return own.reason
+    method = metric.interval
+    if method.reason:
+        return "no_method"
     if method_of(metric, sample) is None:
-        of_labels = methods.SEPARATE.reason_of_rows if metric.average is not None else ""
-        why = of_labels or own.reason_of_rows or ("not available for weighted rows" if sample.weighted else "")
-        return "; ".join([why] * bool(why) + [NEEDS_UNITS] * (not own.reason_of_units))
+        needs_units = metric.average is not None or method.reason_of_rows or not sample.weighted
+        return "needs_units" if needs_units else "weighted_rows"
     if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
-        return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
+        return "many_labels"
     return None
-
-
-def _of_rows(metric: Metric, units: bool) -> str:
-    """Why an estimate has no interval if another one of the same metric can have one."""
-    return f"too few units or rows of a class, or {ALIKE}" if units else f"too few rows, or {ALIKE}"

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import EFFECTIVE_ROWS, LIMITS, METRIC, RIGHT, VALUE, A, B, keys_of
+from streammetrics.base import (
+    EFFECTIVE_ROWS,
+    LIMITS,
+    METRIC,
+    REMARK,
+    RIGHT,
+    STATUS,
+    VALUE,
+    A,
+    B,
+    Status,
+    bounds_status,
+    keys_of,
+)
 from streammetrics.data import LABEL, common_types, typed
 from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
@@ -17,6 +30,7 @@ if TYPE_CHECKING:
     from streammetrics.report import Comparison, Report
 
 BOUNDS = [f"{side}{bound}" for side in (A, B) for bound in ("lower", "upper")]  # of each side
+SIDES = [f"{side}{column}" for side in (A, B) for column in (STATUS, REMARK)]
 LETTERS = ("a", "b")
 
 
@@ -34,35 +48,36 @@ def metrics_of(comparison: Comparison) -> list[Metric]:
 
 def values_of(comparison: Comparison) -> pl.DataFrame:
     """Return the metrics of both sides and their difference, without limits (see `values`)."""
-    both = values(*estimates_of(comparison, None), comparison.names)
+    both = values(*estimates_of(comparison, None))
     return both.filter(pl.col(METRIC).is_in([metric.name for metric in metrics_of(comparison)]))
 
 
-def values(a: pl.DataFrame, b: pl.DataFrame, names: tuple[str, str] = LETTERS) -> pl.DataFrame:
+def values(a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
     """Return estimates of two sides with the same keys in one frame.
 
     Returns:
-        Keys, metric, ``a``, ``b``, their difference b - a as ``value`` with ``lower`` and ``upper``, ``note``, which is
-        why a side has no value, and the `BOUNDS` of each side.
+        Keys, metric, ``a``, ``b``, their difference b - a as ``value`` with ``lower`` and ``upper``, ``status``, and
+        of each side its `BOUNDS`, its status, and its remark.
     """
     keys = [*keys_of(a), METRIC]
     one, other = (
-        side.select(*keys, pl.col(VALUE).cast(pl.Float64).name.prefix(prefix), pl.col("note").alias(f"{prefix}note"))
+        side.select(
+            *keys, pl.col(VALUE).cast(pl.Float64).name.prefix(prefix), pl.col(STATUS, REMARK).name.prefix(prefix)
+        )
         for side, prefix in ((a, A), (b, B))
     )
     both = one.join(
         other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
     )
-    return both.select(
-        *keys,
+    differences = both.select(
+        *(*keys, *BOUNDS, *SIDES),
         a=f"{A}value",
         b=f"{B}value",
         value=_minus("value", "value"),
         lower=_minus("lower", "upper"),
         upper=_minus("upper", "lower"),
-        note=pl.coalesce(_undefined(names[0], A), _undefined(names[1], B)),
-        **{bound: pl.col(bound) for bound in BOUNDS},
     )
+    return differences.with_columns(_status().alias(STATUS))
 
 
 def estimates_of(comparison: Comparison, confidence: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -85,7 +100,7 @@ def estimates_of(comparison: Comparison, confidence: float | None) -> tuple[pl.D
     if len(shared) < len(keys):
         groups = other.select(b.by).unique(maintain_order=True)
         one = groups.join(one, on=a.by, nulls_equal=True) if a.by else groups.join(one, how="cross")
-    numbers = (*VALUE, *LIMITS, EFFECTIVE_ROWS, "note")
+    numbers = (*VALUE, *LIMITS, EFFECTIVE_ROWS, STATUS, REMARK)
     one, other = (frame.select(*keys, *(c for c in numbers if c in frame.columns)) for frame in (one, other))
     return one, other
 
@@ -101,7 +116,15 @@ def _minus(of_b: str, of_a: str) -> pl.Expr:
     return (pl.col(f"{B}{of_b}") - pl.col(f"{A}{of_a}")).fill_nan(None)
 
 
-def _undefined(name: str, side: str) -> pl.Expr:
-    """The reason why a side has no value; null if it has one."""
-    reason = pl.col(f"{side}note").str.strip_prefix("undefined: ")
-    return pl.when(pl.col(f"{side}value").is_null()).then(pl.format("{} has no value: {}", pl.lit(name), reason))
+def _status() -> pl.Expr:
+    """The status of a difference: which side has no value, or whether it is exact."""
+    without = {A: pl.col("a").is_null(), B: pl.col("b").is_null()}
+    return pl.coalesce(
+        bounds_status(),
+        *(
+            pl.when(without[side] & pl.col(f"{side}{STATUS}").is_not_null()).then(pl.lit(status, Status))
+            for side, status in ((A, "undefined_a"), (B, "undefined_b"))
+        ),
+        pl.when(without[A] | without[B]).then(pl.lit("one_side", Status)),
+        pl.lit("infinite", Status),
+    )

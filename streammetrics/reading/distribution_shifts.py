@@ -87,7 +87,15 @@ def shifts(sides: Comparison, of: str, confidence: float) -> pl.DataFrame:
     return _with_sizes(changes)
 
 
-def judged(changes: pl.DataFrame, psi: pl.DataFrame) -> pl.DataFrame:
+def drift_verdicts(sides: Comparison, names: Sequence[str], confidence: float, psi: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdict on some distributions in each group, with the quantity that decides it."""
+    parts = [
+        _verdicts(shifts(sides, name, confidence), psi.filter(of=name)).with_columns(of=pl.lit(name)) for name in names
+    ]
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _verdicts(changes: pl.DataFrame, psi: pl.DataFrame) -> pl.DataFrame:
     """Return the verdict on each group, with the quantity that decides it: keys, `VERDICT`, and columns of `shifts`.
 
     A distribution ``"shifted"`` if the interval of a quantity contains only sizes above `LARGE`, and ``"moved"`` if

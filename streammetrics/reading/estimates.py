@@ -8,17 +8,27 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import ESTIMATE, METRIC, VALUE, by_group, noted
+from streammetrics.base import (
+    ESTIMATE,
+    EXPLAINED,
+    LABELS,
+    METRIC,
+    REMARK,
+    STATUS,
+    UNDEFINED_LABELS,
+    VALUE,
+    Status,
+    bounds_status,
+    by_group,
+)
 from streammetrics.data import LABEL
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
 from streammetrics.statistics import GROUP, State, Statistic, View, exact, first_case, split_label
 
 WIDE = 1e-3
-UNDEFINED = "undefined: 0/0"
-OVERFLOW = "undefined: sums exceed the largest float; rescale the column"
 THRESHOLD = "threshold"
-TYPES: dict[str, pl.DataType] = {METRIC: pl.String(), **dict.fromkeys(VALUE, pl.Float64()), "note": pl.String()}
+TYPES: dict[str, pl.DataType] = {METRIC: pl.String(), **dict.fromkeys(VALUE, pl.Float64()), **EXPLAINED}
 
 
 def estimate(
@@ -34,9 +44,9 @@ def estimate(
     look, and are tightest at so many rows.
 
     Returns:
-        The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
-        group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note. With
-        a confidence level, also ``ci_lower``, ``ci_upper``, and the effective rows behind them.
+        The group columns, the keys of all statistics, metric, value, lower, upper (Float64) and status, with what its
+        sentence needs; by group, then in the order of ``metrics``. A value is null if it is undefined. With a
+        confidence level, also ``ci_lower``, ``ci_upper``, and the effective rows behind them.
     """
     frame = _values(state, metrics)
     if folds is not None:
@@ -92,8 +102,15 @@ def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     keys = [c for c in schema if c != GROUP]
     place = {label: i for i, label in enumerate(state.labels)}
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
-    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
+    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, *EXPLAINED)
+    frame = frame.with_columns(pl.coalesce(STATUS, _status()).alias(STATUS))
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _status() -> pl.Expr:
+    no_label = (pl.col(UNDEFINED_LABELS) > 0).fill_null(False)
+    undefined = pl.when(no_label).then(pl.lit("no_label")).otherwise(pl.lit("undefined"))
+    return pl.coalesce(bounds_status(), undefined.cast(Status))
 
 
 def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.DataType]:
@@ -106,7 +123,7 @@ def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.D
 
 
 def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Metrics of one view: columns group, kept keys (``label`` if there is one), metric, value, bounds and note."""
+    """Metrics of one view: columns group, kept keys (``label`` if there is one), metric, value, bounds and a remark."""
     labels = state.labels_of(statistic)
     table, groups = state.table(statistic), state.groups_of(statistic)
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
@@ -135,7 +152,8 @@ def _without_overflow(estimates: pl.DataFrame, statistic: Statistic, table: pl.D
         return estimates
     overflow = pl.col(GROUP).is_in(groups.implode())
     values = [pl.when(~overflow).then(c).alias(c) for c in VALUE]
-    return estimates.with_columns(values, note=pl.when(overflow).then(pl.lit(OVERFLOW)).otherwise("note"))
+    status = pl.when(overflow).then(pl.lit("overflow", Status)).alias(STATUS)
+    return estimates.with_columns(values).with_columns(status)
 
 
 def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
@@ -169,7 +187,6 @@ def _averaged(
     values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
     defined = pl.col("value").is_not_null()
     counting = defined & (weight > 0)
-    undefined = pl.format("undefined for {} of {} labels", (~defined).sum(), pl.len())
     parts = []
     for average in ("macro", "weighted"):
         names = {m.with_average(None).name: m.name for m in metrics if m.average == average}
@@ -181,13 +198,13 @@ def _averaged(
             .group_by(*keys, "metric", maintain_order=True)
             .agg(
                 (values * weight).filter(counting).sum() / weight.filter(counting).sum(),
-                note=pl.when((~defined).any()).then(undefined),
+                (~defined).sum().cast(pl.UInt32).alias(UNDEFINED_LABELS),
+                pl.len().cast(pl.UInt32).alias(LABELS),
             )
         )
         parts.append(
             wanted.join(found, on=[GROUP, "metric"], how="left", maintain_order="left_right")
             .with_columns(values.fill_nan(None), pl.col("metric").replace_strict(names))
-            .with_columns(note=pl.coalesce("note", pl.when(~defined).then(pl.lit(UNDEFINED))))
             .select(found.columns)
         )
     return pl.concat(parts)
@@ -209,8 +226,8 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     for i, case in enumerate(others if hidden else ()):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
         parts.append(by_group(case, index, cases, folded).select(*cases))
-    if said := {f"note of {m}": note for m, note in notes.items()}:
-        parts.append(by_group(kept, index, said, folded).select(*said))
+    if remarks := {f"note of {m}": note for m, note in notes.items()}:
+        parts.append(by_group(kept, index, remarks, folded).select(*remarks))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")
@@ -222,7 +239,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
             value=value,
             lower=defined.then(pl.min_horizontal(value, *low)),
             upper=defined.then(pl.max_horizontal(value, *high)),
-            note=defined.then(note).otherwise(pl.coalesce(note, pl.lit(UNDEFINED))),
+            remark=note,
         ).alias(m.name)
 
     return (
@@ -232,8 +249,10 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         .unnest("estimate")
         .join(view.wide(table), on=GROUP, how="left", maintain_order="left")
         .with_columns(wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"))
-        .with_columns(note=noted("note", "wide"))
-        .drop("wide")
+        .with_columns(
+            pl.concat_str("remark", "wide", separator="; ", ignore_nulls=True).replace("", None).alias(REMARK)
+        )
+        .drop("remark", "wide")
     )
 
 

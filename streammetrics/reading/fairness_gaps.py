@@ -9,9 +9,15 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import (
+    EXPLAINED,
+    LABELS,
     LIMITS,
     METRIC,
+    REMARK,
+    STATUS,
+    UNDEFINED_LABELS,
     VALUE,
+    B,
     keys_of,
     matching,
     require_free,
@@ -47,7 +53,7 @@ def gaps(
     require_group_columns([over], report.by)
     require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
     enough = pl.col("rows") >= whole(Argument("min_rows"), min_rows, least=0)
-    rows = with_rows(report, report.rows(metric, **keys)).filter(enough)
+    rows = with_rows(report, report._sampled_rows(metric, **keys)).filter(enough)
     if reference is not None:
         return _from_reference(rows, over, reference)
     sampled = SAMPLED if "ci_lower" in rows.columns else ()
@@ -58,11 +64,10 @@ def gaps(
         pl.min("value").alias("min"),
         *_bounds(),
         *(_intervals([_end(side) for side in ENDS], [_end(side) for side in reversed(ENDS)]) if sampled else ()),
-        note=pl.when(pl.col("value").has_nulls()).then(
-            pl.format("undefined for {} of {} values of {}", pl.col("value").null_count(), pl.len(), pl.lit(over))
-        ),
+        pl.col("value").null_count().alias(UNDEFINED_LABELS),
+        pl.len().alias(LABELS),
     )
-    return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), "note")
+    return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), UNDEFINED_LABELS, LABELS)
 
 
 def fairness(report: Report, over: str, reference: Any, min_rows: int, keys: Mapping[str, Any]) -> pl.DataFrame:
@@ -103,9 +108,9 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         )
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
-    require_free(index, [f"reference_{c}" for c in (*estimates, "note")], "a name that gaps use")
+    require_free(index, [f"reference_{c}" for c in estimates], "a name that gaps use")
     both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
-        of_reference.select(*index, pl.col(*estimates, "note").name.prefix("reference_")),
+        of_reference.select(*index, pl.col(estimates).name.prefix("reference_"), pl.col(STATUS, REMARK).name.prefix(B)),
         on=index,
         how="left",
         nulls_equal=True,
@@ -119,11 +124,9 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         *(_ratio(e).alias(n) for n, e in zip(MEASURES[3:], (a[0] / b[0], a[1] / b[2], a[2] / b[1]), strict=True)),
         *(_intervals(sides, sides) if sampled else ()),
         reference=pl.lit(of_reference[over][0], rows.schema[over]),
-        note=pl.when(pl.col("reference_value").is_null())
-        .then(pl.coalesce("note", pl.format("reference: {}", "reference_note")))
-        .otherwise("note"),
     )
-    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), "note")
+    explained = [*EXPLAINED, f"{B}{STATUS}", f"{B}{REMARK}"]
+    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), *explained)
 
 
 def _ratio(ratio: Expr) -> Expr:

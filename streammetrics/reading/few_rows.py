@@ -28,7 +28,7 @@ OF_LABELS = ({"tp", "fn"}, {"fp", "tn"}, OUTCOMES)  # outcomes of a proportion w
 Counting = Callable[[Callable[[str], Expr]], Expr]
 
 
-def of_few_rows(state: State, samples: Samples, fewest: Mapping[Metric, int]) -> pl.DataFrame:
+def few_rows_of_class(state: State, samples: Samples, fewest: Mapping[Metric, int]) -> pl.DataFrame:
     """Return group columns, kept keys, and metric of the estimates from fewer rows of a class than the metric needs.
 
     For weighted rows, the effective number of rows of a class counts, so that a few rows of large weight stay few, or

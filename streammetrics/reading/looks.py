@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import LIMITS, hidden, joined, keys_of, noted
+from streammetrics.base import LIMITS, STATUS, Status, hidden, joined, keys_of
 from streammetrics.metrics import (
     Metric,
     Range,
@@ -28,13 +28,12 @@ TOTAL: str = hidden("rows of the share")
 PLACE = hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
 MOST_ROWS = 1e15  # more than any decision can have
-CONTRACT = "valid at every look at one growing set of rows"
 
 
 def at_every_look(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, always: int
 ) -> pl.DataFrame:
-    """The frame of estimates with intervals that hold at every look instead of a single look. Notes state this.
+    """The frame of estimates with intervals that hold at every look instead of a single look.
 
     They are tightest at ``always`` rows.
     """
@@ -43,8 +42,8 @@ def at_every_look(
         widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
     ]
     estimates = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
-    contract = pl.when(pl.any_horizontal(pl.col(LIMITS).is_not_null())).then(pl.lit(CONTRACT))
-    return estimates.with_columns(note=noted("note", contract))
+    is_valid = pl.any_horizontal(pl.col(LIMITS).is_not_null()) & (pl.col(STATUS) != "few_effective_rows")
+    return estimates.with_columns(pl.when(is_valid).then(pl.lit("every_look", Status)).otherwise(STATUS).alias(STATUS))
 
 
 def widened(

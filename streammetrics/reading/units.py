@@ -37,7 +37,7 @@ from streammetrics.metrics import (
 )
 from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.estimates import estimate
-from streammetrics.reading.few_rows import of_few_rows
+from streammetrics.reading.few_rows import few_rows_of_class
 from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.looks import TOTAL as ROWS_OF_SHARE
 from streammetrics.reading.looks import with_total
@@ -62,7 +62,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     limits = pl.concat(parts, how="diagonal_relaxed")
     samples = [*samples_of(state, metrics)]
     rows = pl.concat([no_limits(frame, keys), rows_intervals(state, samples, confidence)], how="diagonal_relaxed")
-    few = of_few_rows(state, samples, dict.fromkeys(metrics, FEW_PLACEMENTS))
+    few = few_rows_of_class(state, samples, dict.fromkeys(metrics, FEW_PLACEMENTS))
     of_rows = [rows.drop_nulls(EFFECTIVE_ROWS), *(_spread_of_share(frame, state, m) for m in metrics)]
     return with_effective_units(_widened(limits, few, rows), pl.concat(of_rows, how="diagonal_relaxed"))
 
@@ -138,7 +138,7 @@ def paired_intervals(
     intervals = jackknife_intervals(values.with_columns(**differences).with_columns(_ends(ranges)), keys, confidence)
     limits = pl.concat([no_limits(frame, keys), intervals], how="diagonal_relaxed")
     sides = [_without_folds(folds) for folds in (a, b)]
-    parts = [of_few_rows(side, samples_of(side, metrics), dict.fromkeys(metrics, FEWEST)) for side in sides]
+    parts = [few_rows_of_class(side, samples_of(side, metrics), dict.fromkeys(metrics, FEWEST)) for side in sides]
     few = pl.concat([frame.select(keys).clear(), *parts], how="diagonal_relaxed").select(keys).unique()
     some = [m for m in metrics if m.name in few[METRIC]]
     of_rows = (rows_intervals(side, samples_of(side, some), confidence) for side in sides)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from streammetrics.base import AHEAD, LIMITS, VOLUME, publish, require_free, text, write_file
+from streammetrics.base import LIMITS, VOLUME, publish, require_free, text, visible, write_file
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
 from streammetrics.metrics import EVERYWHERE, Margins, Metric, smallest_difference, upper_level
@@ -19,18 +19,17 @@ from streammetrics.reading import (
     findings_of_comparison,
     warning,
     with_better_side,
-    with_names,
 )
 from streammetrics.report.gate import check_margins
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
-from streammetrics.show import as_text, comparison_tables, terminal_width
+from streammetrics.show import as_text, comparison_tables, terminal_width, with_names
 from streammetrics.statistics import for_reports, roll_up
 
 if TYPE_CHECKING:
     from streammetrics.show import ComparisonPlot
 
-COLUMNS = ("a", "b", "difference", "better", "note")
+COLUMNS = ("a", "b", "difference", "better", "status", "note")
 POWER = 0.8
 
 
@@ -67,20 +66,25 @@ class Comparison:
         """Differences of all metrics that both reports show, for all groups of either report.
 
         Columns: group columns, key columns such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a),
-        ``lower`` and ``upper`` (certified bounds of the difference), and ``better``. ``better`` is the name of a side
-        if the bounds prove it, ``"equal"`` if both are proven equal, else null. Differences of at most 1e-12, relative
-        to the values, count as rounding. If a side is named ``equal``, its name is in quotes.
+        ``lower`` and ``upper`` (certified bounds of the difference), ``better``, and ``status``. ``better`` is the name
+        of a side if the bounds prove it, ``"equal"`` if both are proven equal, else null. Differences of at most 1e-12,
+        relative to the values, count as rounding. If a side is named ``equal``, its name is in quotes.
 
         With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
         there is no valid one. ``better`` then also requires that the interval, widened by the bounds, excludes 0. If it
         does not, or if there is no interval, ``note`` gives the side that is better on these rows, or the reason why a
-        value is undefined. Of metrics such as ``bias``, the side nearer to the best value is better: the interval of
-        ``|b| - |a|`` decides.
+        value is undefined, in words, and ``status`` says so as a code: ``"not_significant"``,
+        ``"not_significant_with_bounds"``, ``"no_interval"``, ``"few_effective_rows"``, or
+        ``"few_effective_rows_differ"`` if a side is ahead but not better; ``"undefined_a"``, ``"undefined_b"``,
+        ``"one_side"`` (the other has no such rows), or ``"infinite"`` (on both sides) without a difference; otherwise
+        ``"exact"`` or ``"bounded"``. Of metrics such as ``bias``, the side nearer to the best value is better: the
+        interval of ``|b| - |a|`` decides.
 
         Raises:
             ColumnError: If a group column has different types.
         """
-        return with_names(self._judged, self.names).drop(AHEAD, strict=False)
+        frame = visible(with_names(self._judged, self.names))
+        return frame.select(pl.exclude("better", "status", "note"), "better", "status", *{"note"} & {*frame.columns})
 
     @cached_property
     def _judged(self) -> pl.DataFrame:

@@ -9,9 +9,9 @@ from numbers import Real
 
 import polars as pl
 
-from streammetrics.base import rounded
+from streammetrics.base import STATUS, VALUE, rounded
 from streammetrics.errors import ReportError
-from streammetrics.show import ESTIMATE, Cell, Column, Table, estimate
+from streammetrics.show import estimate_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -19,7 +19,8 @@ class Estimate:
     """A value with certified bounds for the evaluated rows.
 
     ``value`` is None if the metric is undefined; ``lower == value == upper`` if it is exact. ``note`` is a string or
-    None. ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval, if requested and valid.
+    None, which says in words what ``status`` is a code of (see `Report.frame`). ``ci_lower`` and ``ci_upper`` are the
+    endpoints of the confidence interval, if requested and valid.
 
     It is printed with two digits of its uncertainty. As a number, an estimate is its value: ``float(estimate)``,
     ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use the certified bounds instead, compare ``estimate.lower`` or
@@ -41,17 +42,17 @@ class Estimate:
     note: str | None = None
     ci_lower: float | None = None
     ci_upper: float | None = None
+    status: str | None = None
 
     def __repr__(self) -> str:
         row = rounded(vars(self))
-        told = [f"{k}={v!r}" for k, v in row.items() if v is not None or k in ("value", "lower", "upper")]
-        return f"Estimate({', '.join(told)})"
+        shown = [f"{k}={v!r}" for k, v in row.items() if k in VALUE or (v is not None and k != STATUS)]
+        return f"Estimate({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
         from streammetrics.show import in_notebook  # when it is needed
 
-        cells = [*estimate(vars(self)), Cell(self.note or "")]
-        return in_notebook((), [Table([*ESTIMATE, Column("note", optional=True)], [cells])])
+        return in_notebook((), [estimate_table(vars(self))])
 
     @property
     def exact(self) -> bool:
@@ -60,7 +61,7 @@ class Estimate:
 
     def __float__(self) -> float:
         if self.value is None:
-            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}). Check whether .value is None.")
+            raise ReportError(f"The estimate has no value (undefined: {self.note}). Check whether .value is None.")
         return self.value
 
     def __format__(self, form: str) -> str:

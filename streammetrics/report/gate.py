@@ -13,6 +13,7 @@ import polars as pl
 
 from streammetrics.base import (
     EFFECTIVE_ROWS,
+    ENOUGH_ROWS,
     NO_LIMITS,
     as_float,
     because,
@@ -22,13 +23,11 @@ from streammetrics.base import (
     hidden,
     keys_of,
     matching,
-    noted,
 )
 from streammetrics.errors import Argument, SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
 from streammetrics.reading import ROWS, at_only, changes_of, few_rows_reason, has_common_folds, with_row_count
 from streammetrics.report.verdicts import (
-    ENOUGH_ROWS,
     NO_INTERVAL,
     PASSING,
     VERDICT,
@@ -39,13 +38,12 @@ from streammetrics.report.verdicts import (
     verdict_rows,
     with_rows_needed,
 )
+from streammetrics.show import reason_without_interval, without_change
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison
 
 OTHER_ROWS = hidden("rows of a")
-NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires a unit"
-TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 MOST = 0.49  # largest error of a limit
 
 
@@ -77,11 +75,13 @@ def check_margins(
         verdicts = verdict_rows(judgements, margin, comparison.b.by, passes)
         parts.append(verdicts)
         if verdicts["reasons"].list.contains("no_interval").any():
-            reasons.setdefault(reason_without_interval(at_level, gate.metric), []).append(margin.metric)
+            reason = reason_without_interval(gate.metric, at_level)
+            reasons.setdefault(reason, []).append(margin.metric)
     frame = pl.concat(parts)
     values = "Values are {1} - {0}.".format(*map(escaped, comparison.names))
-    without = [why if why.endswith(".") else f"No interval of {', '.join(m)}: {why}." for why, m in reasons.items()]
-    notes = dict.fromkeys(filter(None, [at_level.note, *without, values, _chance(frame, confidence, open)]))
+    without = [f"No interval of {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    first = without if at_level.note is None else [at_level.note]
+    notes = filter(None, [*first, values, _chance(frame, confidence, open)])
     return Verdicts(frame, tuple(comparison.b.by), "\n".join(notes))
 
 
@@ -91,13 +91,6 @@ def at(comparison: Comparison, metrics: Sequence[str | Metric], confidence: floa
     if isinstance(threshold, Real) and not isnan(as_float(threshold)):
         a, b = at_only(a, float(threshold)), at_only(b, float(threshold))
     return replace(comparison, a=a.showing(metrics), b=b.showing(metrics), confidence=confidence)
-
-
-def reason_without_interval(comparison: Comparison, metric: Metric) -> str:
-    """Return why the difference of a metric has no interval, and what to do."""
-    method, by_units = metric.interval, has_common_folds(comparison.a, comparison.b)
-    of_rows = method.reason_of_units or TOO_FEW_UNITS if by_units else NOT_WITHOUT_UNITS
-    return comparison.note or method.reason or of_rows
 
 
 @dataclass(frozen=True)
@@ -125,18 +118,16 @@ class _Gate:
         for report, name in ((comparison.a, OTHER_ROWS), (comparison.b, ROWS)):
             change = with_row_count(change, report.state, name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
-        without_rows = pl.col("value").is_null() & pl.col("note").is_null()
-        note = pl.when(without_rows).then(pl.lit("undefined: only one side has rows")).otherwise("note")
-        change = at_least_one(matching(change.with_columns(note=note), keys_of(change), self.keys))
+        change = at_least_one(matching(change, keys_of(change), self.keys))
         without = NO_INTERVAL & pl.lit(sampled)
         few = few_effective(units=by_units) & ~NO_INTERVAL
         verdicts = judged(change, limit, self.min_rows, sampled=False, undecided=without | few)
         is_open = pl.col(VERDICT) == "open"
-        untested = pl.lit(reason_without_interval(comparison, self.metric))
+        untested = pl.when(is_open & without).then(pl.lit(reason_without_interval(self.metric, comparison)))
         verdicts = verdicts.with_columns(
             pl.lit(enough_rows(by_units)).alias(ENOUGH_ROWS),
             *because(no_interval=without, **{few_rows_reason(comparison): few}),
-            note=noted("note", pl.when(is_open & without).then(untested)),
+            note=pl.coalesce(without_change(comparison.names), untested),
         )
         needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(EFFECTIVE_ROWS), units=by_units)
         return with_rows_needed(verdicts, needed)

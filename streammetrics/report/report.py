@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
 from math import isnan
@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics.base import (
-    OF_VERDICTS,
     as_float,
     keys_of,
     matching,
@@ -22,6 +21,7 @@ from streammetrics.base import (
     require_group_columns,
     require_level,
     require_threads,
+    visible,
     whole,
     write_file,
 )
@@ -49,7 +49,7 @@ from streammetrics.reading import (
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts, check
-from streammetrics.show import as_text, report_tables, terminal_width
+from streammetrics.show import as_text, report_tables, terminal_width, with_note, with_note_of_gap
 from streammetrics.statistics import (
     GROUP,
     ConfusionCounts,
@@ -189,17 +189,25 @@ class Report:
         >>> report.rows("accuracy", country="FR").select("country", "metric", "value").rows()
         [('FR', 'accuracy', 0.0)]
         """
-        return self._sampled_rows(metric, **keys).drop(OF_VERDICTS, strict=False)
+        report = self._at_key(metric, keys)
+        return visible(with_note(report._sampled_rows(metric, **keys), [report.find(metric, of_label=LABEL in keys)]))
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """All estimates: group columns, key columns such as ``threshold``, metric, value, lower, upper, note.
+        """All estimates: group columns, key columns such as ``threshold``, metric, value, lower, upper, status, note.
 
         One row per group, key, and metric. ``lower`` and ``upper`` are certified bounds for the evaluated rows. With a
         confidence level, ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval. The schema depends
         on the specification, and not on the data, except for the types of groups and labels.
+
+        ``note`` says the same as ``status`` in words. It is ``"exact"`` or ``"bounded"`` if there is no more to know.
+        Without a value, it is ``"undefined"``, ``"overflow"``, ``"no_label"`` (no label has a value), or
+        ``"few_expected"`` (for `ecce_p_value`). Without an interval, it is ``"no_method"``, ``"no_method_of_units"``,
+        ``"needs_units"``, ``"weighted_rows"``, ``"many_labels"``, ``"infinite"``, ``"few_rows_of_class"``,
+        ``"at_end"`` (of the range), ``"few_rows"``, or ``"few_units"``. Intervals of ``"few_effective_rows"`` can be
+        too narrow, and those of ``"every_look"`` hold at every look.
         """
-        return self._sampled_frame.drop(OF_VERDICTS, strict=False)
+        return visible(with_note(self._sampled_frame, self.metrics))
 
     @property
     def state(self) -> State:
@@ -571,7 +579,8 @@ class Report:
         >>> gap.select("gender", "value", "reference_value", "difference", "ratio").row(0)
         ('f', 1.0, 0.25, 0.75, 4.0)
         """
-        return gaps(self, metric, over, reference, min_rows, keys)
+        found = gaps(self, metric, over, reference, min_rows, keys)
+        return with_note_of_gap(found, over, [self._at_key(metric, keys).find(metric)])
 
     def fairness(self, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
         """Return fairness criteria over the values of a group column, in each group of the other columns.
@@ -612,7 +621,9 @@ class Report:
          ('equalized_odds', 'fpr', 1.0, 0.0),
          ('predictive_parity', 'precision', 0.5, 0.5)]
         """
-        return fairness(self, over, reference, min_rows, keys)
+        found = fairness(self, over, reference, min_rows, keys)
+        metrics = [self._at_key(name, keys).find(name) for name in found["metric"].unique()]
+        return with_note_of_gap(found, over, metrics)
 
     def slices(
         self, metric: str | Metric, *, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
@@ -927,8 +938,8 @@ class Report:
 
     def _sampled_rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows, with the effective rows behind intervals."""
-        report = self._at_threshold(as_float(keys.get("threshold")))
-        if report is not None and report.readable(metric):
+        report = self._at_key(metric, keys)
+        if report is not self:
             return report._sampled_rows(metric, **keys)
         available = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == available), None)  # its default options may be written out
@@ -945,6 +956,11 @@ class Report:
 
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         return estimate(self.state, metrics, self.confidence, self.folds, self.always)
+
+    def _at_key(self, metric: str | Metric, keys: Mapping[str, Any]) -> Report:
+        """The report of the counts at a threshold that is not in the frame, or this one."""
+        report = self._at_threshold(as_float(keys.get("threshold")))
+        return self if report is None or not report.readable(metric) else report
 
     def _at_threshold(self, threshold: float) -> Report | None:
         """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""

@@ -23,8 +23,9 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
 from streammetrics.reading import ROWS, changes_of, with_row_count
 from streammetrics.report.comparison import Comparison
-from streammetrics.report.gate import at, reason_without_interval
+from streammetrics.report.gate import at
 from streammetrics.report.report import Report
+from streammetrics.show import reason_without_interval
 
 CLASSES = ("positives", "negatives")
 
@@ -117,9 +118,8 @@ def rows_needed(
     row = with_row_count(row, report.state, ROWS)
     needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
     if needed is None:
-        note = row["note"].item() or "too few rows"
-        why = reason_without_interval(pilot, found) if isinstance(pilot, Comparison) else note
-        raise ReportError(f"{metric} has no confidence interval in the pilot: {why.removeprefix('no interval: ')}")
+        reason = reason_without_interval(found, pilot if isinstance(pilot, Comparison) else row)
+        raise ReportError(f"{metric} has no confidence interval in the pilot: {reason}")
     if needed == inf:
         raise ReportError(
             f"The certified bounds of {metric} are wider than a difference of {difference:g}. "

@@ -10,12 +10,14 @@ import polars as pl
 
 from streammetrics.base import (
     EFFECTIVE_ROWS,
-    FEW_OF_A_CLASS,
+    ENOUGH_ROWS,
     LIMITS,
     NO_LIMITS,
     REASONS,
+    STATUS,
     VALUE,
     WHY_OPEN,
+    Status,
     because,
     enough_rows,
     few_effective,
@@ -30,7 +32,7 @@ from streammetrics.base import (
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Metric, Requirement, rows_to_decide
 from streammetrics.reading import MOST_ROWS, ROWS, with_row_count
-from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_notes
+from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_note, with_notes
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -55,10 +57,10 @@ OF_RULES = (
     *("days_needed", "coverage"),
 )  # of histories
 VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
-COVERAGE, ENOUGH_ROWS = hidden("coverage"), hidden("enough rows")
+COVERAGE = hidden("coverage")
 FEW_EFFECTIVE = ("few_rows", "few_rows_differ")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
-UNDECIDED = pl.col(FEW_OF_A_CLASS).fill_null(False)
+UNDECIDED = (pl.col(STATUS) == "few_rows_of_class").fill_null(False)
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,13 @@ class Verdicts:
 
     Columns: ``rule``, ``where``, ``rows``, ``value``, ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and
     ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``reasons`` (codes that
-    explain the verdict), ``passes``, ``note`` (a remark on the value), ``rows_needed`` (how many rows of this mix would
-    decide an open verdict, if the value stays), ``effective_rows`` and ``effective_rows_needed`` (if there are too
-    few), and ``limit`` and ``comparison``: the value must be, for example, ``>=`` the limit. Rules of a history add
-    ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the metric in the reference period if
-    ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), ``description``, ``days_needed``: the
-    number of days with about ``rows_needed`` rows, if they are like those checked, and ``coverage``: the share of
-    labels that have arrived, null if the history has no `Joiner`.
+    explain the verdict), ``passes``, ``note`` (why there is no value, or a remark on it), ``rows_needed`` (how many
+    rows of this mix would decide an open verdict, if the value stays), ``effective_rows`` and ``effective_rows_needed``
+    (if there are too few), and ``limit`` and ``comparison``: the value must be, for example, ``>=`` the limit. Rules of
+    a history add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the metric in the
+    reference period if ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), ``description``,
+    ``days_needed``: the number of days with about ``rows_needed`` rows, if they are like those checked, and
+    ``coverage``: the share of labels that have arrived, null if the history has no `Joiner`.
 
     The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
     are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a group has fewer than
@@ -161,8 +163,8 @@ def is_total(metric: Metric) -> bool:
 
 def at_least_one(found: pl.DataFrame) -> pl.DataFrame:
     """Return estimates, or one without a value if there are none, so that each rule has a verdict."""
-    none = found.select(pl.exclude(keys_of(found))).clear(1).with_columns(note=pl.lit("no rows"))
-    return none if found.is_empty() else found
+    none = found.select(pl.exclude(keys_of(found))).clear(1)
+    return none.with_columns(pl.lit("no_rows", Status).alias(STATUS)) if found.is_empty() else found
 
 
 def judged(
@@ -210,7 +212,7 @@ def judged(
         verdict.alias(VERDICT),
         pl.lit(required.limit).alias(LIMIT),
         pl.lit(required.comparison).alias(COMPARISON),
-        *because(bounds_only=alone),
+        *because(bounds_only=alone, few_rows_of_class=UNDECIDED),
     )
 
 
@@ -226,7 +228,7 @@ def judged_of_sample(
 def verdict_rows(
     found: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
 ) -> pl.DataFrame:
-    """Return the frame of `Verdicts` of judged estimates. Rules of a history add the columns `OF_RULES`."""
+    """Return the frame of `Verdicts` of judged estimates with notes. Rules of a history add the columns `OF_RULES`."""
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
     columns |= _reasons(found) | {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
     columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
@@ -264,7 +266,7 @@ def check(
         sampled, units = confidence is not None and not is_total(metric), report.folds is not None
         found = judged_of_sample(at_least_one(rows), required, min_rows, sampled=sampled, units=units)
         needed = rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
-        found = with_rows_needed(found, needed)
+        found = with_note(with_rows_needed(found, needed), [metric])
         parts.append(verdict_rows(found, required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
 

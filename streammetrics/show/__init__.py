@@ -15,8 +15,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.tables.differences import comparison_tables, differences_table
     from streammetrics.show.tables.drift import drift_table, measures_table
     from streammetrics.show.tables.estimates import (
-        ESTIMATE,
-        estimate,
+        estimate_table,
         metrics_table,
         only_threshold,
         report_tables,
@@ -27,6 +26,13 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.tables.html import filtered
     from streammetrics.show.tables.junit import junit
     from streammetrics.show.tables.markdown import as_markdown
+    from streammetrics.show.tables.notes import (
+        reason_without_interval,
+        with_names,
+        with_note,
+        with_note_of_gap,
+        without_change,
+    )
     from streammetrics.show.tables.page import Section, lead, page_of
     from streammetrics.show.tables.slices import slices_table
     from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, columns, of_frame

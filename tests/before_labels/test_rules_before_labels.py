@@ -63,7 +63,7 @@ def test_without_an_interval_a_verdict_is_open(tmp_path):
     scores.append(sm.predictions(y_score="p", by="day").update(ROWS), batch_id="scores")
     found = sm.check(labels, sm.Rule("roc_auc >= 0.1", before_labels=True), scores=scores).frame
     assert found.select("verdict", "ci_lower", "ci_upper").row(0) == ("open", 0, 1)
-    assert found["note"].item() == "no interval: weights do not give the number of rows"
+    assert found["note"].item() == "no interval: not available for weighted rows"
 
 
 def test_against_limits_the_reference(histories):
@@ -74,7 +74,7 @@ def test_against_limits_the_reference(histories):
     expected = sm.expect(new, reference.rollup(), metrics="accuracy")["accuracy"].value
     assert sm.check(labels, rule, scores=scores).frame["value"].item() == expected
     unknown = sm.check(labels, rule, scores=scores, until="2026-01-01T12:00").frame
-    assert unknown.select("verdict", "note").row(0) == ("undefined", "undefined: no rows in the reference")
+    assert unknown.select("verdict", "note").row(0) == ("undefined", "no rows in the reference")
 
 
 def test_rules_of_a_file_on_the_command_line(histories, tmp_path):

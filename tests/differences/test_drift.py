@@ -19,7 +19,7 @@ LIMITS = ("ci_lower", "ci_upper")
 NULL_GROUP = pl.when(pl.col("country") != "FR").then("country").alias("country")
 BEFORE, NOW = clicks()[:1_000].with_columns(NULL_GROUP), clicks()[1_000:1_800].with_columns(NULL_GROUP)
 NOW = NOW.with_columns(pl.col("score").sqrt())
-NOTHING = "undefined: no rows in the reference"
+NOTHING = "no rows in the reference"
 
 
 class Margins(sm.statistics.Histogram):
@@ -51,7 +51,7 @@ def change(found, metric, **keys):
 
 def test_measures_are_those_of_the_rows_with_labels_and_without():
     found = sm.drift(*(sm.predictions(y_score="score").update(side) for side in (BEFORE, NOW)))
-    assert found.frame.columns == ["of", "measure", "value", "lower", "upper", "note"]
+    assert found.frame.columns == ["of", "measure", "value", "lower", "upper", "status", "note"]
     assert found.frame["of"].to_list() == ["y_score"] * 4
     assert found.frame.select(pl.all_horizontal(pl.col("value") == pl.col("lower", "upper"))).to_series().all()
     assert value(found, "ks") == pytest.approx(ks_2samp(BEFORE["score"], NOW["score"]).statistic)
@@ -167,7 +167,7 @@ def notes_by_group(*sides, **options):
 
 
 def test_groups_without_rows_on_a_side_are_undefined():
-    only = "undefined: rows only in the reference"
+    only = "rows only in the reference"
     make = sm.predictions(y_score="p", by="g")
     a = make.empty().update({"p": [0.1, 0.2], "g": ["x", "y"]})
     b = make.empty().update({"p": [0.1, 0.3, None], "g": ["x", "z", "w"]})

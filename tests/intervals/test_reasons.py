@@ -52,8 +52,8 @@ def test_intervals_are_added_and_nothing_else_changes(kind):
         acc = task(**options).update(rows)
         plain, report = acc.finalize().frame, acc.finalize(confidence=0.9)
         found, ranges = report.frame, {m.name: m.range for m in report.metrics}
-        assert found.columns == [*plain.columns[:-1], *LIMITS, "note"]
-        assert_frame_equal(found.drop(*LIMITS, "note"), plain.drop("note"))
+        assert found.columns == [*plain.columns[:-2], *LIMITS, "status", "note"]
+        assert_frame_equal(found.drop(*LIMITS, "status", "note"), plain.drop("status", "note"))
         limited = 0
         for row, before in zip(found.iter_rows(named=True), plain["note"], strict=True):
             note = row["note"] or ""
@@ -394,9 +394,10 @@ def test_differences_of_rows_that_are_not_known_to_be_the_same_have_no_interval(
         assert set(compare(*sides(one, other)).frame["ci_lower"]) == {None}
     a, b = sides("u", "u")
     found, back = compare(a, b), compare(b, a)
-    assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", *LIMITS, "better", "note"]
+    numbers = ["a", "b", "difference", "lower", "upper", *LIMITS]
+    assert found.frame.columns == ["metric", *numbers, "better", "status", "note"]
     plain = compare(a, b, confidence=None).frame
-    assert_frame_equal(found.frame.drop(*LIMITS, "note", "better"), plain.drop("better"))
+    assert_frame_equal(found.frame.drop(*LIMITS, "status", "note", "better"), plain.drop("better", "status"))
     assert ends(back, "mae") == pytest.approx([-end for end in ends(found, "mae")[::-1]], rel=1e-9)
     assert ends(found, "rows") == ends(found, "median_error") == (None, None)
     assert_frame_equal(compare(a.finalize(), b.finalize()).frame, found.frame)

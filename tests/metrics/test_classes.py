@@ -157,7 +157,7 @@ def test_an_order_tells_the_type_of_labels_before_there_are_rows():
 def test_an_average_says_for_how_many_labels_it_is_undefined():
     rows = {"y": ["a", "a", "b"], "a": [0.8, 0.1, 0.2], "b": [0.1, 0.8, 0.2], "c": [0.1, 0.1, 0.6]}
     report = evaluated(rows, y_score={label: label for label in "abc"})
-    assert report.get("roc_auc", label="c") == sm.Estimate(None, None, None, "no positives")
+    assert report.get("roc_auc", label="c") == sm.Estimate(None, None, None, "no positives", status="undefined")
     assert report["roc_auc(average=macro)"].note == "undefined for 1 of 3 labels"
     assert report["roc_auc(average=macro)"].value == np.mean([report.get("roc_auc", label=x).value for x in "ab"])
     assert report["recall(average=macro)"].note == "undefined for 1 of 3 labels"

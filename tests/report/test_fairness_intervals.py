@@ -77,7 +77,7 @@ def test_odd_references():
     recall = report.gaps("recall", over="g", reference="a").to_dicts()
     assert [r["value"] for r in recall] == [None, 0.0]
     assert recall[0]["difference"] is None
-    assert recall[0]["note"] == "undefined: 0/0"
+    assert recall[0]["note"] == "0/0"
     assert (recall[1]["ratio"], recall[1]["ratio_ci_lower"]) == (0.0, 0.0)
     assert 0 < recall[1]["ratio_ci_upper"] <= 1.2
     fpr = report.gaps("fpr", over="g", reference="a").to_dicts()  # which is 0

@@ -36,7 +36,7 @@ def test_the_schema_does_not_depend_on_the_data():
         full, empty = evaluated(**options).frame, evaluated(ROWS[:0], **options).frame
         assert full.schema == empty.schema
         keys = [c for c in ("country", "model") if c in full.columns] + ["threshold", "metric"]
-        assert full.columns == [*keys, "value", "lower", "upper", "note"]
+        assert full.columns == [*keys, "value", "lower", "upper", "status", "note"]
         if "by" not in options:
             assert full.select(keys).equals(empty.select(keys))
 
@@ -137,7 +137,9 @@ def test_a_check_of_selected_rows_is_a_part_of_the_check():
 
 
 def test_a_single_class_and_swapped_labels_are_noted():
-    assert evaluated(ROWS.filter("clicked"))["roc_auc"] == sm.Estimate(None, None, None, "no negatives")
+    assert evaluated(ROWS.filter("clicked"))["roc_auc"] == sm.Estimate(
+        None, None, None, "no negatives", status="undefined"
+    )
     assert evaluated(ROWS.filter(~pl.col("clicked")))["roc_auc"].note == "no positives"
     assert "labels swapped" in evaluated(ROWS.with_columns(~pl.col("clicked")))["roc_auc"].note
 

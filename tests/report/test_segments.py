@@ -42,7 +42,7 @@ def test_worst_and_best_are_the_sorted_frame(metric, high):
     worst, best = report.worst(metric, n=4), report.best(metric, n=4)
     assert worst.drop("rows").equals(ranked.head(4))
     assert best["value"].to_list() == ranked["value"].reverse()[:4].to_list()
-    assert worst.columns == ["g", "threshold", "metric", "value", "rows", "lower", "upper", "note"]
+    assert worst.columns == ["g", "threshold", "metric", "value", "rows", "lower", "upper", "status", "note"]
     counts = dict(labelled().group_by("g").len().iter_rows())
     assert worst["rows"].to_list() == [counts[g] for g in worst["g"]]
     assert report.worst(metric, n=100).height == 7
@@ -208,5 +208,5 @@ def test_the_note_of_a_metric_that_is_undefined_for_the_reference():
         undefined = criteria.filter(pl.col("difference").is_null())
         assert undefined.height == 3
         assert undefined["note"].null_count() == 0
-    assert report.gaps("recall", over="g", reference="b")["note"].to_list() == ["reference: undefined: 0/0"]
+    assert report.gaps("recall", over="g", reference="b")["note"].to_list() == ["reference: 0/0"]
     assert report.gaps("fpr", over="g", reference="b")["note"].to_list() == [None]

@@ -33,7 +33,21 @@ MODEL = "model"
 LABEL = "label"
 FOLD = "fold"  # of units, stored as a group column
 RESERVED = frozenset(
-    {MODEL, LABEL, FOLD, "group", "threshold", "metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note"}
+    {
+        MODEL,
+        LABEL,
+        FOLD,
+        "group",
+        "threshold",
+        "metric",
+        "value",
+        "lower",
+        "upper",
+        "ci_lower",
+        "ci_upper",
+        "status",
+        "note",
+    }
 )
 
 

@@ -7,7 +7,7 @@ from math import exp, inf, isnan, log, nan
 
 import numpy as np
 
-from streammetrics.base import SUM_ROUNDING
+from streammetrics.base import STATUS, SUM_ROUNDING
 from streammetrics.metrics import Metric, normal_quantile
 from streammetrics.monitor.before_labels.bounds import Positives, bounds
 from streammetrics.monitor.before_labels.estimates import Row, available, estimated
@@ -29,18 +29,18 @@ def calibrated(
     why = _no_interval(scores, reference)
     for group, values in _expected(scores, reference, metrics, strict=strict):
         if group.undefined:
-            yield from ((group, one, {"note": f"undefined: {group.undefined}"}) for one in values)
+            yield from ((group, one, {STATUS: group.undefined}) for one in values)
             continue
         errors = standard_errors(group, [*values]) if level and not why else {}
         positives = Positives.within(group, odds)
         for one, value in values.items():
             if isnan(value):
-                yield group, one, {"note": "undefined: no predicted positives"}
+                yield group, one, {STATUS: "no_predicted_positives"}
                 continue
             low, high = bounds(positives, *one)
             reach = normal_quantile(level) * errors.get(one, 0) if level else None
             ends = min(low, value), max(high, value)
-            yield group, one, estimated(METRICS[one[0]], value, ends, reach, group.note, why or "too few rows")
+            yield group, one, estimated(METRICS[one[0]], value, ends, reach, group.note, why or "few_rows")
 
 
 def needed(labeled: Report, reference: Report, metrics: Mapping[str, Metric], *, strict: bool) -> Iterator[Row]:
@@ -70,9 +70,9 @@ def _expected(
 
 def _no_interval(scores: Report, reference: Report) -> str | None:
     if scores.unit is not None or reference.unit is not None:
-        return "the rows of a unit are correlated"
+        return "dependent_rows"
     weighted = scores.state.weighted or reference.state.weighted
-    return "weights do not give the number of rows" if weighted else None
+    return "weighted_rows" if weighted else None
 
 
 def _needed_odds(group: Group, one: Reading, value: float) -> float:

@@ -1,4 +1,4 @@
-"""Estimates of each group by any method: which metrics it has, and a value with its bounds, interval, and note."""
+"""Estimates of each group by any method: which metrics it has, and a value with its bounds, interval, and status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from streammetrics.base import LIMITS
+from streammetrics.base import LIMITS, REMARK, STATUS
 from streammetrics.errors import MetricError
 from streammetrics.metrics import LEAST_ERROR, Metric, moved
 from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, is_readable
@@ -28,17 +28,18 @@ def available(metrics: Mapping[str, Metric], group: Group, *, strict: bool) -> l
 
 
 def estimated(
-    metric: Metric, value: float, bounds: tuple[float, float], reach: float | None, note: str | None, why: str
+    metric: Metric, value: float, bounds: tuple[float, float], reach: float | None, remark: str | None, missing: str
 ) -> Numbers:
     """Return the numbers of an estimate, with an interval that reaches beyond the bounds on the scale of the metric.
 
-    Without a ``reach``, no interval was asked for. If it is 0 or unknown, the note says ``why`` there is none.
+    Without a ``reach``, no interval was asked for. If it is 0 or unknown, ``missing`` is the status.
     """
-    numbers: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], "note": note}
+    status = "exact" if bounds[0] == bounds[1] else "bounded"
+    numbers: Numbers = {"value": value, "lower": bounds[0], "upper": bounds[1], REMARK: remark, STATUS: status}
     if reach is None:
         return numbers
     if not reach > LEAST_ERROR:
-        return numbers | {"note": "; ".join(filter(None, [note, f"no interval: {why}"]))}
+        return numbers | {STATUS: missing}
     ends = (_limit(metric, end, side * reach) for end, side in zip(bounds, (-1, 1), strict=True))
     return numbers | dict(zip(LIMITS, ends, strict=True))
 

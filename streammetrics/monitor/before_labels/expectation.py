@@ -11,7 +11,20 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import LIMITS, VALUE, as_float, matching, publish, require_free, shown, text
+from streammetrics.base import (
+    EXPLAINED,
+    LIMITS,
+    REMARK,
+    STATUS,
+    VALUE,
+    as_float,
+    matching,
+    publish,
+    require_free,
+    shown,
+    text,
+    visible,
+)
 from streammetrics.data import several
 from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
 from streammetrics.metrics import Metric, upper_level
@@ -23,13 +36,13 @@ from streammetrics.monitor.before_labels.prediction_powered import METRICS as PO
 from streammetrics.monitor.before_labels.prediction_powered import powered
 from streammetrics.reading import PAIRED
 from streammetrics.report import Estimate, Report, estimate_of
-from streammetrics.show import Table, as_text, report_tables, terminal_width, with_notes
+from streammetrics.show import Table, as_text, report_tables, terminal_width, with_note, with_notes
 
 ExpectMethod: TypeAlias = Literal["calibration", "prediction_powered"]
 
 METHODS: dict[ExpectMethod, Mapping[str, Metric]] = {"calibration": METRICS, "prediction_powered": POWERED}
 NEEDED = ("value", "expected", "needed_odds")
-COLUMNS = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)
+COLUMNS = ("threshold", "metric", "status", "note", *VALUE, *LIMITS, *NEEDED)
 
 
 def expect(
@@ -140,9 +153,13 @@ class Expectation:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """All estimates: group columns, ``threshold``, ``metric``, ``value``, ``lower``, ``upper``, ``note``.
+        """All estimates: group columns, ``threshold``, metric, value, lower, upper, status, and note.
 
-        With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``note``.
+        With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``status``, whose codes are those of
+        `Report.frame` and ``"no_rows"``, ``"no_rows_in_reference"``, ``"no_positives_in_reference"``,
+        ``"no_negatives_in_reference"``, ``"no_predicted_positives"``, ``"no_predicted_positives_in_reference"``, or
+        ``"not_in_reference"`` without a value, and ``"dependent_rows"``, ``"few_labeled_rows"``,
+        ``"few_labeled_units"``, or ``"other_units"`` without an interval.
         """
         level = None if self.confidence is None else upper_level(self.confidence)
         sides = self.scores, self.reference, self._metrics
@@ -150,7 +167,7 @@ class Expectation:
             rows = calibrated(*sides, self.odds, level, strict=self.strict)
         else:
             rows = powered(*sides, level, strict=self.strict)
-        return _frame(self.scores, rows, (*VALUE, *(LIMITS if level else ()), "note"))
+        return visible(with_note(_frame(self.scores, rows, (*VALUE, *(LIMITS if level else ()), STATUS, REMARK))))
 
     @property
     def _metrics(self) -> dict[str, Metric]:
@@ -265,7 +282,7 @@ def assumptions(expectation: Expectation) -> list[str]:
 def _frame(report: Report, rows: Iterator[Row], columns: Sequence[str]) -> pl.DataFrame:
     data = [(*group.keys, *reversed(one), *(numbers.get(c) for c in columns)) for group, one, numbers in rows]
     types = {"threshold": pl.Float64(), "metric": pl.String()} | dict.fromkeys(columns, pl.Float64())
-    texts = {"note": pl.String()} if "note" in columns else {}
+    texts = {name: kind for name, kind in EXPLAINED.items() if name in columns}
     return pl.DataFrame(data, schema={**report.state.keys.schema, **types, **texts}, orient="row")
 
 

@@ -52,11 +52,11 @@ class Group:
 
     @cached_property
     def undefined(self) -> str | None:
-        """The reason why no metric can be estimated, or None."""
+        """The status of metrics if none can be estimated, or None."""
         if not self.rows.sum():
-            return "no rows"
+            return "no_rows"
         missing = [name for name, side in (("positives", self.pos), ("negatives", self.neg)) if not side.sum()]
-        return f"no {'rows' if len(missing) > 1 else missing[0]} in the reference" if missing else None
+        return f"no_{'rows' if len(missing) > 1 else missing[0]}_in_reference" if missing else None
 
     @property
     def labeled(self) -> Values:

@@ -19,6 +19,7 @@ from math import gcd, inf, isfinite, isnan, nan
 import numpy as np
 import polars as pl
 
+from streammetrics.base import STATUS
 from streammetrics.data import FEWEST_FOLDS, FOLD, MOST_FOLDS
 from streammetrics.metrics import FEWEST, Metric, degrees_of_freedom, t_quantiles
 from streammetrics.monitor.before_labels.estimates import Numbers, Row, available, estimated
@@ -59,10 +60,10 @@ def powered(
 def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned], str]:
     """How estimates are tuned, and why some have no interval."""
     if scores.unit is None and reference.unit is None:
-        return tune_to_rows, "too few rows with labels"
+        return tune_to_rows, "few_labeled_rows"
     common = gcd(scores.number_of_folds, reference.number_of_folds)
     if scores.unit != reference.unit or scores.folds is None or reference.folds is None or common < FEWEST_FOLDS:
-        return unknown, "the sides differ in unit or number of folds"
+        return unknown, "other_units"
     labels = reference.folds.table(labels_of(reference.folds, "")).select(GROUP, "shift", "bin", "neg", "pos")
     labeled = cells_by_group(reference.state, reference.folds, labels, reference.number_of_folds // common)
     rows = scores_of(scores.folds).bins.select(GROUP, "shift", "bin", "count")
@@ -73,7 +74,7 @@ def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned
         assert group.reference is not None  # else no metric is defined
         return tune_to_units(terms, labeled[group.reference], others[group.number])
 
-    return tuned, "too few units or rows with labels"
+    return tuned, "few_labeled_units"
 
 
 def _powered(
@@ -86,12 +87,12 @@ def _powered(
 ) -> Numbers:
     """The numbers of an estimate, given the metrics of the labeled rows and their bounds: shape (groups, 3)."""
     if group.undefined:
-        return {"note": f"undefined: {group.undefined}"}
+        return {STATUS: group.undefined}
     if labeled is None:
-        return {"note": "undefined: the reference does not have this metric at this threshold"}
+        return {STATUS: "not_in_reference"}
     value, *ends = labeled[group.reference].tolist()
     if isnan(value):
-        return {"note": "undefined: no predicted positives in the reference"}
+        return {STATUS: "no_predicted_positives_in_reference"}
     metric = METRICS[one[0]]
     terms, relevant = _terms(group, *one, value)
     tuning = tuned(terms)

@@ -15,13 +15,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import LIMITS, METRIC, RIGHT, VALUE, dates, ends, hidden, joined, keys_of, truncated
+from streammetrics.base import (
+    LIMITS,
+    METRIC,
+    RIGHT,
+    STATUS,
+    VALUE,
+    Status,
+    dates,
+    ends,
+    hidden,
+    joined,
+    keys_of,
+    truncated,
+)
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Values, e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
 from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, clock
 from streammetrics.reading import ROWS, TOTAL
 from streammetrics.report import VERDICT
+from streammetrics.show import with_note
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
@@ -164,15 +178,13 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
         .then(pl.lit("undefined"))
         .otherwise(pl.col(VERDICT).replace("breached", "open"))
     )
-    note = (
-        pl.when(no_rows)
-        .then(pl.lit("no rows"))
-        .when(no_interval)
-        .then(pl.lit("no confidence interval, so no alarm"))
-        .otherwise("note")
-    )
+    status = pl.when(no_rows).then(pl.lit("no_rows", Status)).when(no_interval).then(pl.lit("no_alarm", Status))
+    note = pl.coalesce(with_note(both.with_columns(status.alias(STATUS)))["note"], "note")
     began = pl.when(ALARM).then(SINCE)
-    return both.filter(pl.col(ALARM) | ~no_rows).with_columns(verdict.alias(VERDICT), began.alias(SINCE), note=note)
+    both = both.with_columns(
+        verdict.alias(VERDICT), pl.coalesce(status, STATUS).alias(STATUS), began.alias(SINCE), note
+    )
+    return both.filter(pl.col(ALARM) | ~no_rows)
 
 
 def log_e_values(rule: Rule, estimates: pl.DataFrame) -> tuple[pl.Series, pl.Series]:

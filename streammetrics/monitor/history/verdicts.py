@@ -10,11 +10,13 @@ import polars as pl
 
 from streammetrics.base import (
     EFFECTIVE_ROWS,
-    FEW_OF_A_CLASS,
+    EXPLAINED,
     LIMITS,
     METRIC,
     REASONS,
+    STATUS,
     VALUE,
+    Status,
     because,
     hidden,
     keys_of,
@@ -49,6 +51,7 @@ from streammetrics.report import (
     judged_of_sample,
     with_rows_needed,
 )
+from streammetrics.show import with_note
 from streammetrics.statistics import periods
 
 CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
@@ -239,14 +242,15 @@ def _change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
     """The change of a metric, and its value in the reference."""
     sides = compare(reference, current, metrics=[rule.required.metric], confidence=rule.two_sided, independent=True)
     change = differences_of(sides)
-    note = (
+    status = (
         pl.when(pl.col("a").is_null())
-        .then(pl.lit("undefined: no value in the reference"))
+        .then(pl.lit("no_value_in_reference", Status))
         .when(pl.col("b").is_null())
-        .then(pl.lit("undefined: value only in the reference"))
+        .then(pl.lit("value_only_in_reference", Status))
+        .otherwise(STATUS)
     )
     keys, value = [*keys_of(change), METRIC], pl.col("a").alias(REFERENCE)
-    return _with_rows(change.select(*keys, *BOUNDS, EFFECTIVE_ROWS, value, note=note), sides)
+    return _with_rows(change.select(*keys, *BOUNDS, EFFECTIVE_ROWS, value, status=status), sides)
 
 
 def _drift(rule: Rule, current: Report, reference: Report, measure: str, options: dict[str, Any]) -> pl.DataFrame:
@@ -268,15 +272,16 @@ def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
 
 def _with_every_column(frame: pl.DataFrame) -> pl.DataFrame:
     missing = [pl.lit(None, pl.Float64).alias(c) for c in NUMBERS if c not in frame.columns]
-    missing += [pl.lit(False).alias(FEW_OF_A_CLASS)] * (FEW_OF_A_CLASS not in frame.columns)
-    columns = (*NUMBERS, "note", FEW_OF_A_CLASS)
-    return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(columns), *columns)
+    missing += [pl.lit(None, kind).alias(name) for name, kind in EXPLAINED.items() if name not in frame.columns]
+    columns = (*NUMBERS, *EXPLAINED)
+    return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(*columns, "note"), *columns)
 
 
 def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFrame:
     """Estimates with verdicts, and the rows that would decide open ones. Sequences and alarms need no minimum."""
     no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
-    estimates = estimates.with_columns(note=pl.when(no_rows).then(pl.lit("no rows")).otherwise("note"))
+    status = pl.when(no_rows).then(pl.lit("no_rows", Status)).otherwise(STATUS).alias(STATUS)
+    estimates = with_note(estimates.with_columns(status), current.metrics)
     required, least, sampled, units = rule.required, rule.min_rows, not limits_total(rule), current.folds is not None
     if rule.always or rule.alarm or rule.before_labels:
         verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)

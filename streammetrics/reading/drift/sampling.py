@@ -7,11 +7,12 @@ from math import log, sqrt
 import polars as pl
 from polars import Expr
 
+from streammetrics.base import hidden
 from streammetrics.metrics import normal_quantile, upper_level
 from streammetrics.reading.drift.distances import CURRENT, GROUP, REFERENCE, SMALLEST_SHARE, js, psi, quantile_bins
 
 A, B, N, M, BINS = (pl.col(c) for c in ("a", "b", "n", "m", "bins"))
-CENTER = "center"
+CENTER = hidden("center")
 WITH_INTERVALS = ("psi", "js", "ks")
 JS_OF_PSI = 1 / (8 * log(2))  # both measures are quadratic in small differences
 
@@ -25,7 +26,7 @@ def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.Dat
     drift and conservative with drift.
 
     Returns:
-        The columns ``group``, ``measure``, ``center``, the value without its bias, ``ci_lower``, and ``ci_upper``.
+        The columns ``group``, ``measure``, `CENTER`, the value without its bias, ``ci_lower``, and ``ci_upper``.
 
     >>> table = pl.DataFrame({"group": 0, "low": [0.2, 0.8], "high": [0.2, 0.8], "reference": [500, 500]})
     >>> found = drift_intervals(table.with_columns(current=pl.Series([450, 550])), 10, 0.95)
@@ -80,5 +81,7 @@ def _of_shares(value: Expr, slopes: tuple[Expr, Expr], bends: tuple[Expr, ...], 
 
 def _limits(center: Expr, reach: Expr) -> Expr:
     return pl.struct(
-        center=center, ci_lower=(center - reach).clip(lower_bound=0), ci_upper=(center + reach).clip(lower_bound=0)
+        center.alias(CENTER),
+        ci_lower=(center - reach).clip(lower_bound=0),
+        ci_upper=(center + reach).clip(lower_bound=0),
     )

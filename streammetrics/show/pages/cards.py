@@ -26,6 +26,8 @@ from streammetrics.base import (
     value_texts,
 )
 from streammetrics.metrics import Metric, better, unsaid, words
+from streammetrics.show.tables.estimates import note
+from streammetrics.show.tables.notes import with_note
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -58,7 +60,7 @@ def cards(total: Report) -> str:
     frame, html = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_decimals(rows(frame))
     for metric in in_order(total):
-        estimates = of_labels_once(total.rows(metric))
+        estimates = of_labels_once(with_note(total._sampled_rows(metric), [metric], intervals=False))
         columns = estimates.columns
         has_labels = "label" in columns and estimates["label"].count() > 0
         if has_labels and metric.name != LOWEST:
@@ -118,11 +120,10 @@ def _value(row: Row, value: str, keys: list[str]) -> str:
     of = ", ".join(f"{key} {row[key]}" if key in ("label", "threshold") else f"{row[key]}" for key in keys)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     certain = bound(row["value"], row["lower"], row["upper"], value).replace("exact", "")
-    note = row["note"] or ("undefined" if row["value"] is None else "")
     lines = [
         interval(row.get("ci_lower"), row.get("ci_upper"), value),
         f"certified {certain}" if certain else "",
-        "" if note.startswith("no interval") else note,
+        note(row),
     ]
     small = "".join(f'<span class="sure">{markup(minus(line))}</span>' for line in lines if line)
     return f'<p class="value">{name}<b>{minus(value)}</b>{small}</p>'

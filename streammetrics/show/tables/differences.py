@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import AHEAD, LONGEST, Row, amount, compared, rows, shown_of, told_apart
+from streammetrics.base import AHEAD, LONGEST, STATUS, Row, amount, compared, rows, shown_of, told_apart
 from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
 from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
+from streammetrics.show.tables.notes import FEW_EFFECTIVE, with_names
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
 if TYPE_CHECKING:
@@ -80,8 +81,6 @@ def differences_table(
     Group columns come first. If all rows are ``of_one_metric``, its name is omitted. Numbers of rows are only in
     `sizes`, unless there is nothing else.
     """
-    from streammetrics.reading import with_names  # when it is needed
-
     judged = frame.filter(~pl.col("metric").is_in(SIZES))
     frame = with_names(frame if judged.is_empty() else judged, names)
     metric, header = [] if of_one_metric else ["metric"], "{1} - {0}".format(*names)
@@ -121,7 +120,7 @@ def _best(frame: pl.DataFrame) -> Iterator[str]:
 
 def _verdict(row: Row) -> tuple[str, str]:
     """The better side, in parentheses if it is only ahead, and the note on other rows."""
-    if row.get(AHEAD):
+    if row.get(AHEAD) and row[STATUS] not in FEW_EFFECTIVE:
         return f"({row[AHEAD]})", ""
     return row["better"] or "", row.get("note") or ""
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.base import LIMITS, Row, rows, shown_of
 from streammetrics.reading import VERDICT
-from streammetrics.show.tables.estimates import certified, estimate, listed
+from streammetrics.show.tables.estimates import certified, estimate, listed, note
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
 DECIMALS = {"psi": 3, "ks": 3, "js": 4}  # of measures without a unit, that matter
@@ -44,7 +44,7 @@ def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption
             *map(key_cell, (row[k] for k in (*by, "of", *measure))),
             Cell((row.get(VERDICT) or "") if row["measure"] == "psi" else ""),
             *_cells(row),
-            Cell(row["note"] or ""),
+            Cell(note(row)),
         ]
         for row in rows(frame)
     ]

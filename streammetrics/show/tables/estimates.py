@@ -78,6 +78,21 @@ def estimate(row: Row, value: str = "") -> list[Cell]:
     return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper"), value))]
 
 
+def note(row: Row) -> str:
+    """Return the note of an estimate, after ``undefined`` if it has no value.
+
+    >>> note({"value": None, "note": "0/0"}), note({"value": 0.4, "note": "below 0.5"})
+    ('undefined: 0/0', 'below 0.5')
+    """
+    text = row["note"] or ""
+    return f"undefined: {text}" if text and row["value"] is None else text
+
+
+def estimate_table(row: Row) -> Table:
+    """Return a single estimate as a table."""
+    return Table([*ESTIMATE, Column("note", optional=True)], [[*estimate(row), Cell(note(row))]])
+
+
 def _segment_tables(
     frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None
 ) -> list[Table]:
@@ -97,8 +112,7 @@ def _segment_tables(
 
 def _undefined(columns: Iterable[Sequence[Row]]) -> Iterator[str]:
     """A sentence on why values in the columns of a table are undefined."""
-    notes = [r["note"] for rows in columns for r in rows if r["value"] is None and r["note"]]
-    reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
+    reasons = list(dict.fromkeys(r["note"] for rows in columns for r in rows if r["value"] is None and r["note"]))
     if reasons:
         most = shown_of(len(reasons), FEW)
         more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
@@ -157,14 +171,14 @@ def metrics_table(
     values = {name: iter(value_texts(group, typical)) for name, group in _rows_by_name(frame, ()).items()}
     lines = []
     for row in rows(frame):
-        note = row["note"] or ""
+        remark = note(row)
         lines.append(
             [
                 *(key_cell(row[c]) for c in by),
                 Cell(row["metric"]),
                 *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
                 *estimate(row, next(values[row["metric"]])),
-                Cell(meaning.get(row["metric"], ""), below=note) if meaning else Cell(note),
+                Cell(meaning.get(row["metric"], ""), below=remark) if meaning else Cell(remark),
             ]
         )
     headers = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]

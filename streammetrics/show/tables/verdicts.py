@@ -144,7 +144,7 @@ def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
 def verdict(row: Mapping[str, Any]) -> str:
     """Return a verdict with its severity, if it is only a warning, and its remarks.
 
-    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows", "reasons": []})
+    >>> verdict({"verdict": "undefined", "value": None, "note": "no rows", "reasons": []})
     'undefined: no rows'
     >>> verdict({"verdict": "open", "value": 0.5, "note": None, "reasons": ["no_interval"]})
     'open: no interval of the difference'
@@ -164,7 +164,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     if labels:
         yield labels
     elif row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
-        yield row["note"].removeprefix("undefined: ")
+        yield row["note"]
     if row["verdict"] != "too few rows":
         yield from (WORDS[reason].format_map(row) for reason in row["reasons"] if WORDS[reason])
     if row["verdict"] == "open" and row.get("rows_needed"):

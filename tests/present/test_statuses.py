@@ -1,0 +1,102 @@
+"""Statuses and numbers decide, and sentences are only shown."""
+
+import secrets
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from data import clicks, deliveries, visits
+
+import streammetrics as sm
+from streammetrics.base import Status
+from streammetrics.cli import main
+from streammetrics.metrics import declared_metrics
+from streammetrics.show.tables import notes, verdicts
+
+COUNTS = ("a count", "a sum")
+RULES = ["roc_auc >= 0.6", "precision >= 0.5", "ece <= 0.2", "best_f1 >= 0.5", "accuracy >= 0.4", "rows >= 2"]
+SHOWN = ["roc_auc", "precision", "recall", "ece", "ks", "ecce_p_value", "log_loss", "log_loss_skill", "rows", "kappa"]
+SENTENCES = (notes.TEXTS, notes.AHEAD_TEXTS, verdicts.WORDS, verdicts.REMARKS)
+
+
+def binary(unit=None, weight=None):
+    """Two models, in groups of many rows, of few rows, and of one row."""
+    part = pl.when(pl.int_range(500) < 470).then(pl.lit("large")).when(pl.int_range(500) < 499).then(pl.lit("few"))
+    rows = visits()[:500].with_columns(part=part.otherwise(pl.lit("one")), other=pl.col("score") ** 1.2)
+    scores = {"a": "score", "b": "other"}
+    return sm.binary(y_true="bought", y_score=scores, by="part", unit=unit, sample_weight=weight).update(rows)
+
+
+def texts(frame):
+    return frame["note"].drop_nulls().to_list() if "note" in frame.columns else []
+
+
+def results(directory):
+    """All that is not a sentence, and all sentences."""
+    frames = []
+    codes = []
+    for options in ({}, {"unit": "visitor"}):
+        report = binary(**options).finalize(SHOWN, confidence=0.95)
+        compared = report.compare("a", "b")
+        gate = compared.check(not_worse={"roc_auc": 0.01, "log_loss": "2%", "ks": 0.1})
+        frames += [report.frame, compared.frame, gate.frame, report.check(RULES).frame]
+        frames.append(report.gaps("recall", over="part", reference="few"))
+    frames.append(binary(weight="weight").finalize(SHOWN, confidence=0.95).frame)
+    codes += [(finding.code, finding.severity) for finding in compared.findings()]
+    with pytest.raises(sm.errors.ReportError, match="no confidence interval"):
+        sm.rows_needed(report.rollup(), "ks", difference=0.1, model="a")
+    frames.append(binary().finalize(SHOWN, confidence=0.9, always=500).frame)
+    codes += [(finding.code, finding.severity) for finding in binary().rollup().finalize().findings()]
+    errors = sm.regression(y_true="minutes", y_pred="forecast").update(deliveries()[:3])
+    frames.append(errors.finalize(confidence=0.95).frame)
+    half = clicks()[:400]
+    sides = [sm.binary(y_true="clicked", y_score="score", by="country").update(half[i::2]) for i in (0, 1)]
+    drift = sm.drift(*sides, confidence=0.9)
+    frames.append(drift.frame)
+    codes += [(finding.code, finding.severity) for finding in drift.findings()]
+    frames.append(sm.expect(*sides, confidence=0.9).frame)
+    path = directory / "side.state"
+    sides[0].save(path)
+    command = ["check", str(path), *(part for rule in RULES for part in ("--require", rule))]
+    codes += [CliRunner().invoke(main, [*command, *more]).exit_code for more in ([], ["--open", "fail"])]
+    sentences = [text for frame in frames for text in texts(frame)]
+    return [frame.drop("note", strict=False) for frame in frames], codes, sentences
+
+
+@pytest.fixture
+def tokens():
+    """Random tokens in place of all sentences, which are then restored."""
+    saved = [dict(table) for table in SENTENCES]
+    methods = {id(m.interval): m.interval for m in declared_metrics()}.values()
+    reasons = [(m, name, getattr(m, name)) for m in methods for name in ("reason_of_rows", "reason_of_units")]
+    reasons = [(m, name, text) for m, name, text in reasons if text and text not in COUNTS]
+
+    def replace():
+        for table in SENTENCES:
+            table.update({code: secrets.token_hex(8) + "{}" * text.count("{}") for code, text in table.items() if text})
+        words = {text: secrets.token_hex(8) for _, _, text in reasons}
+        for method, name, text in reasons:
+            object.__setattr__(method, name, words[text])
+
+    yield replace
+    for table, texts in zip(SENTENCES, saved, strict=True):
+        table.update(texts)
+    for method, name, text in reasons:
+        object.__setattr__(method, name, text)
+
+
+def test_no_sentence_decides(tmp_path, tokens):
+    frames, codes, sentences = results(tmp_path)
+    tokens()
+    others, other_codes, tokens_shown = results(tmp_path)
+    assert all(frame.equals(other) for frame, other in zip(frames, others, strict=True))
+    assert codes == other_codes
+    assert len(sentences) == len(tokens_shown) > 100
+    assert not {
+        text for text in {*sentences} & {*tokens_shown} if text.startswith("no interval") and text[13:] not in COUNTS
+    }
+
+
+def test_each_status_of_an_estimate_has_a_sentence_or_needs_none():
+    silent = {"exact", "bounded", "no_method_of_units", "needs_units", *notes.AHEAD_TEXTS}
+    assert {*Status.categories} == {*notes.TEXTS} | silent
