@@ -73,24 +73,16 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         PAIRS_OF_LABELS,
         Influence,
         is_crowded,
-        limits_within,
         mixes_classes,
         rows_of_heavier_class,
         rows_of_heaviest,
         share_of_negatives,
     )
     from streammetrics.metrics.intervals.jackknife import HIGH, LOW, TOTAL, degrees_of_freedom, jackknife_intervals
-    from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, Spread, moved, tidy
+    from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, moved
     from streammetrics.metrics.intervals.method import FEWEST, Read, Sample
     from streammetrics.metrics.intervals.methods import limits_of, method_of
-    from streammetrics.metrics.intervals.paired import (
-        range_of_difference,
-        spread_of_losses,
-        spread_of_matches,
-        spread_of_outcomes,
-        spread_of_scores,
-    )
-    from streammetrics.metrics.intervals.paired_proportions import paired_limits
+    from streammetrics.metrics.intervals.paired import Pair, range_of_difference
     from streammetrics.metrics.intervals.pairs import difference_interval, ratio_interval
     from streammetrics.metrics.intervals.planning import rows_to_decide, rows_to_find, smallest_difference
     from streammetrics.metrics.intervals.proportions import CELLS, as_proportion, cells_of, wilson_interval

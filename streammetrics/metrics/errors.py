@@ -18,8 +18,8 @@ from streammetrics.metrics.metric import metric
 
 _OVER, _UNDER = pl.col("over_sum"), pl.col("under_sum")
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
-_ABSOLUTE = methods.of_loss(_SIZES, "absolute", _OVER + _UNDER, "square_error_sum")
-_SIGNED = methods.of_loss(_SIZES, "error", _OVER - _UNDER, "square_error_sum")
+_ABSOLUTE = methods.with_loss(_SIZES, "absolute", _OVER + _UNDER, "square_error_sum")
+_SIGNED = methods.with_loss(_SIZES, "error", _OVER - _UNDER, "square_error_sum", signed=True)
 _PERCENTAGE = methods.sums(percentage_sum="percentage_square_sum")
 _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so either column can hold the product
     ("over_sum", "absolute_actual_sum", "absolute_product_sum"),
@@ -147,7 +147,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_percentage_error",),
-    interval=methods.of_loss(_PERCENTAGE, "percentage", pl.col("percentage_sum"), "percentage_square_sum"),
+    interval=methods.with_loss(_PERCENTAGE, "percentage", pl.col("percentage_sum"), "percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean absolute percentage error: mean of ``|error / actual|``, as a share: 0.1 is 10%.

@@ -16,7 +16,6 @@ from scipy.special import betaln, expit, logit
 
 import streammetrics as sm
 from streammetrics.metrics import (
-    Spread,
     average_precision,
     e_discoveries,
     errors_wide,
@@ -33,7 +32,7 @@ from streammetrics.metrics import (
     wilson_interval,
 )
 from streammetrics.metrics.intervals.influence import Influence, counted, sliced
-from streammetrics.metrics.intervals.limits import limits
+from streammetrics.metrics.intervals.limits import Spread, limits
 from streammetrics.metrics.intervals.paired import powers_of_differences
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]

@@ -47,12 +47,14 @@ class PairedLoss:
         total: The sum of the loss in the table of a model.
         squares: The column of the sum of its squares.
         fewest: Minimum number of rows of each class.
+        signed: Whether it is the error with its sign, which is about normal.
     """
 
     name: str
     total: Expr
     squares: str
     fewest: int = 2
+    signed: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from polars import Expr
@@ -78,9 +78,9 @@ def sums(*products: tuple[str, str, str], **squares: str) -> Influence:
     return Influence((*with_rows, *among))
 
 
-def of_loss(influence: Influence, loss: str, total: Expr, squares: str, fewest: int = 2) -> Influence:
-    """The influence on a mean loss, of which two models on the same rows keep powers of differences."""
-    return replace(influence, loss=PairedLoss(loss, total, squares, fewest))
+def with_loss(influence: Influence, *loss: Any, **options: Any) -> Influence:
+    """The influence on a mean loss, of which two models on the same rows keep powers of differences (`PairedLoss`)."""
+    return replace(influence, loss=PairedLoss(*loss, **options))
 
 
 def losses(name: str, weight: str = "weight") -> Influence:
@@ -88,7 +88,7 @@ def losses(name: str, weight: str = "weight") -> Influence:
     total, squares = f"{name}_sum", f"{name}_square_sum"
     products = (((weight, weight), weight), ((weight, total), total), ((total, total), squares))
     influence = Influence(products, constants=("actual",), fewest=(50, 100), classes=True)
-    return of_loss(influence, name, pl.col(total), squares, fewest=20)
+    return with_loss(influence, name, pl.col(total), squares, fewest=20)
 
 
 def mean_of(losses: Influence, fewest: int, fewest_of_pairs: int) -> Influence:
@@ -122,7 +122,7 @@ CALIBRATION = Influence(
     tail=powers_of_bins,
 )
 _SQUARES = sums(square_error_sum="error_fourth_sum")
-SQUARE_ERROR = of_loss(_SQUARES, "square", pl.col("square_error_sum"), "error_fourth_sum")
+SQUARE_ERROR = with_loss(_SQUARES, "square", pl.col("square_error_sum"), "error_fourth_sum")
 MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=powers_of_moments)
 
 AT_MAXIMUM = "at its maximum if classes are equally large"

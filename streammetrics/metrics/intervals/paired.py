@@ -1,15 +1,13 @@
-"""How differences of two models on the same rows vary, from the differences of the influences of each row.
+"""Two models on the same rows: limits of differences of metrics, from the differences of the influences of each row.
 
 The effect of rows that are difficult for both models cancels. Rows are counted in cells of both models together, and
-the influence of a row on a model is that of its cell in the table of this model. Functions take a function ``read``
-that returns a frame with a column for each metric, by name, and a row for each row or group of a table. Differences are
-b less ``factor`` times a. Spreads have the shape (groups, metrics).
+the influence of a row on a model is that of its cell in the table of this model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.base import joined
 from streammetrics.metrics.intervals.auc import AUC, placements
-from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced
-from streammetrics.metrics.intervals.limits import Range, Spread
+from streammetrics.metrics.intervals.distributions import upper_level
+from streammetrics.metrics.intervals.influence import Influence, counted, limits_within, share_of_negatives, sliced
+from streammetrics.metrics.intervals.limits import Range, Spread, tidy
 from streammetrics.metrics.intervals.method import GROUP, Read, sizes_of, starts_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
+from streammetrics.metrics.intervals.paired_proportions import paired_limits
+from streammetrics.metrics.intervals.proportions import Proportion, cells_of
 from streammetrics.metrics.intervals.tails import powers_of_sums
 
 if TYPE_CHECKING:
@@ -34,6 +36,179 @@ CELLS = ["tn", "fn", "fp", "tp"]  # by decision and label
 NONE = 1e-300  # replaces a total of 0, which cannot be varied by a relative step
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two models on the same rows, and the limits of differences of their metrics: of ``b - factor * a``.
+
+    Limits are frames of the columns of ``rows``, metric, limits, effective rows, and variance. Those of proportions
+    have the limits alone.
+
+    Args:
+        differences: The columns of ``rows``, other keys, metric, and ``value``: the difference.
+        readers: Returns a function that computes metrics, by name, of each group of a table, or of each row of it.
+        confidence: Confidence level.
+        factor: Factor of the metrics of a.
+        proportions: Whether proportions have limits of their own.
+    """
+
+    differences: pl.DataFrame
+    readers: Callable[[Sequence[Metric], bool], Read]
+    confidence: float
+    factor: float
+    proportions: bool = True
+
+    def outcomes(self, rows: pl.DataFrame, counts: NDArray[Any], metrics: Sequence[Metric]) -> Iterator[pl.DataFrame]:
+        """Limits of confusion-count metrics: proportions of the same rows by a score test, others by influences.
+
+        ``counts`` are by decision of a, decision of b, and label: shape (rows, 2, 2, 2).
+        """
+        shares = {m: share for m in metrics if self.proportions and (share := _cells_of_share(m)) is not None}
+        for metric, (hits, total) in shares.items():
+            gain = hits[np.newaxis] - hits[:, np.newaxis]  # by decision of a, decision of b, label
+            if gain.any():  # else a proportion of labels, equal for both models
+                parts = hits[np.newaxis] * hits[:, np.newaxis], gain.clip(0), -gain.clip(None, 0), total
+                yield self._limits_of_share(rows, metric, [(counts * part).sum(axis=(1, 2, 3)) for part in parts])
+        others = [m for m in metrics if m not in shares]
+        if not others:
+            return
+        names, order = [m.name for m in others], [OUTCOMES.columns.index(c) for c in CELLS]
+        numbers, read = np.arange(len(counts)), self.readers(others, False)
+
+        def slopes(table: pl.DataFrame) -> Values:
+            outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
+            slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: numbers, **outcomes}), names, read)
+            return slopes[:, order].reshape(-1, 2, len(names))
+
+        decisions = {"one": np.tile([0, 0, 1, 1], len(counts)), "other": np.tile([0, 1, 0, 1], len(counts))}
+        classes = dict(zip(CLASSES, counts.reshape(-1, 2).T.astype(np.float64), strict=True))
+        spread, _ = self._spread(pl.DataFrame({GROUP: np.repeat(numbers, 4), **decisions, **classes}), slopes)
+        yield self._limits(rows, others, spread)
+
+    def matches(self, rows: pl.DataFrame, counts: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[pl.DataFrame]:
+        """Limits of proportions of rows that both models, one of them, or none count, by a score test."""
+        total = counts.sum_horizontal().to_numpy()
+        for metric in metrics:
+            if isinstance(metric.interval, Proportion) and metric.interval.pairs is not None:
+                both, less, more = (counts[c].to_numpy() for c in metric.interval.pairs)
+                if self.proportions:
+                    yield self._limits_of_share(rows, metric, [both, more, less, total])
+                else:
+                    yield self._limits(rows, [metric], _spread_of_matches(more, less, total))
+
+    def scores(self, cells: pl.DataFrame, influences: Mapping[Metric, Influence]) -> pl.DataFrame:
+        """Limits of ranking metrics: those of the ROC AUC from placements (DeLong, DeLong & Clarke-Pearson 1988).
+
+        ``cells`` has the columns ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b),
+        ``neg``, and ``pos``.
+        """
+        metrics = list(influences)
+        is_area = np.array([isinstance(m.interval, AUC) for m in metrics])
+        areas, others = (
+            [m for m, area in zip(metrics, is_area, strict=True) if area == side] for side in (True, False)
+        )
+
+        def slopes(table: pl.DataFrame) -> Values:
+            slopes = np.empty((table.height, 2, len(metrics)))
+            if areas:
+                _, of_auc, _ = placements(table)
+                slopes[..., is_area] = of_auc[..., np.newaxis] * np.array([m.range[1] - m.range[0] for m in areas])
+            if others:
+                slices = sliced(table.with_row_index("row"), CLASSES)
+                slice_of_row = np.searchsorted(slices["row"].to_numpy(), np.arange(table.height), side="right") - 1
+                names, read = [m.name for m in others], self.readers(others, True)
+                slopes[..., ~is_area] = SCORES.slopes(slices, names, read)[slice_of_row]
+            return slopes
+
+        rows, cells = (
+            cells.select(pl.col(GROUP).unique(maintain_order=True)),
+            cells.with_columns(pl.col(GROUP).rle_id()),
+        )
+        spread, rows_of_class = self._spread(cells, slopes, [share_of_negatives(m) for m in metrics])
+        fewest = [0 if area else influences[m].least_of(m) for m, area in zip(metrics, is_area, strict=True)]
+        return self._limits(rows, metrics, spread, rows_of_class < fewest)
+
+    def losses(self, sums: pl.DataFrame, influences: Mapping[Metric, Influence], *, by_group: bool) -> pl.DataFrame:
+        """Limits of metrics of the same mean loss, from the sums of each group or of each class of it.
+
+        A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses.
+        Powers of differences are summed row by row, so they are precise for nearly equal models. The other products are
+        computed from them and from the squares of both losses. Each class has its part of the variance, which gives the
+        degrees of freedom.
+
+        ``sums`` has, for each class, ``group``, the number of rows ``weight``, other keys, the sums ``total_a`` and
+        ``total_b`` of losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sums ``squares``,
+        ``cubes``, and ``fourths`` of powers of differences. Rows of a group must be adjacent.
+        """
+        metrics, influence = list(influences), next(iter(influences.values()))
+        losses = [each.loss for each in influences.values() if each.loss is not None]
+        weight, total, *others = influence.columns
+        rows = sums.select(pl.col(GROUP).unique(maintain_order=True))
+        sums = sums.with_columns(pl.col(GROUP).rle_id(), pl.col("weight").cast(pl.Float64))
+        parts = sums.select(
+            GROUP,
+            w="weight",
+            d=pl.col("total_b") - pl.col("total_a"),
+            m=(pl.col("total_a") + pl.col("total_b")) / 2,
+            dd="squares",
+            ddd="cubes",
+            dddd="fourths",
+            dm=(pl.col("squares_b") - pl.col("squares_a")) / 2,
+            mm=(pl.col("squares_a") + pl.col("squares_b")) / 2 - pl.col("squares") / 4,
+        )
+        of_models = []
+        for total_of_model in ("total_a", "total_b"):
+            varied = pl.when(pl.col(total_of_model) == 0).then(NONE).otherwise(total_of_model).alias(total)
+            zeros = [pl.lit(0.0).alias(c) for c in others]
+            table = sums.with_columns(varied, pl.col("weight").alias(weight), *zeros)
+            of_models.append(influence.slopes(table, [m.name for m in metrics], self.readers(metrics, by_group)))
+        a, b = self.factor * of_models[0], of_models[1]
+        slopes = np.stack([b[:, 0] - a[:, 0], (a[:, 1] + b[:, 1]) / 2, b[:, 1] - a[:, 1]], axis=1)
+        products = (
+            ("w", "w", "w"),
+            ("w", "d", "d"),
+            ("w", "m", "m"),
+            ("d", "d", "dd"),
+            ("d", "m", "dm"),
+            ("m", "m", "mm"),
+        )
+        tail = partial(powers_of_differences, losses[0].signed)
+        joint = Influence(tuple(((one, other), product) for one, other, product in products), tail=tail)
+        spread, rows_of_class = joint.spread(parts, slopes)
+        spread = replace(spread, degrees=_degrees_of_classes(parts, slopes, joint))
+        return self._limits(rows, metrics, spread, rows_of_class < [loss.fewest for loss in losses])
+
+    def _spread(
+        self, cells: pl.DataFrame, slopes: Callable[[pl.DataFrame], Values], shares: float | Sequence[float] = 1.0
+    ) -> tuple[Spread, Values]:
+        """The spread of metrics of the rows by score, or by decision, of each model, and the rows of the smaller class.
+
+        Slopes of a table of one model have the shape (rows, 2, metrics).
+        """
+        of_models = []
+        for name in ("one", "other"):
+            table = cells.group_by(GROUP, name).agg(pl.sum(*CLASSES).cast(pl.Float64)).sort(GROUP, name)
+            row = cells.join(table.with_row_index("row"), on=[GROUP, name], how="left", maintain_order="left")["row"]
+            of_models.append(slopes(table)[row.to_numpy()])
+        return Influence(counted(*CLASSES)).spread(cells, of_models[1] - self.factor * of_models[0], shares)
+
+    def _limits(
+        self, rows: pl.DataFrame, metrics: Sequence[Metric], spread: Spread, few: NDArray[np.bool_] | bool = False
+    ) -> pl.DataFrame:
+        """The limits of metrics from their spread, none where rows are too few."""
+        values = self.differences.select(*rows.columns, "metric", pl.col("value").cast(pl.Float64))
+        columns = [joined(rows, values.filter(metric=m.name), rows.columns)["value"].to_numpy() for m in metrics]
+        ranges = [range_of_difference(m.range, self.factor) for m in metrics]
+        differences = np.where(few, np.nan, np.stack(columns, axis=1))
+        limits = limits_within(differences, spread, upper_level(self.confidence), ranges)
+        return tidy(rows, rows.columns, [m.name for m in metrics], *limits, spread)
+
+    def _limits_of_share(self, rows: pl.DataFrame, metric: Metric, counts: Sequence[Values]) -> pl.DataFrame:
+        """The limits of a proportion: of rows that both models count, only b, only a, and of all rows."""
+        both, more, less, total = counts
+        limits = paired_limits(both, more, less, total, self.confidence, self.factor)
+        return tidy(rows, rows.columns, [metric.name], *limits)
+
+
 def range_of_difference(range: Range, factor: float) -> Range:
     """Return the smallest and the largest difference.
 
@@ -44,71 +219,18 @@ def range_of_difference(range: Range, factor: float) -> Range:
     return range[0] - ends[1], range[1] - ends[0]
 
 
-def spread_of_outcomes(counts: NDArray[Any], metrics: Sequence[Metric], read: Read, factor: float) -> Spread:
-    """Return the spread of confusion-count metrics.
+def _cells_of_share(metric: Metric) -> tuple[Values, Values] | None:
+    """The outcomes in the numerator and in the denominator of a proportion, by decision and label, or None.
 
-    ``counts`` are rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
+    None if the denominators of both models can have different rows, because they do not depend on the label alone.
     """
-    numbers = np.repeat(np.arange(len(counts)), 4)
-    decisions = {"one": np.tile([0, 0, 1, 1], len(counts)), "other": np.tile([0, 1, 0, 1], len(counts))}
-    classes = dict(zip(CLASSES, counts.reshape(-1, 2).T.astype(np.float64), strict=True))
-    names, order = [m.name for m in metrics], [OUTCOMES.columns.index(c) for c in CELLS]
-
-    def slopes(table: pl.DataFrame) -> Values:
-        outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
-        slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: np.arange(len(counts)), **outcomes}), names, read)
-        return slopes[:, order].reshape(-1, 2, len(names))
-
-    return _spread_of_cells(pl.DataFrame({GROUP: numbers, **decisions, **classes}), slopes, factor)[0]
+    if (cells := cells_of(metric)) is None:
+        return None
+    hits, total = (np.isin(CELLS, outcomes).astype(np.float64).reshape(2, 2) for outcomes in cells)
+    return (hits, total) if (total[0] == total[1]).all() else None
 
 
-def spread_of_scores(
-    cells: pl.DataFrame,
-    influences: Mapping[Metric, Influence],
-    readers: Callable[[Sequence[Metric]], Read],
-    factor: float,
-) -> tuple[Spread, NDArray[np.bool_]]:
-    """Return the spread of ranking metrics, and where rows are too few.
-
-    That of the ROC AUC is from placements (DeLong, DeLong & Clarke-Pearson 1988), and that of others from their
-    influences.
-
-    ``cells`` has the columns ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b),
-    ``neg``, and ``pos``. ``readers`` returns the function ``read`` of some metrics.
-    """
-    metrics = list(influences)
-    is_area = np.array([isinstance(m.interval, AUC) for m in metrics])
-    areas, others = ([m for m, area in zip(metrics, is_area, strict=True) if area == side] for side in (True, False))
-
-    def slopes(table: pl.DataFrame) -> Values:
-        slopes = np.empty((table.height, 2, len(metrics)))
-        if areas:
-            _, of_auc, _ = placements(table)
-            slopes[..., is_area] = of_auc[..., np.newaxis] * np.array([m.range[1] - m.range[0] for m in areas])
-        if others:
-            slices = sliced(table.with_row_index("row"), CLASSES)
-            slice_of_row = np.searchsorted(slices["row"].to_numpy(), np.arange(table.height), side="right") - 1
-            slopes[..., ~is_area] = SCORES.slopes(slices, [m.name for m in others], readers(others))[slice_of_row]
-        return slopes
-
-    spread, rows = _spread_of_cells(cells, slopes, factor, [share_of_negatives(m) for m in metrics])
-    fewest = [0 if area else influences[m].least_of(m) for m, area in zip(metrics, is_area, strict=True)]
-    return spread, rows < fewest
-
-
-def _spread_of_cells(
-    cells: pl.DataFrame, slopes: Callable[[pl.DataFrame], Values], factor: float, shares: float | Sequence[float] = 1.0
-) -> tuple[Spread, Values]:
-    """The spread of metrics of the rows by score, or by decision, of each model: slopes of shape (rows, 2, metrics)."""
-    of_models = []
-    for name in ("one", "other"):
-        table = cells.group_by(GROUP, name).agg(pl.sum(*CLASSES).cast(pl.Float64)).sort(GROUP, name)
-        row = cells.join(table.with_row_index("row"), on=[GROUP, name], how="left", maintain_order="left")["row"]
-        of_models.append(slopes(table)[row.to_numpy()])
-    return Influence(counted(*CLASSES)).spread(cells, of_models[1] - factor * of_models[0], shares)
-
-
-def spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
+def _spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
     """Return the spread of the difference of two shares of rows, of which more and less count for one model only."""
     sizes = np.array([[1.0], [-1.0], [0.0]])
     counts = np.stack([more, less, rows - more - less])
@@ -116,48 +238,6 @@ def spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
         influences = (sizes - (more - less) / rows) / rows
         squares, cubes, fourths = ((counts * influences**power).sum(axis=0)[:, np.newaxis] for power in (2, 3, 4))
         return Spread(squares, cubes, fourths, (rows - 1)[:, np.newaxis])
-
-
-def spread_of_losses(
-    sums: pl.DataFrame, influence: Influence, names: Sequence[str], read: Read, factor: float, *, signed: bool = False
-) -> tuple[Spread, Values]:
-    """Return the spread of metrics of a mean loss, which can be ``signed``, as the error is, and the rows of a class.
-
-    A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses. Powers
-    of differences are summed row by row, so they are precise for nearly equal models. The other products are computed
-    from them and from the squares of both losses. Each class has its part of the variance, which gives the degrees of
-    freedom.
-
-    ``sums`` has, for each class, ``group``, the number of rows, other columns that metrics need, the sums
-    ``total_a`` and ``total_b`` of losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sums
-    ``squares``, ``cubes``, and ``fourths`` of powers of differences. Rows of a group must be adjacent. The first
-    columns of the influence are the number of rows, and the total of a model.
-    """
-    weight, column = influence.columns[:2]
-    sums = sums.with_columns(pl.col(weight).cast(pl.Float64))
-    parts = sums.select(
-        GROUP,
-        w=weight,
-        d=pl.col("total_b") - pl.col("total_a"),
-        m=(pl.col("total_a") + pl.col("total_b")) / 2,
-        dd="squares",
-        ddd="cubes",
-        dddd="fourths",
-        dm=(pl.col("squares_b") - pl.col("squares_a")) / 2,
-        mm=(pl.col("squares_a") + pl.col("squares_b")) / 2 - pl.col("squares") / 4,
-    )
-    of_models = []
-    for total in ("total_a", "total_b"):
-        varied = pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column)
-        of_models.append(influence.slopes(sums.with_columns(varied), names, read))
-    a, b = factor * of_models[0], of_models[1]
-    slopes = np.stack([b[:, 0] - a[:, 0], (a[:, 1] + b[:, 1]) / 2, b[:, 1] - a[:, 1]], axis=1)
-    products = ("w", "w", "w"), ("w", "d", "d"), ("w", "m", "m"), ("d", "d", "dd"), ("d", "m", "dm"), ("m", "m", "mm")
-    joint = Influence(
-        tuple(((one, other), product) for one, other, product in products), tail=partial(powers_of_differences, signed)
-    )
-    spread, rows = joint.spread(parts, slopes)
-    return replace(spread, degrees=_degrees_of_classes(parts, slopes, joint)), rows
 
 
 def powers_of_differences(
