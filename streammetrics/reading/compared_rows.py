@@ -65,7 +65,7 @@ def warning(comparison: Comparison) -> str | None:
         return NOT_INDEPENDENT if are_same else None
     differing = rows.filter(~pl.col("same"))
     if differing.is_empty():
-        return _of_equal_numbers(comparison, rows, are_same)
+        return _advice(comparison, rows, are_same)
     groups = f" in {differing.height:,} of {rows.height:,} {'models' if by == [MODEL] else 'groups'}"
     advice = PASS_INDEPENDENT if comparison.same_rows is None else FILTER_NULLS
     if differing["a"].equals(differing["b"]):
@@ -127,7 +127,7 @@ def _have_no_common_group(comparison: Comparison) -> bool:
     return typed(one, types).join(typed(other, types), on=by, how="semi", nulls_equal=True).is_empty()
 
 
-def _of_equal_numbers(comparison: Comparison, rows: pl.DataFrame, are_same: bool) -> str | None:
+def _advice(comparison: Comparison, rows: pl.DataFrame, are_same: bool) -> str | None:
     """The advice if two evaluations with equal numbers of rows cannot have intervals."""
     a, b, same_rows = comparison.a, comparison.b, comparison.same_rows
     if comparison.confidence is None:

@@ -69,7 +69,7 @@ class RangeOfSums(Closed):
     the errors about 0 (Anderson 1955). The interval is therefore conservative.
     """
 
-    of_weights = True
+    takes_weights = True
     reason_of_units = "the jackknife is not valid for a maximum near 0"
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:

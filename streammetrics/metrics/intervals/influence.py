@@ -134,7 +134,7 @@ class Influence(Method):
         """This influence."""
         return self
 
-    def of_weights(self, squares: Mapping[str, str]) -> Self | None:
+    def with_squares(self, squares: Mapping[str, str]) -> Self | None:
         """The influence of weighted rows, with products multiplied by squared weights; None if they are not stored."""
         if self.prepared is not None:
             return replace(self, weighted=True)
@@ -272,10 +272,10 @@ class Influence(Method):
         group = np.repeat(np.arange(len(starts)), np.diff(first_parts, append=len(parts)))
         squares = self.squares
 
-        def of_parts(values: Values) -> Values:
+        def sum_by_class(values: Values) -> Values:
             return np.add.reduceat(values, parts)
 
-        def of_groups(values: Values) -> Values:
+        def sum_by_group(values: Values) -> Values:
             return np.add.reduceat(values.sum(axis=0), first_parts)
 
         def column(name: str) -> Values:
@@ -286,28 +286,28 @@ class Influence(Method):
         for i, side in enumerate(classes):
             for c in side:
                 slope = slopes[:, columns.index(c)]
-                total[i] += of_parts(slope * column(c))
-                total_of_squares[i] += of_parts(slope * column(squares[c]))
+                total[i] += sum_by_class(slope * column(c))
+                total_of_squares[i] += sum_by_class(slope * column(squares[c]))
                 if c in counts:
-                    weight[i] += of_parts(column(c))
-                    weight_of_squares[i] += of_parts(column(squares[c]))
+                    weight[i] += sum_by_class(column(c))
+                    weight_of_squares[i] += sum_by_class(column(squares[c]))
             for (a, b), c in self.products:
                 if a in side and b in side:
                     both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
-                    square[i] += of_parts(both)
-                    terms[i] += of_parts(np.abs(both))
+                    square[i] += sum_by_class(both)
+                    terms[i] += sum_by_class(np.abs(both))
         size, mean = weight**2 / weight_of_squares, total / weight
         within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
         varies = within > np.maximum(SUM_ROUNDING * square, CANCELED * terms)
         within = np.where(varies, within, 0) * np.where(size > 1, size / (size - 1), 0.0 if self.classes else np.nan)
-        mean_of_group = of_groups(total) / of_groups(weight)
+        mean_of_group = sum_by_group(total) / sum_by_group(weight)
         apart = mean - mean_of_group[group]
-        between = of_groups(weight_of_squares * apart**2)
+        between = sum_by_group(weight_of_squares * apart**2)
         if self.classes:  # weights can depend on the losses of a class
-            between += of_groups(2 * apart * (total_of_squares - mean * weight_of_squares))
-        variance = of_groups(within) + between
-        rows_of_group = of_groups(weight) ** 2 / of_groups(weight_of_squares)
-        freedom = of_groups(np.where(size > 1, within**2 / (size - 1), 0)) + between**2 / (rows_of_group - 1)
+            between += sum_by_group(2 * apart * (total_of_squares - mean * weight_of_squares))
+        variance = sum_by_group(within) + between
+        rows_of_group = sum_by_group(weight) ** 2 / sum_by_group(weight_of_squares)
+        freedom = sum_by_group(np.where(size > 1, within**2 / (size - 1), 0)) + between**2 / (rows_of_group - 1)
         centre = np.repeat(mean_of_group, sizes_of(table), axis=0)
         tail = self.tail or (powers_of_cells if self.counts_rows else powers_of_losses)
         powers = tail(table, slopes, self, centre)

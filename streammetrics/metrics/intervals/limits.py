@@ -50,7 +50,8 @@ class Spread:
         largest: The largest absolute influence; 0 if it follows from cells.
 
     >>> influences = np.array([-3.0] * 97 + [97.0] * 3) / 100  # 3 of 100 rows are errors
-    >>> spread = Spread.of_rows(influences, np.inf)
+    >>> powers = [np.array((influences**power).sum()) for power in (2, 3, 4)]
+    >>> spread = Spread(*powers, degrees=np.array(np.inf))
     >>> [limit.round(2).item() for limit in spread.distances(0.95)]  # the upper limit of a Poisson mean of 3 is 7.75
     [2.98, 4.6]
     """
@@ -60,12 +61,6 @@ class Spread:
     fourths: Values
     degrees: Values
     largest: Values | float = 0.0
-
-    @classmethod
-    def of_rows(cls, influences: Values, degrees: float) -> Spread:
-        """The spread of an estimate from the influence of each row, whose sum is 0."""
-        squares, cubes, fourths = (np.array((influences**power).sum()) for power in (2, 3, 4))
-        return cls(squares, cubes, fourths, np.array(degrees))
 
     @property
     def errors(self) -> Values:

@@ -41,7 +41,7 @@ class MeanOfMoments(Closed):
     """The mean of the true values or predictions, from stored moments. ``side`` is ``actual`` or ``predicted``."""
 
     side: str
-    of_weights = True
+    takes_weights = True
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Normal limits."""
@@ -61,7 +61,7 @@ class MeanOfShares(Closed):
     square_sum: str
     parts: str
     rows: str
-    of_weights = True
+    takes_weights = True
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Normal limits on the logit scale."""

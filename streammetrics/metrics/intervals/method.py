@@ -79,7 +79,7 @@ class Method:
     def serving(self, metric: Metric, sample: Sample) -> Method | None:
         """The method for these rows, which can have weights; None if there is none."""
         influence = self.influence(metric, sample.influences)
-        return influence.of_weights(sample.squares) if influence is not None and sample.weighted else influence
+        return influence.with_squares(sample.squares) if influence is not None and sample.weighted else influence
 
     def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
@@ -108,11 +108,11 @@ class Without(Method):
 class Closed(Method):
     """An interval whose limits are expressions over the table."""
 
-    of_weights = False  # whether it is also valid for weighted rows
+    takes_weights = False  # whether it is also valid for weighted rows
 
     def serving(self, metric: Metric, sample: Sample) -> Method | None:
         """This method if it is valid for the rows, else the influence of a row."""
-        return self if self.of_weights or not sample.weighted else super().serving(metric, sample)
+        return self if self.takes_weights or not sample.weighted else super().serving(metric, sample)
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """The limits, as expressions over the rows of an estimate."""

@@ -39,7 +39,7 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
     return named(2 * count * share / both, upper)
 
 
-def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
+def effective_share(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
     """Return the count and total of rows of equal weight whose proportion is as uncertain as that of weighted rows.
 
     The total is the squared sum of weights divided by the sum of their squares (Kish 1965), or the number of rows whose
@@ -48,7 +48,7 @@ def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squar
     The arguments are sums of weights, of successes and of all rows, and those of squared weights.
 
     >>> table = pl.DataFrame({"w": [90.0], "all": [100.0], "w2": [90.0], "all2": [190.0]})
-    >>> table.select(x.round(2) for x in in_effective_rows(*(pl.col(c) for c in table.columns))).row(0)
+    >>> table.select(x.round(2) for x in effective_share(*(pl.col(c) for c in table.columns))).row(0)
     (9.89, 10.99)
     """
     share, scale = count / total, total_squares / total
@@ -111,7 +111,7 @@ class Proportion(Closed):
     pairs: tuple[str, str, str] | None = None
 
     @property
-    def of_weights(self) -> bool:  # type: ignore[override]
+    def takes_weights(self) -> bool:  # type: ignore[override]
         """Whether squares are known."""
         return self.squares is not None
 
@@ -123,7 +123,7 @@ class Proportion(Closed):
         """Wilson limits, of effective rows if rows have weights."""
         share = self.count, self.rows
         if weighted and self.squares is not None:
-            share = in_effective_rows(*share, *self.squares)
+            share = effective_share(*share, *self.squares)
         return wilson_interval(*share, confidence)
 
 
@@ -187,25 +187,25 @@ class MeanOfProportions(Closed):
 
     count: str
     total: str = ""
-    of_weights = True
+    takes_weights = True
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
         """Limits by the method MOVER, of effective rows if rows have weights."""
         columns = {"count": pl.col(self.count), "total": pl.col(self.total)}
         if weighted:
             squares = (pl.col(f"{c}_w2") for c in (self.count, self.total))
-            columns = dict(zip(columns, in_effective_rows(*columns.values(), *squares), strict=True))
+            columns = dict(zip(columns, effective_share(*columns.values(), *squares), strict=True))
         some = columns["total"] > 0
 
-        def of_each(formula: Callable[..., Expr]) -> Expr:
+        def each_share(formula: Callable[..., Expr]) -> Expr:
             return each(formula, **columns).filter(some)
 
         def squares_to_limit(count: Expr, total: Expr, side: int) -> Expr:
             return (count / total - wilson_interval(count, total, confidence)[side]) ** 2
 
-        below, above = (of_each(partial(squares_to_limit, side=side)).sum().sqrt() / some.sum() for side in (0, 1))
-        shares = of_each(lambda count, total: count / total)
-        value, rows = shares.mean(), some.sum() ** 2 / of_each(lambda count, total: 1 / total).sum()
+        below, above = (each_share(partial(squares_to_limit, side=side)).sum().sqrt() / some.sum() for side in (0, 1))
+        shares = each_share(lambda count, total: count / total)
+        value, rows = shares.mean(), some.sum() ** 2 / each_share(lambda count, total: 1 / total).sum()
         pooled = wilson_interval(value * rows, rows, confidence)
         lower, upper = value - below, value + above
         extreme = ((shares == 0) | (shares == 1)).any()

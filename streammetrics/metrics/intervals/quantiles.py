@@ -82,7 +82,7 @@ class Quantile(Closed):
     high: Expr
     q: float | None = None
     count: Expr = COUNT
-    of_weights = True
+    takes_weights = True
     reason_of_units = "the jackknife is not valid for quantiles"
 
     def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
