@@ -49,10 +49,11 @@ class History:
         return clock(self.starts)
 
     @cached_property
-    def labels(self) -> LabelCoverage:
-        """Which labels have arrived."""
-        groups = tuple(name for name in self.specification.groups if name != MODEL)
-        return LabelCoverage(self.place.beside(FOLDER), self.specification.window, groups)
+    def labels(self) -> LabelCoverage | None:
+        """Which labels have arrived; None without a joiner."""
+        place, groups = self.place.beside(FOLDER), tuple(c for c in self.specification.groups if c != MODEL)
+        table = place.find()
+        return None if table is None else LabelCoverage(place, table, self.specification.window, groups)
 
     def rows(self, *where: pl.Expr) -> pl.LazyFrame:
         """Return the rows of the table that meet some conditions."""
@@ -77,7 +78,7 @@ class History:
                 self.empty.filter(where)  # which raises for an invalid one
                 keys = rows.select(specification.groups).unique().collect()
                 keys = keys[specification.keys(keys).with_row_index(GROUP).filter(where)[GROUP]]
-            chunks = self._chunks(rows, ["version"], keys)
+            chunks = specification.chunks(rows, ["version"], keys)
             parts = (specification.fold(chunk).rollup(*columns) for chunk in chunks)
             total = next(parts, empty)
             for part in parts:
@@ -100,7 +101,7 @@ class History:
 
     def merged(self, windows: pl.Series) -> Iterator[pl.DataFrame]:
         """Return the rows of some windows, with one row of each group."""
-        chunks = self._chunks(self.rows(one_of(windows)), [*COMMIT])
+        chunks = self.specification.chunks(self.rows(one_of(windows)), [*COMMIT])
         return (self.specification.merged(chunk) for chunk in chunks)
 
     def before_first_of(self, other: History) -> Accumulator:
@@ -134,10 +135,3 @@ class History:
             sizes = sizes.group_by(window).agg(pl.sum("groups", "rows", "parts"), pl.max("ingested"))
             sizes = sizes.select(window, pl.col("groups").cast(pl.UInt32), "rows", "parts", "ingested")
             return self.specification.keys(sizes.sort(window).collect())
-
-    def _chunks(
-        self, rows: pl.LazyFrame, commit: Sequence[str], keys: pl.DataFrame | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """The rows of all or selected groups with some columns of commits, a few windows at a time."""
-        types = [name for name in self.specification.stored if name not in COMMIT]
-        return self.specification.chunks(rows.select(*types, *commit), keys)

@@ -43,17 +43,9 @@ class LabelCoverage:
     """The scores of a history whose labels can still arrive. Its waiting rows are read once, when they are needed."""
 
     place: Table
+    table: Any
     window: WindowColumn
     groups: tuple[str, ...]
-
-    @cached_property
-    def _table(self) -> Any:
-        return self.place.find()
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the history has a joiner."""
-        return self._table is not None
 
     @cached_property
     def scores(self) -> pl.DataFrame:
@@ -61,12 +53,12 @@ class LabelCoverage:
 
         Segments that depend on the labels are unknown before these arrive, so their columns are missing.
         """
-        configuration = self._table.metadata().configuration
+        configuration = self.table.metadata().configuration
         if KEY not in configuration:
             raise StateError(f"The waiting rows at {self.place.uri} have no key. Add the rows to a new history.")
         key = json.loads(configuration[KEY])
         with self.place.reading():
-            scores, labels = (waiting_rows(self.place, self._table, *k) for k in ((SCORE,), (LABEL, CORRECTION)))
+            scores, labels = (waiting_rows(self.place, self.table, *k) for k in ((SCORE,), (LABEL, CORRECTION)))
             stored = scores.collect_schema().names()
             names = {name: GROUP + name if GROUP + name in stored else name for name in self.groups}
             names = {name: column for name, column in names.items() if column in stored}
@@ -82,7 +74,7 @@ class LabelCoverage:
     def matured(self) -> float:
         """The share of scores with a label in expired windows: not every score gets one. By default 1."""
         with self.place.reading():
-            expired = waiting_rows(self.place, self._table, EXPIRED).filter(pl.col(COUNTS[1]) > 0)
+            expired = waiting_rows(self.place, self.table, EXPIRED).filter(pl.col(COUNTS[1]) > 0)
             scores, labeled = expired.select(pl.sum(*COUNTS[:2])).collect().row(0)
         return labeled / scores if scores else 1.0
 

@@ -6,7 +6,7 @@ Models can be added. Everything else must be equal, and windows of another histo
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache, reduce
@@ -241,11 +241,14 @@ class Specification:
         groups = self.rows(self.fold(rows)).join(commits, on=self.groups, nulls_equal=True, maintain_order="left")
         return groups.sort(self.window.name, maintain_order=True).select([*self.stored])
 
-    def chunks(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
-        """Return the rows of all or selected groups, a few windows at a time.
+    def chunks(
+        self, rows: pl.LazyFrame, commit: Sequence[str], keys: pl.DataFrame | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Return the rows of all or selected groups with some columns of commits, a few windows at a time.
 
         How windows are combined depends on their groups, not on their number of rows.
         """
+        rows = rows.drop(column for column in COMMIT if column not in commit)
         most = SMALL_GROUPS if self.is_small else GROUPS
         if keys is None:
             if rows.select(pl.len()).collect().item() <= most:  # and so are the groups: one chunk

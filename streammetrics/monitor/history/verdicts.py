@@ -317,9 +317,10 @@ def _coverage(
     estimates: pl.DataFrame, rule: Rule, labels: History, windows: Windows, reference: Windows | None
 ) -> pl.Series | pl.Expr:
     """The share of labels that have arrived, of the period with fewer; null without a joiner."""
-    if not rule.coverage or not labels.labels.is_known:
+    coverage = labels.labels if rule.coverage else None
+    if coverage is None:
         return pl.lit(None, pl.Float64)
     sides = [] if rule.before_labels else [(CURRENT_ROWS, windows)]
     sides += [] if reference is None else [(OTHER_ROWS, reference)]
-    shares = [labels.labels.share(estimates, rows, rule.by, periods) for rows, periods in sides]
+    shares = [coverage.share(estimates, rows, rule.by, periods) for rows, periods in sides]
     return estimates.select(pl.min_horizontal(shares)).to_series()
