@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.cumulative import FEWEST_EXPECTED
     from streammetrics.metrics.intervals import methods
     from streammetrics.metrics.intervals.auc import FEW_PLACEMENTS
-    from streammetrics.metrics.intervals.beta import Values, log_beta, log_beta_below
+    from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
     from streammetrics.metrics.intervals.discoveries import as_normal, difference_of_shares, discoveries, upper_tail
     from streammetrics.metrics.intervals.distributions import (
         bisected,
@@ -88,20 +88,16 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.intervals.proportions import CELLS, as_proportion, cells_of, wilson_interval
     from streammetrics.metrics.intervals.sequences import errors_wide, is_beyond, require_rows, share_limits
     from streammetrics.metrics.intervals.sign_flips import FoldSums
-    from streammetrics.metrics.losses import brier_score, log_loss
+    from streammetrics.metrics.losses import log_loss
     from streammetrics.metrics.margin import Margin, Margins, margins
-    from streammetrics.metrics.ranking import at_thresholds, average_precision, confusion_counts, roc_auc
+    from streammetrics.metrics.ranking import at_thresholds, confusion_counts
     from streammetrics.metrics.ratios import (
-        accuracy,
-        balanced_accuracy,
-        f1,
         fnr,
         fpr,
         precision,
         predicted_positive_rate,
         prevalence,
         recall,
-        specificity,
     )
     from streammetrics.metrics.requirement import Requirement, requirements
     from streammetrics.metrics.scale import near_one

@@ -12,19 +12,7 @@ import polars as pl
 
 from streammetrics.base import SUM_ROUNDING, VALUE
 from streammetrics.core import CLIP
-from streammetrics.metrics import (
-    Metric,
-    accuracy,
-    average_precision,
-    balanced_accuracy,
-    brier_score,
-    f1,
-    log_loss,
-    precision,
-    recall,
-    roc_auc,
-    specificity,
-)
+from streammetrics.metrics import Metric, metrics_of_name
 from streammetrics.monitor.before_labels.rates import Values
 from streammetrics.reading import columns_of, estimate
 from streammetrics.statistics import GROUP, ConfusionCounts, ProbabilityLoss, ScoreHistogram, State, Statistic
@@ -38,8 +26,11 @@ def expected_positives(pos: pl.Expr) -> pl.Expr:
 
 
 POSITIVES = Metric(expected_positives, range=(0, inf), better=None, aliases=())
-DECISIONS = {m.name: m for m in (accuracy, balanced_accuracy, precision, recall, specificity, f1)}
-METRICS = {m.name: m for m in (POSITIVES, roc_auc, average_precision, log_loss, brier_score)} | DECISIONS
+OF_SCORES = ("roc_auc", "average_precision", "log_loss", "brier_score")
+OF_DECISIONS = ("accuracy", "balanced_accuracy", "precision", "recall", "specificity", "f1")
+BINARY = {name: metrics_of_name(name)[0] for name in (*OF_SCORES, *OF_DECISIONS)}  # of two classes, which come first
+DECISIONS = {name: BINARY[name] for name in OF_DECISIONS}
+METRICS = {POSITIVES.name: POSITIVES} | BINARY
 
 
 def losses(score: Values) -> dict[str, Values]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -30,12 +31,14 @@ from streammetrics.base import (
     truncated,
 )
 from streammetrics.errors import SpecificationError
-from streammetrics.metrics import Values, e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
+from streammetrics.metrics import e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
 from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, clock
 from streammetrics.reading import ROWS, TOTAL
 from streammetrics.report import VERDICT
 from streammetrics.show import with_note
+
+Values: TypeAlias = NDArray[np.float64]
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds

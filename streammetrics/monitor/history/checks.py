@@ -19,7 +19,7 @@ from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
 from streammetrics.monitor.history.window import after, time_of
-from streammetrics.reading import ROWS, Now
+from streammetrics.reading import ROWS
 from streammetrics.report import COVERAGE, NEEDED, OF_RULES, PASSING, SCHEMA, VERDICT, Verdicts, verdict_rows
 
 ALL_ROWS = "All rows"
@@ -120,7 +120,7 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
     return verdict_rows(verdicts, rule, rule.by, passes, **columns).with_columns(pl.lit(newest).alias(NEWEST))
 
 
-def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[Now]:
+def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Yield what each of the checked rules finds, with its segments, the worst first."""
     segment = pl.col("where").replace("", ALL_ROWS).alias("segment")
     for rule in rules:

@@ -25,7 +25,7 @@ from streammetrics.base import (
 )
 from streammetrics.data import MODEL
 from streammetrics.errors import Argument, SpecificationError, StreamMetricsError
-from streammetrics.metrics import Requirement, all_metrics, metrics_of_name, parse_metric, require_rows
+from streammetrics.metrics import Requirement, metrics_of_name, parse_metric, require_rows
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
@@ -34,6 +34,7 @@ from streammetrics.report import COVERAGE, is_total
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
+METRIC_TOO = "ks"  # the measure of drift whose name is also that of a metric
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 
@@ -144,7 +145,7 @@ class Rule:
 
     def _wrong_measure(self) -> Iterator[str]:
         name, options = parse_metric(self.required.metric)
-        if name in MEASURES and "of" not in options and name not in {m.name for m in all_metrics()}:
+        if name in MEASURES and "of" not in options and name != METRIC_TOO:
             yield f"{self.require!r} names no distribution. Write one, such as {name}(of='y_score')."
         if self.measure is None:
             return
