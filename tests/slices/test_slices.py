@@ -168,7 +168,7 @@ def test_coarse_histograms_give_the_slices_of_fine_ones():
 
 @pytest.mark.thorough
 def test_slices_of_calibration_are_tested_against_their_own_scores():
-    data = rows_of(failing=(pl.col("a") == 1) & (pl.col("b") == 2))
+    data = rows_of(10_000, failing=(pl.col("a") == 1) & (pl.col("b") == 2))
     found = report_of(data).slices("ecce").sort("p_value")
     assert found["slice"][0] == "a = 1 and b = 2"
     own = report_of(data, ("a", "b")).get("ecce_p_value", a=1, b=2)
@@ -253,7 +253,7 @@ def test_a_slice_that_is_all_of_a_larger_one_is_not_told_twice():
 @pytest.mark.thorough
 def test_noise_gives_no_more_discoveries_than_promised():
     """Where nothing fails every discovery is false, so some are found in a share fdr of samples at most."""
-    found = false_discoveries(range(8), ["accuracy", "log_loss", "ecce"], 0.2)
+    found = false_discoveries(range(8), ["accuracy", "ecce"], 0.2)
     assert all(count <= 4 for count in found.values()), found  # of 8 at a rate of 0.2, with probability 0.99
 
 
@@ -354,7 +354,7 @@ def test_a_page_has_a_table_of_slices_of_each_model_if_there_is_something_to_sea
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("metrics", "expected"),
-    [(["roc_auc"], "roc_auc"), (["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")],
+    [(["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")],
 )
 def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, tables, metrics, expected):
     report = sm.Accumulator.load(saved).finalize().showing(metrics)
