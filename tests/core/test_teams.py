@@ -60,9 +60,8 @@ def together(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("rows", [DATA, SKEWED], ids=["even", "skewed"])
+@pytest.mark.parametrize(("workers", "rows"), [(2, DATA), (5, SKEWED)], ids=["even", "skewed"])
 @pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
-@pytest.mark.parametrize("workers", [2, pytest.param(5, marks=pytest.mark.thorough)])
 def test_threads_count_together_what_one_thread_counts(make, workers, rows, together):
     batches = shards(rows, rng, 4)
     found = sm.accumulate(batches, make(), workers=workers)

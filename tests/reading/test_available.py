@@ -54,9 +54,10 @@ def refused(acc):
     """Metrics of the library that an accumulator lacks, plain and averaged over labels, each with the message."""
     own = dict.fromkeys(m.name for m in declared_metrics() if m.formula.__module__.startswith("streammetrics."))
     averages = ("macro", "weighted") if acc.roles.kind in ("multiclass", "multilabel") else ()
+    report = acc.finalize()
     for name in [*own, *(f"{name}(average={average})" for name in own for average in averages)]:
         try:
-            acc.finalize([name])
+            report.showing([name])
         except sm.errors.MetricError as error:
             yield name, str(error)
 
