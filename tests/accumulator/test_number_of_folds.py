@@ -1,14 +1,13 @@
 """How many folds an accumulator keeps of units, and what intervals of many folds are."""
 
 import json
-import math
 import pickle
 
 import numpy as np
 import polars as pl
 import pytest
 from data import visits
-from influences import limits_of_rows
+from influences import limits_left_out
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -62,15 +61,6 @@ def test_comparisons_say_that_both_have_too_few_folds_in_common():
     assert sm.compare(one, other, metrics=["accuracy"], independent=True).frame["ci_lower"].item() is not None
 
 
-def left_out(values, numbers):
-    """Student's t interval at 90% of the mean from its values without each of the numbers."""
-    without = np.array([values[numbers != k].mean() for k in np.unique(numbers)])
-    k, squares = len(without), (without - without.mean()) ** 2
-    degrees = (3.16 - 2.77 / math.sqrt(k)) * squares.sum() ** 2 / (squares**2).sum()
-    influences = (without.mean() - without) * math.sqrt((k - 1) / k)
-    return limits_of_rows(values.mean(), influences, min(k - 1, int(degrees)), 0.9)
-
-
 @pytest.mark.parametrize("count", [5, 12, 60])
 def test_with_fewer_units_than_folds_it_is_the_jackknife_over_units(count):
     """Most of the folds are empty, and no two units share one."""
@@ -80,6 +70,8 @@ def test_with_fewer_units_than_folds_it_is_the_jackknife_over_units(count):
     u = rng.permutation(np.repeat(units_apart, rng.integers(1, 9, count)))
     data = {"y": rng.normal(size=len(u)) + np.sqrt(u), "p": np.sqrt(u), "u": u}
     found = sm.regression(y_true="y", y_pred="p", unit="u", folds=256).update(data).finalize("bias", confidence=0.9)
-    expected = left_out(data["p"] - data["y"], u)
+    errors = data["p"] - data["y"]
+    without = np.array([errors[u != unit].mean() for unit in np.unique(u)])
+    expected = limits_left_out(errors.mean(), without, folds=True, confidence=0.9)
     room = 0.03 * (expected[1] - expected[0])
     assert (found["bias"].ci_lower, found["bias"].ci_upper) == pytest.approx(expected, abs=room)
