@@ -73,14 +73,6 @@ def test_groups_are_sorted_from_the_worst_with_their_intervals():
         assert len({len(digits) for digits in re.findall(r"\.(\d+)", dots["text"][0])}) == 1
 
 
-def test_small_groups_are_not_the_worst_by_chance():
-    rows = {"y": [1] * 3 + [0] * 5 + [1] * 1200 + [0] * 800, "z": [0] * 3 + [1] * 5 + [1] * 1000 + [0] * 1000}
-    rows["g"] = ["few"] * 8 + ["many"] * 1000 + ["more"] * 1000
-    report = sm.binary(y_true="y", y_pred="z", by="g").update(rows).finalize(["accuracy"], confidence=0.95)
-    assert report.frame.sort("value")["g"][0] == "few"
-    assert report.plot.segments("accuracy").names == report.frame.sort("ci_upper")["g"].to_list()
-
-
 def test_of_many_groups_the_worst_are_shown():
     rows = clicks().with_row_index("row").with_columns(place=pl.col("row") % 41)
     many = clicked(rows=rows, by="place")

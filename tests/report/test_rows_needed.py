@@ -143,16 +143,7 @@ def test_plans_at_any_threshold():
 def test_the_command_plans_for_metrics_and_models(tmp_path):
     rows = scored(2_000)
     binary(rows, by="g").save(tmp_path / "pilot.state")
-    plan = (
-        "rows-needed",
-        tmp_path / "pilot.state",
-        "--metric",
-        "roc_auc",
-        "--metric",
-        "accuracy",
-        "--difference",
-        "0.01",
-    )
+    plan = "rows-needed", tmp_path / "pilot.state", *"--metric roc_auc --metric accuracy --difference 0.01".split()
     lines = run(*plan).splitlines()
     assert lines[0].split() == ["metric", "rows", "positives", "negatives"]
     rows_of_auc = sm.rows_needed(binary(rows).finalize(), "roc_auc", difference=0.01).rows
@@ -183,8 +174,8 @@ def far_from(expected, setting):
 
 @pytest.mark.thorough
 def test_plans_are_within_20_percent_in_most_pilots():
-    assert far_from(0.95, Setting(4_000, pilots=300)) == {}
-    assert far_from(0.35, Setting(4_000, 400, pilots=60)) == {}  # plans are larger, for the skewness of folds
+    assert far_from(0.93, Setting(1_000, pilots=100)) == {}
+    assert far_from(0.35, Setting(1_000, 100, pilots=40)) == {}  # plans are larger, for the skewness of folds
 
 
 @pytest.mark.long
