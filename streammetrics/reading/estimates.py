@@ -183,7 +183,7 @@ def _averaged(
     each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric], groups: pl.DataFrame
 ) -> pl.DataFrame:
     """Means over the labels with a defined metric, unweighted or weighted by their number of rows."""
-    keys = [c for c in each.columns if c not in (LABEL, *ESTIMATE)]
+    keys = [c for c in each.columns if c not in (LABEL, REMARK, *ESTIMATE)]
     values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
     defined = pl.col("value").is_not_null()
     counting = defined & (weight > 0)

@@ -9,6 +9,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import (
+    EFFECTIVE_ROWS,
     EXPLAINED,
     LABELS,
     LIMITS,
@@ -125,7 +126,7 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         *(_intervals(sides, sides) if sampled else ()),
         reference=pl.lit(of_reference[over][0], rows.schema[over]),
     )
-    explained = [*EXPLAINED, f"{B}{STATUS}", f"{B}{REMARK}"]
+    explained = [*EXPLAINED, *{EFFECTIVE_ROWS} & {*both.columns}, f"{B}{STATUS}", f"{B}{REMARK}"]
     return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), *explained)
 
 
