@@ -15,7 +15,6 @@ from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import (
     HIGH,
     LOW,
-    PLACE,
     WHERE,
     Finding,
     Row,
@@ -23,8 +22,8 @@ from streammetrics.reading.diagnosis.finding import (
     Severity,
     beside,
     decided,
-    found,
-    listed,
+    finding,
+    finding_of_groups,
 )
 from streammetrics.statistics import CalibrationBins, RowCounts, State
 
@@ -45,7 +44,7 @@ def shares(searched: Searched, error: float) -> Iterator[Finding]:
     for row in _ratios(searched, total, error):
         mean, rate = _shares(total, row)
         sentence = f"Predicts {_ratio(row)} positives: {percentage(mean)} on average, {percentage(rate)} observed."
-        yield found("SM101", _severity(row), sentence, row, RATIO)
+        yield finding("SM101", _severity(row), sentence, row, RATIO)
 
 
 def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
@@ -55,13 +54,13 @@ def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
         kind = "Overconfident" if row["value"] < 1 else "Underconfident"
         labels = f"labels with a probability above {_least_confidence(wrong):.0%}"
         sentence = f"{kind}: {labels} have {stated} on average, but are right in {right} of the rows."
-        yield found("SM100", _severity(row), sentence, row, RATIO)
+        yield finding("SM100", _severity(row), sentence, row, RATIO)
 
 
 def shares_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM102: groups in which the expected number of positives is further off than in all rows."""
-    for rows, sentence in _groups(searched, RATIO, 1, error, _ratios, _ratio):
-        yield found("SM102", _severity(rows[0]), sentence, rows[0], RATIO)
+    for beginning, rows in _groups(searched, RATIO, 1, error, _ratios):
+        yield from finding_of_groups("SM102", _severity(rows[0]), beginning, rows, _ratio, RATIO)
 
 
 def scores(searched: Searched, error: float) -> Iterator[Finding]:
@@ -81,25 +80,25 @@ def scores(searched: Searched, error: float) -> Iterator[Finding]:
             sentence = f"Right on average, but not in each range of scores: {share}."
             if row[WHERE] not in right:
                 sentence = f"Wrong in ranges of scores: {share}. Too few rows to tell whether their number is right."
-            yield found("SM105", "warn", sentence, row, ECCE)
+            yield finding("SM105", "warn", sentence, row, ECCE)
 
 
 def errors(searched: Searched, error: float) -> Iterator[Finding]:
     """SM103: the mean error of a regression differs from 0."""
     for row in _biases(searched, searched.total, error):
-        yield found("SM103", "warn", f"Predicts {_error(row)} on average.", row, BIAS)
+        yield finding("SM103", "warn", f"Predicts {_error(row)} on average.", row, BIAS)
 
 
 def errors_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM104: groups of a regression in which the mean error is further from 0 than in all rows."""
-    for rows, sentence in _groups(searched, BIAS, 0, error, _biases, _error):
-        yield found("SM104", "warn", sentence, rows[0], BIAS)
+    for beginning, rows in _groups(searched, BIAS, 0, error, _biases):
+        yield from finding_of_groups("SM104", "warn", beginning, rows, _error, BIAS)
 
 
 def _groups(
-    searched: Searched, metric: str, best: float, error: float, outside: Outside, told: Callable[[Row], str]
-) -> Iterator[tuple[list[Row], str]]:
-    """For each group column, the groups that are further from the best value than all rows, and a sentence."""
+    searched: Searched, metric: str, best: float, error: float, outside: Outside
+) -> Iterator[tuple[str, list[Row]]]:
+    """For each group column with such groups, those further from the best value than all rows."""
     overall = searched.total.rows(metric) if searched.has(metric) else pl.DataFrame()
     for column, groups in searched.columns.items():
         rows = [
@@ -109,9 +108,7 @@ def _groups(
         ]
         rows.sort(key=lambda row: -_distance(row, best))
         if rows:
-            texts = [f"{row[PLACE]} ({told(row)})" for row in rows]
-            sentence = f"Worse in groups of {escaped(column)}: {listed(texts)}."
-            yield [{**row, PLACE: ""} for row in rows], sentence
+            yield f"Worse in groups of {escaped(column)}", rows
 
 
 def _ratios(searched: Searched, rows: Report, error: float) -> Iterator[Row]:
@@ -184,8 +181,8 @@ def _biases(searched: Searched, rows: Report, error: float) -> Iterator[Row]:
         return
     typical, usual, spread = (searched.total.rows("mae"), searched.total.rows("error_sd"), rows.rows("error_sd"))
     for row in decided(rows, BIAS, error, pl.col("value") != 0):
-        margin, widest, own = (beside(frame, row, *rows.by)["value"][0] for frame in (typical, usual, spread))
-        wider = max(widest / own, 1.0) if own else 1.0
+        margin, widest, deviation = (beside(frame, row, *rows.by)["value"][0] for frame in (typical, usual, spread))
+        wider = max(widest / deviation, 1.0) if deviation else 1.0
         low, high = (row["value"] + wider * (row[end] - row["value"]) for end in (LOW, HIGH))
         widened = {**row, LOW: low, HIGH: high, LIMITS[0]: low, LIMITS[1]: high}
         if _distance(widened, 0) > OF_ERRORS * margin:

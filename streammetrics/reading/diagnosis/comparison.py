@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +12,18 @@ from streammetrics.base import KEPT, OF_LABELS, VOLUME, compared, interval
 from streammetrics.data import MODEL
 from streammetrics.errors import escaped
 from streammetrics.metrics import Metric, in_a_sentence
-from streammetrics.reading.diagnosis.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
+from streammetrics.reading.diagnosis.finding import (
+    MANY,
+    PLACE,
+    Finding,
+    Row,
+    Severity,
+    by_severity,
+    finding,
+    finding_of_groups,
+    listed,
+    placed,
+)
 from streammetrics.reading.differences import showing
 
 if TYPE_CHECKING:
@@ -25,17 +37,17 @@ def findings_of_comparison(comparison: Comparison) -> list[Finding]:
     primary, total, confidence = comparison.primary, comparison.total, comparison.confidence
     others = [*_alone(comparison), *_twins(comparison)]
     if comparison.note is not None:  # the sides have other rows, or no intervals
-        others.append(found("SM704", "warn", comparison.note))
+        others.append(finding("SM704", "warn", comparison.note))
     if primary is not None and confidence is not None:
         others += [*_groups(comparison, primary, confidence), *_metrics(total, primary, confidence)]
-    return [*([] if primary is None else _verdict(total, primary)), *in_order(others)]
+    return [*([] if primary is None else _verdict(total, primary)), *by_severity(others)]
 
 
 def _verdict(total: Comparison, metric: Metric) -> Iterator[Finding]:
     """SM701: which side is better."""
-    for row in _of(total, metric):
+    for row in _differences(total, metric):
         severity: Severity = "warn" if row["better"] == total.names[0] else "info"
-        yield found("SM701", severity, _sentence(row, total.names, metric), row, metric.name)
+        yield finding("SM701", severity, _sentence(row, total.names, metric), row, metric.name)
 
 
 def _sentence(row: Row, names: tuple[str, str], metric: Metric) -> str:
@@ -48,43 +60,41 @@ def _sentence(row: Row, names: tuple[str, str], metric: Metric) -> str:
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"), difference)
     ends = f" ({sampled})" if sampled else ""
     more = "higher" if row["difference"] > 0 else "lower"
-    told = f"{name}{of} is {difference.lstrip('-')} {more}{ends}, {other} against {one}"
+    change = f"{name}{of} is {difference.lstrip('-')} {more}{ends}, {other} against {one}"
     if better is None:
-        return f"No significant difference: {told}." if sampled else f"Open, without a confidence interval: {told}."
-    return f"{b if better == names[1] else a} is better{'' if sampled else ' on these rows'}: {told}."
+        return f"No significant difference: {change}." if sampled else f"Open, without a confidence interval: {change}."
+    return f"{b if better == names[1] else a} is better{'' if sampled else ' on these rows'}: {change}."
 
 
 def _groups(comparison: Comparison, metric: Metric, confidence: float) -> Iterator[Finding]:
     """SM702: groups in which the side that is better in all rows is worse, or if there is none, a side is better."""
-    best = {row["better"] for row in _of(comparison.total, metric)}
+    best = {row["better"] for row in _differences(comparison.total, metric)}
     keys = comparison.b.state.keys
     columns = [c for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY]
     for column in columns:
-        groups = _at(comparison.rollup(column), [metric], confidence, len(columns) * keys[column].n_unique())
-        every = sorted(_of(groups, metric), key=lambda row: -abs(float(row["difference"])))
+        groups = _at_level(comparison.rollup(column), [metric], confidence, len(columns) * keys[column].n_unique())
+        every = sorted(_differences(groups, metric), key=lambda row: -abs(float(row["difference"])))
         for side in groups.names:
             rows = [row for row in every if row["better"] == side and best != {side}]
-            if rows:
-                texts = [f"{row[PLACE]} ({_both(row, groups.names)})" for row in rows]
-                who = f"{escaped(side)} is better in groups of {escaped(column)}"
-                sentence = f"{who}, by {in_a_sentence(metric)}: {listed(texts)}."
-                yield found("SM702", "warn", sentence, {**rows[0], PLACE: ""}, metric.name)
+            beginning = f"{escaped(side)} is better in groups of {escaped(column)}, by {in_a_sentence(metric)}"
+            both = partial(_both, names=groups.names)
+            yield from finding_of_groups("SM702", "warn", beginning, rows, both, metric.name)
 
 
 def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[Finding]:
     """SM703: other metrics of all rows, at no threshold, by which the other side is better."""
-    [*better] = {row["better"] for row in _of(total, primary)} & {*total.names}
+    [*better] = {row["better"] for row in _differences(total, primary)} & {*total.names}
     judged = [m for m in total.b.metrics if m.better and m.name not in (*VOLUME, primary.name)]
     judged = [m for m in judged if not _keys(total, m)]
     if total.b.by or not better or not judged:
         return
-    at = _at(total, judged, confidence, len(judged))
-    rows = [row for m in judged for row in _of(at, m)]
+    at_level = _at_level(total, judged, confidence, len(judged))
+    rows = [row for m in judged for row in _differences(at_level, m)]
     rows = [row for row in rows if row["better"] in total.names and row["better"] != better[0]]
     if rows:
         texts = [f"{row['metric']} ({_both(row, total.names)})" for row in rows]
         sentence = f"{escaped(rows[0]['better'])} is better by other metrics: {listed(texts)}."
-        yield found("SM703", "warn", sentence, rows[0], rows[0]["metric"])
+        yield finding("SM703", "warn", sentence, rows[0], rows[0]["metric"])
 
 
 def _alone(comparison: Comparison) -> Iterator[Finding]:
@@ -96,7 +106,7 @@ def _alone(comparison: Comparison) -> Iterator[Finding]:
         alone = [row[PLACE] for row in placed(rows.filter(pl.col(other).is_null()), comparison.b)]
         if len(alone) < rows.height and alone:
             sentence = f"Only {escaped(side)} has rows of some groups: {listed(alone)}."
-            yield found("SM705", "info", sentence)
+            yield finding("SM705", "info", sentence)
 
 
 def _twins(comparison: Comparison) -> Iterator[Finding]:
@@ -104,24 +114,24 @@ def _twins(comparison: Comparison) -> Iterator[Finding]:
     measured = comparison.frame.filter(~pl.col("metric").is_in((*VOLUME, *OF_LABELS))).drop_nulls("difference")
     if measured.height and (measured["difference"] == 0).all():
         sentence = "Both sides have the same value of every metric. Is a file or a column used twice?"
-        yield found("SM706", "warn", sentence)
+        yield finding("SM706", "warn", sentence)
 
 
-def _of(comparison: Comparison, metric: Metric) -> Iterator[Row]:
+def _differences(comparison: Comparison, metric: Metric) -> Iterator[Row]:
     """The differences of a metric, as values."""
     frame = comparison.frame.filter(metric=metric.name).drop_nulls("difference")
     yield from placed(frame.with_columns(value="difference"), comparison.b)
 
 
-def _at(comparison: Comparison, metrics: Sequence[Metric], confidence: float, number: int) -> Comparison:
+def _at_level(comparison: Comparison, metrics: Sequence[Metric], confidence: float, number: int) -> Comparison:
     """The differences of metrics at a level such that few of a number of intervals miss (Bonferroni)."""
     return showing(comparison, metrics, 1 - (1 - confidence) / SHARES / number)
 
 
 def _keys(comparison: Comparison, metric: Metric) -> bool:
     """Whether a metric has thresholds or labels."""
-    own = comparison.frame.filter(metric=metric.name)
-    return any(own[key].count() for key in KEPT if key in own.columns)
+    frame = comparison.frame.filter(metric=metric.name)
+    return any(frame[key].count() for key in KEPT if key in frame.columns)
 
 
 def _both(row: Row, names: tuple[str, str]) -> str:

@@ -17,7 +17,7 @@ from streammetrics.reading.diagnosis.finding import (
     Finding,
     Searched,
     beside,
-    found,
+    finding,
     listed,
     placed,
 )
@@ -39,7 +39,7 @@ def dropped(searched: Searched) -> Iterator[Finding]:
             rows = out + row["value"]
             why = "missing values" if searched.total.sample_weight is None else "missing values or weights of 0"
             sentence = f"{percentage(out / rows)} of the rows were dropped for {why}: {out:,.0f} of {rows:,.0f}."
-            yield found("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
+            yield finding("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
 
 
 def classes(searched: Searched) -> Iterator[Finding]:
@@ -47,22 +47,22 @@ def classes(searched: Searched) -> Iterator[Finding]:
     total = searched.total
     if alone := of_one_class(total):
         sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
-        yield found("SM502", "bad", sentence)
+        yield finding("SM502", "bad", sentence)
         return
     for name in ("positives", "negatives"):
         if searched.has(name):
             every = pl.lit(total.rows("support")["value"])
-            counts = searched.at_average_weight(total.rows(name).with_columns(number="value"), "number", every)
+            counts = searched.with_row_weights(total.rows(name).with_columns(number="value"), "number", every)
             rows = list(searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)))
             if len(rows) > NAMED:
                 sentence = f"Few {name} of {listed([row[PLACE] for row in rows])}: most of their metrics are uncertain."
-                yield found("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name)
+                yield finding("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name)
                 continue
             for row in rows:
                 number, what = row["number"], name if row["number"] != 1 else name.removesuffix("s")
                 count = f"Only {number:.3g} {what}" if number else f"No {name}"
                 sentence = f"{count}: most metrics are uncertain, and some have no interval."
-                yield found("SM503", "warn", sentence, row, name)
+                yield finding("SM503", "warn", sentence, row, name)
 
 
 def scores(searched: Searched) -> Iterator[Finding]:
@@ -74,21 +74,21 @@ def scores(searched: Searched) -> Iterator[Finding]:
     keys = [c for c in (*total.by, LABEL) if c in bins.columns]
     rows = pl.sum("count").over(keys) if keys else pl.sum("count")
     bins = bins.with_columns(share=pl.col("count") / rows, rows=rows).sort("share", descending=True)
-    bins = searched.at_average_weight(bins, "rows", pl.col("rows"))
+    bins = searched.with_row_weights(bins, "rows", pl.col("rows"))
     tied = bins.filter(pl.col("lowest") == pl.col("highest"), pl.col("share") >= TIED, pl.col("rows") >= ENOUGH)
     for row in searched.once(tied):
         share, score = percentage(row["share"]), f"the same score, {row['lowest']:g}"
         some = f"{share} of the rows have {score}: they are ties." if total.sample_weight is None else ""
-        yield found("SM504", "info", some or f"{share} of the weight has {score}.", row)
+        yield finding("SM504", "info", some or f"{share} of the weight has {score}.", row)
     mixed = bins.filter(pl.col("lowest") < pl.col("highest"))
     for row in placed(total.rows("roc_auc").filter(pl.col("upper") - pl.col("lower") > WIDE), total):
-        own = beside(mixed, row, *keys).head(1)
-        for share, low, high in own.select("share", "lowest", "highest").iter_rows():
+        widest = beside(mixed, row, *keys).head(1)
+        for share, low, high in widest.select("share", "lowest", "highest").iter_rows():
             certain = bound(row["value"], row["lower"], row["upper"])
-            known = f"ROC AUC is known only {'to be within' if ' to ' in certain else 'to'} {certain}"
+            limits = f"ROC AUC is known only {'to be within' if ' to ' in certain else 'to'} {certain}"
             bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
-            sentence = f"{known}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
-            yield found("SM505", "warn", sentence, row, "roc_auc")
+            sentence = f"{limits}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
+            yield finding("SM505", "warn", sentence, row, "roc_auc")
 
 
 def of_one_class(report: Report) -> str | None:
@@ -103,8 +103,10 @@ def of_one_class(report: Report) -> str | None:
     if not report.rows("rows")["value"].sum():
         return None
     for count, has in (("positives", "no row has"), ("negatives", "every row has")):
-        found = report.rows(count) if report.readable(count) else None
-        of_labels = found is not None and "label" in found.columns and found["label"].count()
-        if found is not None and not of_labels and not found["value"].sum():
+        if not report.readable(count):
+            continue
+        rows = report.rows(count)
+        of_labels = LABEL in rows.columns and rows[LABEL].count()
+        if not of_labels and not rows["value"].sum():
             return f"{has} the positive label"
     return None

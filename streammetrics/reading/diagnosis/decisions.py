@@ -10,7 +10,7 @@ from streammetrics.base import cutoff, percentage
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST
-from streammetrics.reading.diagnosis.finding import WHERE, Finding, Row, Searched, Severity, found, listed, placed
+from streammetrics.reading.diagnosis.finding import WHERE, Finding, Row, Searched, Severity, finding, listed, placed
 from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, RankCounts, ScoreHistogram
 
 RARE = 0.1  # predicted positives per positive, below which almost nothing is predicted positive
@@ -29,13 +29,13 @@ def thresholds(searched: Searched) -> Iterator[Finding]:
     )
     shares = {"predicted": predicted / rows, "actual": actual / rows}
     counts = searched.total.confusion_counts().with_columns(**shares, fewest=pl.min_horizontal(actual, rows - actual))
-    counts = searched.at_average_weight(counts, "fewest", rows).filter(pl.col("fewest") >= FEWEST)
+    counts = searched.with_row_weights(counts, "fewest", rows).filter(pl.col("fewest") >= FEWEST)
     for row in searched.once(counts.sort("predicted", descending=True)):
         if row["predicted"] < RARE * row["actual"]:
-            yield found("SM301", _severity(row), _sentence(searched, row, "only "), row)
+            yield finding("SM301", _severity(row), _sentence(searched, row, "only "), row)
     for row in searched.once(counts.sort("predicted")):
         if row["predicted"] > NEARLY_ALL and row["actual"] < 1 - RARE:
-            yield found("SM302", _severity(row), _sentence(searched, row, ""), row)
+            yield finding("SM302", _severity(row), _sentence(searched, row, ""), row)
 
 
 def _severity(row: Row) -> Severity:
@@ -44,15 +44,17 @@ def _severity(row: Row) -> Severity:
 
 def _sentence(searched: Searched, row: Row, only: str) -> str:
     share = percentage(row["predicted"])
-    told = "no rows" if not row["predicted"] else f"{only}{share} of rows"
-    told += f" are predicted positive ({percentage(row['actual'])} are)"
-    at = "" if row["threshold"] is None else f"At threshold {cutoff(row['threshold'])}, "
-    told = at + told if at else told[0].upper() + told[1:]
+    rows = "no rows" if not row["predicted"] else f"{only}{share} of rows"
+    sentence = f"{rows} are predicted positive ({percentage(row['actual'])} are)"
+    if row["threshold"] is None:
+        sentence = sentence[0].upper() + sentence[1:]
+    else:
+        sentence = f"At threshold {cutoff(row['threshold'])}, {sentence}"
     if not searched.statistic(ScoreHistogram):
-        return f"{told}."
+        return f"{sentence}."
     keys = {k: v for k, v in row[WHERE].items() if k != "threshold"}
     best = searched.total.operating_point(maximize="f1", **keys)["threshold"].drop_nulls()
-    return f"{told}. For the best F1, use {cutoff(best[0], 3)}." if len(best) else f"{told}."
+    return f"{sentence}. For the best F1, use {cutoff(best[0], 3)}." if len(best) else f"{sentence}."
 
 
 def labels(searched: Searched) -> Iterator[Finding]:
@@ -63,7 +65,7 @@ def labels(searched: Searched) -> Iterator[Finding]:
     models = [c for c in cells.columns if c == MODEL]
     actual = cells.group_by(*models, pl.col("actual").alias(LABEL), maintain_order=True).agg(rows=pl.sum("count"))
     every = pl.sum("rows").over(models) if models else pl.sum("rows")
-    actual = searched.at_average_weight(actual.with_columns(share=pl.col("rows") / every), "rows", every)
+    actual = searched.with_row_weights(actual.with_columns(share=pl.col("rows") / every), "rows", every)
     predicted = cells.filter(pl.col("count") > 0).select(*models, pl.col("predicted").alias(LABEL))
     never = actual.join(predicted, on=[*models, LABEL], how="anti", maintain_order="left")
     never = never.filter(pl.col("rows") >= FEWEST).sort("share", descending=True)
@@ -71,7 +73,7 @@ def labels(searched: Searched) -> Iterator[Finding]:
         texts = [escaped(str(label)) for label in row["labels"]]
         share = percentage(row["share"])
         severity: Severity = "info" if searched.statistic(RankCounts) else "warn"
-        yield found("SM303", severity, f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
+        yield finding("SM303", severity, f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
 
 
 def _by_model(frame: pl.DataFrame) -> pl.DataFrame:

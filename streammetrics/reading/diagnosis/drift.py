@@ -13,7 +13,16 @@ from streammetrics.base import LIMITS, compared, interval, percentage
 from streammetrics.data import MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.comparison import findings_of_comparison
-from streammetrics.reading.diagnosis.finding import MANY, PLACE, Finding, Row, Severity, found, in_order, listed, placed
+from streammetrics.reading.diagnosis.finding import (
+    MANY,
+    Finding,
+    Row,
+    Severity,
+    by_severity,
+    finding,
+    finding_of_groups,
+    placed,
+)
 from streammetrics.reading.differences import showing
 from streammetrics.reading.distribution_shifts import (
     IS_SHARE,
@@ -57,7 +66,7 @@ def findings_of_drift(sides: Comparison, verdicts: Verdicts, rolling: bool) -> l
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
     others += [*_rates(sides.total), *findings_of_comparison(sides)]
-    return [*_distributions(sides.total, verdicts), *in_order(others)]
+    return [*_distributions(sides.total, verdicts), *by_severity(others)]
 
 
 def _distributions(total: Comparison, verdicts: Verdicts) -> Iterator[Finding]:
@@ -66,7 +75,7 @@ def _distributions(total: Comparison, verdicts: Verdicts) -> Iterator[Finding]:
         if row["of"] == "y_true" and total.b.readable(RATE):
             continue  # whose distribution is the rate of positives
         sentence = f"{escaped(row['of'])} {VERDICTS[row[VERDICT]][1]}: {_changes(row)}{_psi(row)}."
-        yield found("SM711", _severity(row), sentence, {**row, "value": row["difference"]}, row[QUANTITY])
+        yield finding("SM711", _severity(row), sentence, {**row, "value": row["difference"]}, row[QUANTITY])
 
 
 def _severity(row: Row) -> Severity:
@@ -115,16 +124,19 @@ def _groups(sides: Comparison, verdicts: Verdicts, rolling: bool) -> Iterator[Fi
         number = keys.select(some).n_unique()
         if number > MANY:
             continue
-        own = sides if rolling else sides.rollup(*some)
-        frame = verdicts(own, 1 - (1 - LEVEL) / len(columns) / number).drop_nulls("difference")
+        sides_of_groups = sides if rolling else sides.rollup(*some)
+        frame = verdicts(sides_of_groups, 1 - (1 - LEVEL) / len(columns) / number).drop_nulls("difference")
         for of in frame["of"].unique(maintain_order=True):
-            rows = [row for row in placed(frame.filter(of=of), own.b) if _severity(row) != "info"]
-            rows.sort(key=lambda row: -float(row[LEAST] or 0))
-            if rows:
-                texts = [f"{row[PLACE]} ({row[QUANTITY]} {row['b']:.3g}, was {row['a']:.3g})" for row in rows]
-                sentence = f"{escaped(of)} drifted in groups of {escaped(', '.join(some))}: {listed(texts)}."
-                row = {**rows[0], PLACE: "", "value": rows[0]["difference"]}
-                yield found("SM712", _severity(rows[0]), sentence, row, row[QUANTITY])
+            groups = placed(frame.filter(of=of).with_columns(value="difference"), sides_of_groups.b)
+            rows = sorted(groups, key=lambda row: -float(row[LEAST] or 0))
+            rows = [row for row in rows if _severity(row) != "info"]
+            beginning = f"{escaped(of)} drifted in groups of {escaped(', '.join(some))}"
+            for row in rows[:1]:
+                yield from finding_of_groups("SM712", _severity(row), beginning, rows, _values, row[QUANTITY])
+
+
+def _values(row: Row) -> str:
+    return f"{row[QUANTITY]} {row['b']:.3g}, was {row['a']:.3g}"
 
 
 def _rates(total: Comparison) -> Iterator[Finding]:
@@ -139,4 +151,4 @@ def _rates(total: Comparison) -> Iterator[Finding]:
             if row["ci_lower"] > 0 or row["ci_upper"] < 0:
                 severity: Severity = "warn" if abs(row["difference"]) > LARGE * row["a"] else "info"
                 sentence = f"The rate of {what} is {percentage(row['b'])}, and was {percentage(row['a'])}."
-                yield found("SM713", severity, sentence, {**row, "value": row["difference"]}, metric)
+                yield finding("SM713", severity, sentence, {**row, "value": row["difference"]}, metric)

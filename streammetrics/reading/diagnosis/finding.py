@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -77,7 +77,7 @@ class Finding:
         return f"{self.code} ({self.severity}): {self.sentence}"
 
 
-def found(code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metric: str | None = None) -> Finding:
+def finding(code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metric: str | None = None) -> Finding:
     """Return a finding about a row of `placed`, whose sentence begins with its place."""
     numbers = {name: row.get(name) for name in (*VALUE, *LIMITS)} if metric else {}
     if row[PLACE]:
@@ -86,9 +86,18 @@ def found(code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metr
     return Finding(code, severity, sentence, row[WHERE], metric, **numbers)
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def finding_of_groups(
+    code: str, severity: Severity, beginning: str, rows: Sequence[Row], text: Callable[[Row], str], metric: str
+) -> Iterator[Finding]:
+    """Yield a finding about the first of some rows of `placed`, if there are any, that lists their places."""
+    if rows:
+        texts = [f"{row[PLACE]} ({text(row)})" for row in rows]
+        yield finding(code, severity, f"{beginning}: {listed(texts)}.", {**rows[0], PLACE: ""}, metric)
+
+
+def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings by severity, then by code."""
-    return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.code))
 
 
 def listed(groups: Sequence[str]) -> str:
@@ -147,26 +156,26 @@ class Searched:
     @cached_property
     def total(self) -> Report:
         """All rows, per model, without intervals."""
-        return self._by((), self.report.metrics)
+        return self._rollup((), self.report.metrics)
 
     @cached_property
     def columns(self) -> dict[str, Report]:
         """The rows by each group column with few enough values, without intervals."""
         keys = self.report.state.keys
-        return {c: self._by((c,), ()) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
+        return {c: self._rollup((c,), ()) for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY}
 
-    def _by(self, columns: Sequence[str], metrics: Sequence[Metric]) -> Report:
+    def _rollup(self, columns: Sequence[str], metrics: Sequence[Metric]) -> Report:
         """The rows by group columns: the report itself if it has no others, since it knows its numbers."""
         has_others = set(self.report.by) - {MODEL, *columns}
-        made = self.report.rollup(columns).showing(metrics) if has_others else self.report
-        return made if made.confidence is None else made.with_confidence(None)
+        report = self.report.rollup(columns).showing(metrics) if has_others else self.report
+        return report if report.confidence is None else report.with_confidence(None)
 
     def once(self, rows: pl.DataFrame) -> Iterator[Row]:
         """Yield the first row of each model and label, with its place."""
         keys = [c for c in (*self.total.by, LABEL) if c in rows.columns]
         yield from placed(rows.unique(keys, keep="first", maintain_order=True) if keys else rows.head(1), self.total)
 
-    def at_average_weight(self, frame: pl.DataFrame, count: str, every: pl.Expr) -> pl.DataFrame:
+    def with_row_weights(self, frame: pl.DataFrame, count: str, every: pl.Expr) -> pl.DataFrame:
         """Return a frame with a sum of weights as a number of rows of average weight, given the weight of all rows."""
         number = self.total.rows("rows").select(*self.total.by, pl.col("value").alias(ROWS))
         return joined(frame, number, self.total.by).with_columns(pl.col(count) * (pl.col(ROWS) / every)).drop(ROWS)

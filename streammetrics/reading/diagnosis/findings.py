@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis import calibration, data, decisions, groups, ranking
-from streammetrics.reading.diagnosis.finding import NAMED, Finding, Searched, in_order, listed
+from streammetrics.reading.diagnosis.finding import NAMED, Finding, Searched, by_severity, listed
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -39,16 +39,16 @@ def findings(report: Report) -> list[Finding]:
         return []
     every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
     every += [finding for check in BY_COUNTS for finding in check(searched)]
-    alike = groupby(in_order(every), key=lambda finding: (finding.severity, finding.code))
-    return [finding for _, findings in alike for finding in _few([*findings])]
+    kinds = groupby(by_severity(every), key=lambda finding: (finding.severity, finding.code))
+    return [finding for _, findings in kinds for finding in _few([*findings])]
 
 
-def _few(alike: list[Finding]) -> list[Finding]:
+def _few(findings: list[Finding]) -> list[Finding]:
     """Findings of a severity and code. Of those about many labels, only the first, which names the other labels."""
-    of_labels = [finding for finding in alike if LABEL in finding.keys]
+    of_labels = [finding for finding in findings if LABEL in finding.keys]
     if len(of_labels) <= NAMED:
-        return alike
+        return findings
     first, *others = of_labels
     names = [", ".join(str(v) for k, v in finding.keys.items() if k in (MODEL, LABEL)) for finding in others]
     sentence = f"{first} {first.code} is also found for {listed([*map(escaped, names)])}."
-    return [finding for finding in alike if LABEL not in finding.keys] + [replace(first, sentence=sentence)]
+    return [finding for finding in findings if LABEL not in finding.keys] + [replace(first, sentence=sentence)]

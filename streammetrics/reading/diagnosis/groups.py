@@ -10,7 +10,7 @@ from streammetrics.base import rows, value_texts
 from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError, escaped
 from streammetrics.metrics import in_a_sentence
-from streammetrics.reading.diagnosis.finding import MANY, PLACE, WHERE, Finding, Searched, found, listed
+from streammetrics.reading.diagnosis.finding import MANY, PLACE, WHERE, Finding, Searched, finding, listed
 from streammetrics.reading.slicing.slices import OF_SLICE, with_columns_of_slices
 from streammetrics.statistics import PAIR, RowCounts, select
 
@@ -37,17 +37,17 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
         large = list(rows(worse.filter(pl.col("difference").abs() >= LARGE * (pl.col("rest") - best).abs())))
         if large:
             first, texts = large[0], [escaped(row["slice"]) for row in large]
-            value, rest = value_texts(
+            value, others = value_texts(
                 [first | {"value": first[c], "lower": None, "upper": None} for c in ("value", "rest")]
             )
-            sentence = f"Significantly worse in {texts[0]}: {in_a_sentence(loss)} is {value}, elsewhere {rest}."
+            sentence = f"Significantly worse in {texts[0]}: {in_a_sentence(loss)} is {value}, elsewhere {others}."
             sentence += f" Also worse: {listed(texts[1:])}." * (len(texts) > 1)
             place = {
                 WHERE: keys | {c: first[c] for c in columns if c in first[OF_SLICE]},
                 PLACE: "" if model is None else escaped(str(model)),
             }
             row = first | {"value": first["difference"]} | place
-            yield found("SM401", "warn", sentence, row, metric)
+            yield finding("SM401", "warn", sentence, row, metric)
 
 
 def twins(searched: Searched) -> Iterator[Finding]:
@@ -56,15 +56,15 @@ def twins(searched: Searched) -> Iterator[Finding]:
         return
     state = searched.total.state
     statistics = [s.name for s in state.statistics if not (isinstance(s, RowCounts) or PAIR in s.keys)]
-    alike: list[tuple[list[pl.DataFrame], list[str]]] = []
+    groups: list[tuple[list[pl.DataFrame], list[str]]] = []
     for model in state.keys[MODEL] if statistics else ():
-        own = select(state, state.keys.filter(pl.col(MODEL) == model)).tables
-        tables = [own[name] for name in statistics]
-        models = next((names for known, names in alike if all(map(pl.DataFrame.equals, known, tables))), None)
+        of_model = select(state, state.keys.filter(pl.col(MODEL) == model)).tables
+        tables = [of_model[name] for name in statistics]
+        models = next((names for others, names in groups if all(map(pl.DataFrame.equals, others, tables))), None)
         if models is None:
-            alike.append((tables, models := []))
+            groups.append((tables, models := []))
         models.append(escaped(model))
-    for _, models in alike:
+    for _, models in groups:
         if len(models) > 1:
             sentence = f"Models with the same value of every metric: {listed(models)}. Is a column used twice?"
-            yield found("SM601", "warn", sentence)
+            yield finding("SM601", "warn", sentence)

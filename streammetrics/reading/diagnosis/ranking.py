@@ -12,14 +12,13 @@ from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import (
     HIGH,
     LOW,
-    PLACE,
     WHERE,
     Finding,
     Searched,
     beside,
     decided,
-    found,
-    listed,
+    finding,
+    finding_of_groups,
 )
 
 AUC, CHANCE, USEFUL = "roc_auc", 0.5, 0.55
@@ -40,12 +39,12 @@ def direction(searched: Searched, error: float) -> Iterator[Finding]:
             )
             if row[HIGH] < CHANCE:
                 sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
-                yield found("SM201", "bad", sentence, row, AUC)
+                yield finding("SM201", "bad", sentence, row, AUC)
             elif row[LOW] <= CHANCE and row[HIGH] < USEFUL:
-                yield found("SM202", "warn", f"Ranks no better than chance: {auc}, and at most {high}.", row, AUC)
+                yield finding("SM202", "warn", f"Ranks no better than chance: {auc}, and at most {high}.", row, AUC)
             elif row[LOW] <= CHANCE:
                 sentence = f"Too few rows to tell whether it ranks better than chance: {auc} ({low} to {high})."
-                yield found("SM202", "info", sentence, row, AUC)
+                yield finding("SM202", "info", sentence, row, AUC)
 
 
 def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
@@ -56,11 +55,9 @@ def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     for column, groups in searched.columns.items():
         possible = decided(groups, AUC, error / len(searched.columns), pl.col("value") < CHANCE)
         rows = [row for row in possible if row[HIGH] < CHANCE and beside(right, row, MODEL, LABEL).height]
-        if rows:
-            rows.sort(key=lambda row: float(row[HIGH]))
-            texts = [f"{row[PLACE]} (ROC AUC {value_text(row)})" for row in rows]
-            sentence = f"Groups of {escaped(column)} are ranked the wrong way round: {listed(texts)}."
-            yield found("SM201", "bad", sentence, {**rows[0], PLACE: ""}, AUC)
+        rows.sort(key=lambda row: float(row[HIGH]))
+        beginning = f"Groups of {escaped(column)} are ranked the wrong way round"
+        yield from finding_of_groups("SM201", "bad", beginning, rows, lambda row: f"ROC AUC {value_text(row)}", AUC)
 
 
 def skill(searched: Searched, error: float) -> Iterator[Finding]:
@@ -69,7 +66,7 @@ def skill(searched: Searched, error: float) -> Iterator[Finding]:
         code, what = CONSTANTS[metric]
         for row in decided(searched.total, metric, error / len(CONSTANTS), pl.col("value") < 0):
             if row[HIGH] < 0:
-                yield found(
+                yield finding(
                     code, "bad", f"Worse than a constant: the {what} ({metric} {value_text(row)}).", row, metric
                 )
 
@@ -86,4 +83,4 @@ def majority(searched: Searched, error: float) -> Iterator[Finding]:
             at = "" if row.get("threshold") is None else f" at threshold {cutoff(row['threshold'])}"
             value, most = percentage(row["value"]), percentage(rate)
             sentence = f"Accuracy{at} is {value}, but always predicting the most frequent label is right in {most}."
-            yield found("SM204", "warn", sentence, row, ACCURACY)
+            yield finding("SM204", "warn", sentence, row, ACCURACY)

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.base import readable, rows, value_text
 from streammetrics.errors import escaped
-from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, found, in_order, listed
+from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, by_severity, finding, listed
 
 Now: TypeAlias = tuple[str, str, pl.DataFrame]
 """A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
@@ -31,12 +31,12 @@ def findings_of_rules(rules: Iterable[Now], windows: pl.Series, appended: pl.Dat
 
     With the frame of `MetricStore.windows`, windows that are overdue now are found too.
     """
-    every = [finding for rule in rules for finding in _of_rule(*rule)]
+    every = [finding for rule in rules for finding in _rule(*rule)]
     overdue = () if appended is None else _overdue(appended, datetime.now(UTC))
-    return in_order([*every, *_gaps(windows), *overdue])
+    return by_severity([*every, *_gaps(windows), *overdue])
 
 
-def _of_rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
+def _rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
     """SM801 and SM802: a rule is breached, or undecided."""
     kinds: tuple[tuple[str, str, Severity, str], ...] = (
         ("SM801", "breached", SEVERITY.get(severity, "bad"), "Breached"),
@@ -47,7 +47,7 @@ def _of_rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Findin
         if some:
             texts = [escaped(row["segment"]) + _facts(row) for row in some]
             place = {PLACE: "", WHERE: {"segment": some[0]["segment"]}}
-            yield found(code, level, f"{what}: {escaped(title)}: {listed(texts)}.", {**some[0], **place}, title)
+            yield finding(code, level, f"{what}: {escaped(title)}: {listed(texts)}.", {**some[0], **place}, title)
 
 
 def _gaps(windows: pl.Series) -> Iterator[Finding]:
@@ -59,25 +59,25 @@ def _gaps(windows: pl.Series) -> Iterator[Finding]:
     if late.any():
         ends = (readable(some.filter(late)) for some in (starts.shift(1), starts))
         texts = [f"{a} and {b}" for a, b in zip(*ends, strict=True)]
-        yield found("SM803", "warn", f"Windows are missing between {listed(texts)}.")
+        yield finding("SM803", "warn", f"Windows are missing between {listed(texts)}.")
 
 
 def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
     """SM804: by the usual rhythm and delay of the windows, several more were expected until now."""
     naive = pl.Datetime("us")  # clocks of windows differ from UTC by a part of their delay
     start, ingested = pl.nth(0).cast(naive).alias("start"), pl.col("ingested").cast(naive)
-    known = appended.select(start, ingested).drop_nulls().sort("start")
-    if known.height < FEW:
+    arrivals = appended.select(start, ingested).drop_nulls().sort("start")
+    if arrivals.height < FEW:
         return
-    steps = _microseconds(known["start"].diff().drop_nulls()).to_numpy()
-    delays = _microseconds(known["ingested"] - known["start"]).to_numpy()
-    age = (now.replace(tzinfo=None) - known["start"][-1]) / timedelta(microseconds=1)
+    steps = _microseconds(arrivals["start"].diff().drop_nulls()).to_numpy()
+    delays = _microseconds(arrivals["ingested"] - arrivals["start"]).to_numpy()
+    age = (now.replace(tzinfo=None) - arrivals["start"][-1]) / timedelta(microseconds=1)
     usual = np.median(steps)
     late = age - max(np.median(delays), usual)
     if late > max(OVERDUE * usual, steps.max()):
         newest = readable(appended.to_series().drop_nulls().sort().tail(1)).item()
         sentence = f"The newest window is {newest}. At the usual rate, {late // usual:,.0f} more are overdue."
-        yield found("SM804", "warn", sentence)
+        yield finding("SM804", "warn", sentence)
 
 
 def _microseconds(durations: pl.Series) -> pl.Series:
@@ -90,8 +90,8 @@ def _facts(row: Mapping[str, Any]) -> str:
     since = [] if row["since"] is None else [f"since {row['since']}"]
     needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
     labels = [text] if (text := arrived(row)) else []
-    told = ", ".join([*value, *since, *labels, *needed])
-    return f" ({told})" if told else ""
+    facts = ", ".join([*value, *since, *labels, *needed])
+    return f" ({facts})" if facts else ""
 
 
 def arrived(row: Mapping[str, Any]) -> str:
