@@ -141,11 +141,14 @@ def rank(verdict: str) -> pl.Expr:
     return pl.col(verdict).replace_strict(RANKS, default=len(RANKS))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerdictsOfHistory(Verdicts):
     """Verdicts with the newest window that each of them is on."""
 
-    newest: pl.Series = field(default_factory=pl.Series, repr=False)
+    newest: pl.Series = field(default_factory=pl.Series)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Verdicts, (self.frame, self.by, self.note)  # pickles name public classes
 
 
 def report_breaches(store: MetricStore, verdicts: Verdicts, report: Callable[[pl.DataFrame], None]) -> None:
