@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -186,12 +185,12 @@ class Rule:
             with translated(SpecificationError, single):
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
 
-    @cached_property
+    @property
     def required(self) -> Requirement:
         """The requirement."""
         return Requirement.parse(self.require)
 
-    @cached_property
+    @property
     def measure(self) -> tuple[str, dict[str, Any]] | None:
         """Name and options of the drift measure, if it is one."""
         name, options = parse_metric(self.required.metric)
