@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Spread, tidy
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample, sizes_of, starts_of
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample, runs_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
@@ -42,7 +42,9 @@ class AUC(Method):
         *limits, spread = auc_limits(table, confidence)
         low, high = np.array([m.range for m in metrics], dtype=np.float64).T
         lower, upper = (low + (high - low) * limit for limit in limits)
-        return tidy(keys, sample.index, [m.name for m in metrics], lower, upper, spread.scaled(high - low))
+        scale = high - low
+        spread = Spread(spread.squares * scale**2, spread.cubes * scale**3, spread.fourths * scale**4, spread.degrees)
+        return tidy(keys, sample.index, [m.name for m in metrics], lower, upper, spread)
 
 
 def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, Values, Spread]:
@@ -66,13 +68,11 @@ def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, V
     [0.8132, 0.9534]
     """
     level = upper_level(confidence)
-    auc, slopes, counts = placements(table)
-    rows = np.add.reduceat(counts, starts_of(table))
+    (auc, slopes, counts), (starts, sizes) = placements(table), runs_of(table)
+    rows = np.add.reduceat(counts, starts)
     with np.errstate(all="ignore"):
-        scale = np.repeat(np.sqrt(rows / (rows - 1)), sizes_of(table), axis=0)
-        squares, cubes, fourths = (
-            np.add.reduceat(counts * (slopes * scale) ** power, starts_of(table)) for power in (2, 3, 4)
-        )
+        scale = np.repeat(np.sqrt(rows / (rows - 1)), sizes, axis=0)
+        squares, cubes, fourths = (np.add.reduceat(counts * (slopes * scale) ** power, starts) for power in (2, 3, 4))
         degrees = squares.sum(axis=1) ** 2 / (squares**2 / (rows - 1)).sum(axis=1)
     squares, cubes, fourths = (values.sum(axis=1, keepdims=True) for values in (squares, cubes, fourths))
     spread = Spread(squares, cubes, fourths, degrees[:, np.newaxis])
@@ -81,9 +81,9 @@ def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, V
     few = (smaller >= 2) & ((smaller < FEW_PLACEMENTS) | np.isnan(lower))
     if few.any():
         negatives, positives = rows[few[:, 0]].T
-        sizes, z = (auc[few], positives, negatives), normal_quantile(level)
-        lower[few] = np.fmin(lower[few], newcombe_limit(*sizes, z, -1))
-        upper[few] = np.fmax(upper[few], newcombe_limit(*sizes, z, 1))
+        z = normal_quantile(level)
+        lower[few] = np.fmin(lower[few], newcombe_limit(auc[few], positives, negatives, z, -1))
+        upper[few] = np.fmax(upper[few], newcombe_limit(auc[few], positives, negatives, z, 1))
     return np.where(smaller >= 2, lower, np.nan), np.where(smaller >= 2, upper, np.nan), spread
 
 
@@ -93,7 +93,7 @@ def placements(table: pl.DataFrame) -> tuple[Values, Values, Values]:
 
     Shapes are (groups, 1) and (bins, 2).
     """
-    counts, starts, sizes = table.select("neg", "pos").to_numpy().astype(np.float64), starts_of(table), sizes_of(table)
+    counts, (starts, sizes) = table.select("neg", "pos").to_numpy().astype(np.float64), runs_of(table)
     total = np.repeat(np.add.reduceat(counts, starts), sizes, axis=0)
     lower = np.cumsum(counts, axis=0) - counts  # counts are exact
     lower += counts / 2 - np.repeat(lower[starts], sizes, axis=0)

@@ -18,7 +18,7 @@ from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared, tidy
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, sizes_of, starts_of
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, runs_of
 from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
 if TYPE_CHECKING:
@@ -110,16 +110,6 @@ class Influence(Method):
         return self.columns if len(self.products) == len(self.columns) else self.columns[:1]
 
     @property
-    def counts_rows(self) -> bool:
-        """Whether all columns count rows."""
-        return self.counts is self.columns
-
-    @property
-    def numbers(self) -> list[str]:
-        """Columns that are varied, and those of products."""
-        return list({*self.columns, *(column for _, column in self.products)})
-
-    @property
     def squares(self) -> dict[str, str]:
         """For each column, that of the sum over rows of its product with the weight."""
         products = dict(self.products)
@@ -198,9 +188,10 @@ class Influence(Method):
         groups = table.select(pl.col(GROUP).unique(maintain_order=True))
         if groups.is_empty() or not names:
             return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
-        table = table.with_columns(pl.col(self.numbers).cast(pl.Float64), pl.col(GROUP).rle_id())
-        filled = table.with_columns(pl.col(self.numbers) + self.added) if self.added else table
-        others = [c for c in self.numbers if c not in self.columns]
+        others = list({column for _, column in self.products} - {*self.columns})
+        amounts = pl.col(self.columns + others)
+        table = table.with_columns(amounts.cast(pl.Float64), pl.col(GROUP).rle_id())
+        filled = table.with_columns(amounts + self.added) if self.added else table
         cells = sliced(filled, self.columns, others) if self.sliced else filled
         spread, rows = self.spread(cells, self.slopes(cells, names, read), [share_of_negatives(m) for m in metrics])
         few = rows < np.array([self.least_of(m) for m in metrics])
@@ -210,7 +201,7 @@ class Influence(Method):
             few |= (sizes["rows"].to_numpy() < FEWEST_OF_HEAVIEST)[:, np.newaxis] & carried
         seen = matrix_of(read(table), names)
         values = np.where(np.isnan(seen) | few, np.nan, matrix_of(read(filled), names) if self.added else seen)
-        of_counts = self.counts_rows or self.tail is powers_of_bins
+        of_counts = self.counts is self.columns or self.tail is powers_of_bins
         scaled = [not self.classes and (m.range == (0, inf) or not of_counts) for m in metrics]
         growth = None if of_counts else squared
         ranges = [m.range for m in metrics]
@@ -222,7 +213,7 @@ class Influence(Method):
 
     def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
         """Return the derivative of each metric by each column of each row of the table: (rows, columns, metrics)."""
-        starts, sizes = starts_of(table), sizes_of(table)
+        starts, sizes = runs_of(table)
         copies = sizes**2 * len(self.columns)
         part = (np.cumsum(copies) - copies) // ROWS
         ends = [*starts[np.flatnonzero(np.diff(part)) + 1], table.height]
@@ -231,7 +222,7 @@ class Influence(Method):
 
     def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
         """The slopes of some groups, from a copy of each, and copies in each of which one nonempty cell is varied."""
-        amounts, starts, sizes = table.select(self.columns).to_numpy(), starts_of(table), sizes_of(table)
+        amounts, (starts, sizes) = table.select(self.columns).to_numpy(), runs_of(table)
         cell, column = np.nonzero(amounts)
         relative = np.where([c in self.counts for c in self.columns], STEP, STEP_OF_SUMS)
         least = np.where([c in self.counts for c in self.columns], LEAST_STEP, 0.0)
@@ -264,9 +255,9 @@ class Influence(Method):
         of rows: the squared sum of weights divided by the sum of squared weights (Kish 1965). Its powers are those of
         as many rows with equal weights.
         """
-        columns, counts, starts = self.columns, self.counts, starts_of(table)
+        columns, counts, (starts, sizes) = self.columns, self.counts, runs_of(table)
         sides = [[c for c in columns if (c in POSITIVES) == side] for side in (True, False)]
-        classes = [side for side in sides if side] if self.counts_rows else [columns]
+        classes = [side for side in sides if side] if counts is columns else [columns]
         parts = np.arange(table.height) if self.classes else starts  # the first row of each class of a group
         first_parts = starts if self.classes else np.arange(len(starts))
         group = np.repeat(np.arange(len(starts)), np.diff(first_parts, append=len(parts)))
@@ -308,21 +299,21 @@ class Influence(Method):
         variance = sum_by_group(within) + between
         rows_of_group = sum_by_group(weight) ** 2 / sum_by_group(weight_of_squares)
         freedom = sum_by_group(np.where(size > 1, within**2 / (size - 1), 0)) + between**2 / (rows_of_group - 1)
-        centre = np.repeat(mean_of_group, sizes_of(table), axis=0)
-        tail = self.tail or (powers_of_cells if self.counts_rows else powers_of_losses)
+        centre = np.repeat(mean_of_group, sizes, axis=0)
+        tail = self.tail or (powers_of_cells if counts is columns else powers_of_losses)
         powers = tail(table, slopes, self, centre)
         second, third, fourth = (np.add.reduceat(power, starts) for power in powers[:3])
         scale = np.where(second > 0, variance / second, np.nan)
         largest = (np.maximum.reduceat(influence, starts) * scale**0.5 for influence in powers[3:])
         spread = Spread(variance, third * scale**1.5, fourth * scale**2, variance**2 / freedom, *largest)
-        if self.counts_rows:
+        if counts is columns:
             is_negative = np.array([not POSITIVES & {*side} for side in classes])[:, np.newaxis, np.newaxis]
             smallest = np.where(is_negative, size * np.asarray(shares), size).min(axis=0)
             return spread, smallest * (1 + SUM_ROUNDING)
         weights = column(columns[0])
         smallest = np.minimum.reduceat(weights / (column(squares[columns[0]]) / weights), starts)
         if self.classes:  # rows of one class do not show the losses of the others
-            alone = sizes_of(table) == 1
+            alone = sizes == 1
             smallest[alone] = np.minimum(smallest[alone], 1)
         return spread, smallest * (1 + SUM_ROUNDING)
 

@@ -73,10 +73,6 @@ class Spread:
         with np.errstate(all="ignore"):
             return np.where(self.squares > 0, self.squares**2 / self.fourths, np.nan)
 
-    def scaled(self, scale: Values) -> Spread:
-        """The spread of estimates times a scale."""
-        return Spread(self.squares * scale**2, self.cubes * scale**3, self.fourths * scale**4, self.degrees)
-
     def distances(self, level: float) -> tuple[Values, Values]:
         """How far the lower and the upper limit, each with this probability on its side, are from the estimate."""
         with np.errstate(all="ignore"):

@@ -133,11 +133,7 @@ def closed_limits(sample: Sample, methods: Mapping[Metric, Closed], confidence: 
     )
 
 
-def starts_of(table: pl.DataFrame) -> NDArray[np.intp]:
-    """Return the first row of each group of a table, whose rows are adjacent."""
-    return np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
-
-
-def sizes_of(table: pl.DataFrame) -> NDArray[np.intp]:
-    """Return the number of rows of each group of a table."""
-    return np.diff(starts_of(table), append=table.height)
+def runs_of(table: pl.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first row and the number of rows of each group of a table, whose rows are adjacent."""
+    starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
+    return starts, np.diff(starts, append=table.height)

@@ -20,7 +20,7 @@ from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.influence import Influence, counted, limits_within, share_of_negatives, sliced
 from streammetrics.metrics.intervals.limits import Range, Spread, tidy
-from streammetrics.metrics.intervals.method import GROUP, Read, sizes_of, starts_of
+from streammetrics.metrics.intervals.method import GROUP, Read, runs_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
 from streammetrics.metrics.intervals.paired_proportions import paired_limits
 from streammetrics.metrics.intervals.proportions import Proportion, cells_of
@@ -264,13 +264,13 @@ def powers_of_differences(
 @np.errstate(all="ignore")  # an infinite variance has no interval
 def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, influence: Influence) -> Values:
     """Degrees of freedom of a variance with a part for each class (Satterthwaite 1946): shape (groups, metrics)."""
-    starts = starts_of(parts)
+    starts, sizes = runs_of(parts)
     sums = {c: parts[c].to_numpy()[:, np.newaxis] for c in parts.columns}
     slope = dict(zip(influence.columns, np.moveaxis(slopes, 1, 0), strict=True))
     total = sum(slope[c] * sums[c] for c in slope)
     square = sum((1 if a == b else 2) * slope[a] * slope[b] * sums[c] for (a, b), c in influence.products)
     mean = np.add.reduceat(total, starts) / np.add.reduceat(sums["w"], starts)
-    centre = np.repeat(mean, sizes_of(parts), axis=0)
+    centre = np.repeat(mean, sizes, axis=0)
     variance = np.maximum(square - 2 * centre * total + centre**2 * sums["w"], 0)
     freedom = np.maximum(sums["w"] - 1, 1)
     degrees: Values = np.add.reduceat(variance, starts) ** 2 / np.add.reduceat(variance**2 / freedom, starts)
