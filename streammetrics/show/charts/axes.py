@@ -83,7 +83,7 @@ def names_axis(title: str, names: Sequence[str], angle: int = 0, grid: bool = Fa
     return {"type": "nominal", "title": cut(title, LONGEST_CELL), "sort": None, "scale": places, "axis": labels}
 
 
-def in_two_lines(names: Spec) -> Spec:
+def two_line_names(names: Spec) -> Spec:
     """Return an axis of names with a line for what is after the first `BETWEEN`."""
     parts = f"split(datum.label, '{BETWEEN}')"
     labels = {

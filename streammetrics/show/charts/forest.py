@@ -20,7 +20,7 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
-from streammetrics.show.charts.axes import BETWEEN, Spec, axis, in_two_lines, names_axis
+from streammetrics.show.charts.axes import BETWEEN, Spec, axis, names_axis, two_line_names
 from streammetrics.show.charts.estimates import HIGH, LOW, groups_of, interval_marks, reach
 from streammetrics.show.charts.marks import layered
 from streammetrics.show.charts.series import PLACE
@@ -32,6 +32,7 @@ OPEN = "not significant"  # series
 MOST = 30  # metrics or groups
 FARTHEST = 8.0  # half widths of an interval, beyond which more is no more evidence
 SERIES = ("holds", "breached", "open")
+UNLIMITED = (float("-inf"), float("inf"))
 ORIGIN = pl.Series([0.0])
 
 
@@ -66,7 +67,7 @@ def _differences_of_metrics(total: Comparison) -> Spec:
     keys = told_apart(frame)
     names = [named({**row, "metric": words(judged[row["metric"]])}, keys) for row in rows(differences)]
     scaled = differences.with_columns(
-        _in_half_widths(pl.col("difference", LOW, HIGH), sign), _texts(total, differences), pl.Series(PLACE, names)
+        _half_widths(pl.col("difference", LOW, HIGH), sign), _texts(total, differences), pl.Series(PLACE, names)
     )
     a, b = total.names
     unbounded = [name for name in frame["metric"].unique(maintain_order=True) if name not in bounded["metric"]]
@@ -74,10 +75,10 @@ def _differences_of_metrics(total: Comparison) -> Spec:
         "At an end of the axis: larger differences." if (scaled["difference"].abs() == FARTHEST).any() else "",
         f"Without an interval: {', '.join(unbounded)}." if unbounded else "",
     ]
-    shown = scaled.head(MOST)
-    x = axis(f"← {a} better · in half widths of each interval · {b} better →", *_far_reach(shown))
+    first = scaled.head(MOST)
+    x = axis(f"← {a} better · in half widths of each interval · {b} better →", *_far_reach(first))
     cut = f"the first {MOST} of {len(names)}" if len(names) > MOST else ""
-    return _forest(total, shown, f"{b} compared with {a}", x, "", cut, " ".join(filter(None, caption)))
+    return _forest(total, first, f"{b} compared with {a}", x, "", cut, " ".join(filter(None, caption)))
 
 
 def _differences_of_groups(comparison: Comparison, metric: Metric) -> Spec:
@@ -90,15 +91,15 @@ def _differences_of_groups(comparison: Comparison, metric: Metric) -> Spec:
         raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")
     frame = frame.with_columns(_texts(comparison, frame))
     significant = pl.col("better").is_in(comparison.names)
-    shown = frame.sort(significant, pl.col("difference").abs(), descending=True).head(MOST).sort("difference")
-    places = groups_of(comparison.b, shown, by, most=frame.height)
+    largest = frame.sort(significant, pl.col("difference").abs(), descending=True).head(MOST).sort("difference")
+    places = groups_of(comparison.b, largest, by, most=frame.height)
     legend = places.legend or "group"
     (a, b), total = comparison.names, comparison.total.frame.filter(metric=metric.name)["difference"].drop_nulls()
-    x = axis(f"{metric.name}: {b} minus {a}", *reach((-float("inf"), float("inf")), shown[LOW], shown[HIGH], ORIGIN))
+    x = axis(f"{metric.name}: {b} minus {a}", *reach(UNLIMITED, largest[LOW], largest[HIGH], ORIGIN))
     title = f"Difference in {in_a_sentence(metric)} by {legend}"
     cut = f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else ""
     caption, lines = "Dotted lines: 0, and all groups together.", [0.0, *total[:1]]
-    return _forest(comparison, places.of(shown).rename({"series": PLACE}), title, x, legend, cut, caption, lines)
+    return _forest(comparison, places.of(largest).rename({"series": PLACE}), title, x, legend, cut, caption, lines)
 
 
 def _texts(comparison: Comparison, frame: pl.DataFrame) -> pl.Series:
@@ -138,14 +139,14 @@ def limits(frame: pl.DataFrame) -> Spec:
     is_bound = pl.col("reasons").list.contains("before_labels")
     ends = (pl.when(is_bound).then("value").otherwise(end).alias(end) for end in ("lower", "upper"))
     bounded = _with_ends(frame.with_columns(ends), "value")
-    shown = (bounded.sort("passes", maintain_order=True) if bounded.height > MOST else bounded).head(MOST)
+    first = (bounded.sort("passes", maintain_order=True) if bounded.height > MOST else bounded).head(MOST)
     groups = pl.col("where").replace("", None)
     has_groups = frame.select(groups.drop_nulls().n_unique() > 1).item()
     places = ["rule", groups] if has_groups else ["rule"]
     toward = pl.when(pl.col("comparison").str.starts_with(">")).then(1.0).otherwise(-1.0)
     verdict = pl.col("verdict")
-    drawn = shown.with_columns(pl.concat_str(places, separator=BETWEEN, ignore_nulls=True).alias(PLACE)).with_columns(
-        _in_half_widths(pl.col("value", LOW, HIGH) - pl.col("limit"), toward),
+    drawn = first.with_columns(pl.concat_str(places, separator=BETWEEN, ignore_nulls=True).alias(PLACE)).with_columns(
+        _half_widths(pl.col("value", LOW, HIGH) - pl.col("limit"), toward),
         pl.struct(pl.all()).map_elements(_verdict_text, return_dtype=pl.String).alias("text"),
         pl.when(verdict.is_in(SERIES)).then(verdict).otherwise(pl.lit("open")).alias("series"),
     )
@@ -158,7 +159,7 @@ def limits(frame: pl.DataFrame) -> Spec:
         f"Without an interval: {unbounded:,} of {frame.height:,}." if unbounded else "",
     ]
     facts = [cut, "confidence intervals, widened by the certified bounds"]
-    y = in_two_lines(y) if has_groups else y
+    y = two_line_names(y) if has_groups else y
     return layered("Distance from each limit", x, y, layers, SERIES, "", facts, caption, grey="open")
 
 
@@ -177,7 +178,7 @@ def _with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     return bounded.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 
-def _in_half_widths(distances: pl.Expr, toward: pl.Expr) -> pl.Expr:
+def _half_widths(distances: pl.Expr, toward: pl.Expr) -> pl.Expr:
     """Distances in half widths of the interval, positive toward the better side."""
     return (distances * 2 * toward / (pl.col(HIGH) - pl.col(LOW))).clip(-FARTHEST, FARTHEST)
 
