@@ -20,8 +20,8 @@ class Counters:
     def __init__(self, roles: Roles, statistics: Statistics, keys: pl.DataFrame) -> None:
         self.roles = roles
         self.statistics = statistics
-        self.groups = keys.clear().with_row_index(GROUP) if keys.width else ONE_GROUP
-        self.counters = [_counter(statistic, roles) for statistic in statistics]
+        self.groups: pl.DataFrame = keys.clear().with_row_index(GROUP) if keys.width else ONE_GROUP
+        self.counters: list[Counter] = [_counter(statistic, roles) for statistic in statistics]
         self._labels = [c.counters for c in self.counters if isinstance(c, KeyedCounter) and c.key == LABEL]
         self._others = [c for c in self.counters if not (isinstance(c, KeyedCounter) and c.key == LABEL)]
         self._numbers: tuple[pl.DataFrame, Codes] | None = None  # of the last groups
