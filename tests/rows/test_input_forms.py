@@ -20,7 +20,6 @@ PLAIN = clicks()[:50].select(
     country=pl.when(pl.col("country") != "IN").then("country"),
     unused=pl.lit("text"),
 )
-EIGHTHS = PLAIN.with_columns((pl.col("score") * 8).round() / 8)  # which 32 bits hold
 SCORES = [0.75, 0.25, 0.5]
 
 
@@ -94,14 +93,6 @@ def test_a_batch_of_any_library_is_its_rows(convert):
     assert state(convert(PLAIN)) == state(PLAIN)
 
 
-@pytest.mark.parametrize("width", [np.float32, np.float16])
-def test_scores_of_any_width_that_holds_them_are_the_same(width):
-    assert state(
-        {c: EIGHTHS[c].to_numpy().astype(width) if c == "score" else EIGHTHS[c] for c in CLICKS.values()}
-        | {"country": EIGHTHS["country"]}
-    ) == state(EIGHTHS)
-
-
 def test_lists_may_mix_integers_floats_and_truths():
     expected = state({"clicked": [1.0, 0.0, 1.0, 0.0], "score": [0.0, 0.5, 1.0, 0.25]}, by=())
     for clicked, score in (
@@ -112,14 +103,6 @@ def test_lists_may_mix_integers_floats_and_truths():
     mixed = [{"clicked": 1, "score": 0}, {"clicked": 0, "score": 0.5, "more": "text"}]
     assert state([*mixed, {"score": 1, "clicked": True}, {"score": 0.25, "clicked": 0}], by=()) == expected
     assert state([], by=()) == sm.binary(**CLICKS).to_bytes()
-
-
-def test_columns_may_be_expressions():
-    columns = {"y_true": pl.col("clicked") == 1, "y_score": (pl.col("score") / 2 + pl.col("score") / 2).alias("half")}
-    acc = sm.binary(**columns, by=pl.col("country").fill_null("?").alias("place")).update(PLAIN)
-    assert acc.roles.by == ("place",)
-    plain = sm.binary(capacity=4096, **CLICKS).update(PLAIN)
-    assert acc.rollup().finalize()["roc_auc"] == plain.finalize()["roc_auc"]
 
 
 def tensor(values, protocol):

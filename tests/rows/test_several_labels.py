@@ -1,33 +1,24 @@
-"""Rows with several labels: one binary task each, sets of labels, averages; against scikit-learn."""
+"""Rows with several labels: one binary task each, lists of labels, and rows that are dropped."""
 
-import numpy as np
 import polars as pl
 import pytest
+from data import TOPICS, topics
 from polars.testing import assert_frame_equal
 from strategies import use_small_chunks
 
 import streammetrics as sm
 
-LABELS = ["news", "sport", "art"]
-TRUE, PRED, SCORE = ({label: f"{role}_{label}" for label in LABELS} for role in "yzp")
+TRUE, SCORE = TOPICS["y_true"], TOPICS["y_score"]
+PRED = {label: f"z_{label}" for label in TRUE}
+ROWS = topics().with_columns(g=pl.int_range(1_000) % 2, **{z: pl.col(SCORE[label]) > 0.4 for label, z in PRED.items()})
 BINARY = ("roc_auc", "average_precision", "ks", "best_f1", "log_loss", "brier_score", "ece", "mcc", "kappa", "accuracy")
-
-
-def rows(count=300):
-    """Unlike topics(), rows without any label, and a label that is never predicted."""
-    rng = np.random.default_rng(0)
-    p = rng.beta(0.7, 1.2, (count, 3)) * [1, 1, 0.49]
-    y, z = rng.random((count, 3)) < p, rng.random((count, 3)) < p * [1, 1, 0]
-    kinds = zip((TRUE, PRED, SCORE), (y, z, p), strict=True)
-    columns = {names[label]: of[:, i] for names, of in kinds for i, label in enumerate(LABELS)}
-    return pl.DataFrame(columns | {"w": rng.random(count) + 0.1, "g": rng.integers(0, 2, count)})
 
 
 @pytest.mark.parametrize("capacity", [16, 4096])
 def test_one_label_is_a_binary_task(capacity):
-    report = sm.multilabel(y_true=TRUE, y_score=SCORE, by="g", capacity=capacity).update(rows()).finalize()
-    for label in LABELS:
-        task = sm.binary(y_true=TRUE[label], y_score=SCORE[label], by="g", capacity=capacity).update(rows()).finalize()
+    report = sm.multilabel(y_true=TRUE, y_score=SCORE, by="g", capacity=capacity).update(ROWS).finalize()
+    for label in TRUE:
+        task = sm.binary(y_true=TRUE[label], y_score=SCORE[label], by="g", capacity=capacity).update(ROWS).finalize()
         for metric in BINARY:
             found, expected = report.rows(metric, label=label), task.rows(metric)
             assert_frame_equal(found.drop("label"), expected.select(found.drop("label").columns), rel_tol=1e-12)
@@ -39,14 +30,14 @@ def test_one_label_is_a_binary_task(capacity):
 
 @pytest.mark.parametrize("kind", [pl.List, lambda inner: pl.Array(inner, 3)], ids=["lists", "arrays"])
 def test_lists_are_as_columns(kind):
-    lists = rows().select(
+    lists = ROWS.select(
         y=pl.concat_list(pl.col(TRUE.values()).cast(pl.Int8)).cast(kind(pl.Int8)),
         z=pl.concat_list(PRED.values()).cast(kind(pl.Boolean)),
         p=pl.concat_list(SCORE.values()).cast(kind(pl.Float64)),
     )
-    columns = sm.multilabel(y_true=TRUE, y_pred=PRED, y_score=SCORE).update(rows()).finalize().frame
-    for predicted in ({"y_pred": "z", "labels": LABELS}, {"y_pred": PRED}):
-        listed = sm.multilabel(y_true="y", y_score="p", **predicted).update(lists.hstack(rows()))
+    columns = sm.multilabel(y_true=TRUE, y_pred=PRED, y_score=SCORE).update(ROWS).finalize().frame
+    for predicted in ({"y_pred": "z", "labels": [*TRUE]}, {"y_pred": PRED}):
+        listed = sm.multilabel(y_true="y", y_score="p", **predicted).update(lists.hstack(ROWS))
         assert listed.finalize().frame.equals(columns)
 
 

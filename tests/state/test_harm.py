@@ -2,7 +2,6 @@
 
 import ast
 import math
-import random
 from pathlib import Path
 
 import polars as pl
@@ -11,48 +10,20 @@ from states import DATA, state, task, with_cells
 
 import streammetrics as sm
 
-METRICS = {"grouped": ["roc_auc", "log_loss"], "units": ["r2", "mad", "median_error"]}
-METRICS |= {"classes": ["accuracy", "f1(average=macro)", "roc_auc(average=micro)", "roc_auc_ovo"]}
-
-
-def read(content, path, metrics):
-    """Loading and reporting either works or ends in a StateError; returns whether it worked."""
-    try:
-        if path is None:
-            loaded = sm.Accumulator.from_bytes(content)
-        else:
-            path.write_bytes(content)
-            loaded = sm.Accumulator.load(path)
-    except sm.errors.StateError:
-        return False
-    return loaded.finalize(metrics).frame is not None
-
 
 @task
 def test_truncated_contents_are_refused(make, tmp_path):
-    acc = make.empty().update(DATA)
-    contents = {None: acc.to_bytes()[:-16]}
-    for name in ("state", "state.arrow"):
-        acc.save(tmp_path / name)
-        contents[tmp_path / name] = (tmp_path / name).read_bytes()
-    for path, content in contents.items():
-        for part in range(12):
-            assert not read(content[: len(content) * part // 12], path, None)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("form", [None, "state", "state.arrow"])
-@pytest.mark.parametrize("name", METRICS)
-def test_flipped_bits_never_crash(name, form, tmp_path):
-    acc = state(name, DATA[:40])
-    path = None if form is None else tmp_path / form
-    acc.save(path) if path else None
-    content, chance = path.read_bytes() if path else acc.to_bytes(), random.Random(0)
-    for _ in range(60):
-        copy = bytearray(content)
-        for _ in range(chance.randint(1, 4)):
-            copy[chance.randrange(len(copy))] ^= 1 << chance.randrange(8)
-        read(bytes(copy), path, METRICS[name])
+    acc, files = make.empty().update(DATA), [tmp_path / "state", tmp_path / "state.arrow"]
+    for path in files:
+        acc.save(path)
+    contents = {path: path.read_bytes() for path in files}
+    for part in range(12):
+        with pytest.raises(sm.errors.StateError):
+            sm.Accumulator.from_bytes(acc.to_bytes()[: (len(acc.to_bytes()) - 16) * part // 12])
+        for path, content in contents.items():
+            path.write_bytes(content[: len(content) * part // 12])
+            with pytest.raises(sm.errors.StateError):
+                sm.Accumulator.load(path)
 
 
 @pytest.mark.parametrize("name", ["ordered", "weighted", "weighted regression"])
