@@ -153,7 +153,7 @@ TEXTS = {  # a command, the formats that it has, and its exit code
         FORMS[:3],
         0,
     ),
-    "drift": (lambda: ["drift", state("two classes"), state("other days")], FORMS[:3], 0),
+    "drift": (lambda: ["drift", state("two classes"), state("other days")], ("markdown",), 0),
     "findings": (lambda: ["findings", state("two classes")], FORMS, 0),
     "store check": (
         lambda: history() and ["store", "check", FOLDER / "history", FOLDER / "rules.toml"],

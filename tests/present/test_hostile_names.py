@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
 import streammetrics as sm
@@ -155,29 +153,6 @@ def test_names_are_labels_of_prometheus(folders):
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
         assert {sample.labels.get("g", "") for sample in samples} == {*NAMES}
         assert {sample.labels["model"] for sample in samples} == {NAMES[0], NAMES[4]}
-
-
-def test_names_are_attributes_of_opentelemetry(folders):
-    report = sm.Accumulator.load(folders[0] / "a.state").finalize("accuracy")
-    reader = InMemoryMetricReader()
-    sm.export.to_opentelemetry(report, MeterProvider([reader]).get_meter("test"))
-    data = json.loads(reader.get_metrics_data().to_json())
-    points = [
-        point
-        for resource in data["resource_metrics"]
-        for scope in resource["scope_metrics"]
-        for metric in scope["metrics"]
-        for point in metric["data"]["data_points"]
-    ]
-    assert {point["attributes"].get("g", "") for point in points} == {*NAMES}
-
-
-def test_names_are_keys_of_files_of_metrics(folders):
-    def leaves(part):
-        return [leaf for p in part.values() for leaf in leaves(p)] if isinstance(part, dict) else [part]
-
-    hostile, plain = (json.loads(run(show(folder, "--format", "metrics"))) for folder in folders)
-    assert len(leaves(hostile)) == len(leaves(plain)) >= 2 * len(NAMES)
 
 
 def test_names_reach_the_command_of_a_breach_as_data(folders, tmp_path):

@@ -77,7 +77,7 @@ def test_another_specification_is_the_first_difference():
 @pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_shows_the_fingerprint(tmp_path):
-    acc = TASKS["models"](fingerprint="id").update(DATA)
+    acc = TASKS["models"](fingerprint="id", metrics=["accuracy"]).update(DATA)
     acc.finalize().save_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert all(found["row"] in page for found in acc.receipt(["accuracy"]).fingerprints.values())
