@@ -29,7 +29,9 @@ QUERIES = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "make", [TASKS["models"], TASKS["classes"], TASKS["regression"], DIGEST], ids=lambda make: make().task
+    "make",
+    [TASKS["models"], TASKS["classes"], TASKS["regression"], DIGEST],
+    ids=["models", "classes", "regression", "digest"],
 )
 def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):

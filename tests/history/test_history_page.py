@@ -250,17 +250,6 @@ def test_rows_without_labels_are_shown_if_the_history_dropped_them(shown, tmp_pa
     assert shown(store).charts["Rows: All rows"] == {"Rows": {DAYS[0]: 30}, "dropped": {DAYS[0]: 10}}
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("start", [datetime(2026, 3, 28, 22), datetime(2026, 10, 24, 22)])
-def test_hours_around_the_change_of_the_clock(start, shown, tmp_path):
-    hours = pl.datetime_range(start, start + timedelta(hours=8), "1h", time_zone="Europe/Berlin", eager=True).alias("t")
-    batch = pl.DataFrame({"y": [0, 1] * 2, "p": [0.2, 0.8] * 2}).join(hours.to_frame(), how="cross")
-    store = history(tmp_path, sm.binary(y_true="y", y_score="p", by="t"), batch)
-    page = shown(store, rules=sm.Rule("accuracy <= 0.5", over="3h"))
-    [breach] = page.tables["Breaches of rules, the latest first"].rows
-    assert [breach[1].text[:19], breach[2].text[:19]] == [str(hours[0])[:19], str(hours[-1])[:19]]
-
-
 def test_rules_before_labels_look_at_the_scores(stores, shown):
     quality, scores = stores
     rule = sm.Rule("accuracy <= 0.01", before_labels=True, name="early")

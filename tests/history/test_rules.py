@@ -136,15 +136,6 @@ def test_a_model_without_rows_in_the_newest_windows_has_no_metrics(tmp_path):
         assert "undefined" not in {row["verdict"] for row in old}
 
 
-def test_rules_of_predictions_without_labels(tmp_path):
-    gaps = clicks().with_columns(score=pl.when(pl.int_range(pl.len()) % 10 > 0).then("score"))
-    store, newest = history(tmp_path, SCORES, gaps), days(2, 0, gaps)["score"]
-    metrics = ("dropped_rate", "predicted_positive_rate", "mean")
-    found = checked(store, *(sm.Rule(f"{metric} <= 1", over="3d") for metric in metrics))
-    expected = [newest.is_null().mean(), (newest.drop_nulls() >= 0.5).mean(), newest.mean()]
-    assert [row["value"] for row in found] == pytest.approx(expected)
-
-
 def test_windows_that_are_null_are_left_out(tmp_path):
     store = history(tmp_path, SCORES, {"day": [FIRST_DAY, None], "score": [0.2, 0.3]})
     assert checked(store, sm.Rule("rows >= 1"))[0]["value"] == 1

@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 import pytest
-from data import CLICKS, FIRST_DAY, VISITS, clicks, visits
+from data import CLICKS, FIRST_DAY, clicks
 from scipy.optimize import brentq
 from scipy.special import betaln, xlog1py, xlogy
 from scipy.stats import beta, norm
@@ -81,16 +81,6 @@ def test_what_fails_a_check(eighty):
     assert (found.hold, sm.check(eighty, [rules[0], rules[3]]).hold) == (False, True)
     [row] = checked(eighty, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST_DAY)
     assert (row["verdict"], row["passes"]) == ("undefined", False)
-
-
-def test_every_segment_must_hold(shared):
-    size = clicks().filter(day=DAYS[9]).group_by("country").len().sort("len")
-    found = sm.check(shared, sm.Rule(f"rows >= {size['len'][1]}", by="country"))
-    verdicts = ("breached", "holds", "holds")
-    assert dict(found.frame.select("where", "verdict").iter_rows()) == {
-        f"country {country}": verdict for country, verdict in zip(size["country"], verdicts, strict=True)
-    }
-    assert not found.hold
 
 
 # Few rows
@@ -173,40 +163,6 @@ def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label():
         )
         assert by_rows == [each and not few for each in carried]
         assert by_class == [few] * len(names)
-
-
-def test_correlated_rows_change_the_interval_and_not_the_value(tmp_path):
-    frame = visits().with_columns(day=pl.lit(FIRST_DAY))
-    plain, units = (
-        history(tmp_path / f"{unit}", sm.binary(by="day", **VISITS | {"sample_weight": None, "unit": unit}), frame)
-        for unit in (None, "visitor")
-    )
-    rules = sm.Rule("accuracy >= 0.6"), sm.Rule("accuracy >= 0.6", alarm="1 per year")
-    for one, other in zip(checked(plain, *rules), checked(units, *rules), strict=True):
-        assert one["ci_upper"] - one["ci_lower"] < 0.9 * (other["ci_upper"] - other["ci_lower"])
-        assert (other["value"], other["verdict"]) == (one["value"], "holds")
-
-
-@pytest.mark.thorough
-def test_coarse_bins_widen_the_interval_of_a_verdict():
-    """Without that, a verdict at 95 % is wrong in half of all samples: here positives lie low in their bins."""
-    wide = sm.predictions(y_score="p", capacity=32).update({"p": np.linspace(0.3, 0.7, 10_000)}).finalize(["rows"])
-    low, high = wide.curve("scores").select("lowest", "highest").to_numpy().T
-
-    def adverse(count, seed, capacity=32):
-        rng = np.random.default_rng(seed)
-        cell = rng.integers(0, len(low), count)
-        y = rng.random(count) < 0.3 + 0.4 * cell / len(low)
-        inside = (high - low)[cell] * rng.uniform(0.01, 0.1, count)
-        score = np.where(y, low[cell] + inside, high[cell] - inside)
-        return sm.binary(y_true="y", y_score="p", capacity=capacity).update({"y": y, "p": score}).finalize(["roc_auc"])
-
-    exact = adverse(200_000, 0, capacity=1 << 20)["roc_auc"].value
-    estimate = adverse(200_000, 0)["roc_auc"]
-    assert estimate.lower <= exact < estimate.value - 0.01
-    samples = [adverse(2_000, seed) for seed in range(1, 41)]
-    assert sum(s.check(f"roc_auc > {exact}", open="fail").hold for s in samples) <= 2
-    assert all(s.check(f"roc_auc >= {estimate.lower - 0.1}", open="fail").hold for s in samples)
 
 
 # Intervals of every look, and rows that would decide
@@ -305,14 +261,6 @@ def test_the_frame_has_the_same_columns_in_any_case(shared):
     ]
 
 
-def test_group_columns_may_have_the_names_of_the_verdicts(tmp_path):
-    names = ["verdict", "alarm", "since", "name", "rows", "passes"]
-    store = history(tmp_path, accuracy(*names), rows(80, 20).with_columns(pl.lit("x").alias(name) for name in names))
-    for row in checked(store, *(sm.Rule("accuracy >= 0.5", by=names, alarm=alarm) for alarm in (None, "1 per year"))):
-        assert row["where"] == ", ".join([f"{name} x" for name in names] + ["threshold 0.5"])
-        assert row["verdict"] == "holds"
-
-
 def lines(store, *rules):
     """The table of a check, its columns, and what follows."""
     return str(sm.check(store, rules)).splitlines()
@@ -342,14 +290,3 @@ def test_rows_that_would_decide_are_said_in_windows_of_the_history(tmp_path):
     found = sm.check(history(tmp_path, sm.binary(by="hour", **CLICKS), frame), rule)
     needed = found.frame["rows_needed"].item()
     assert f"about {needed:,} rows would decide ({np.ceil(needed / 200):.0f} hours)" in str(found)
-
-
-def test_of_many_rows_those_that_do_not_hold_are_printed(tmp_path):
-    users = pl.DataFrame({"day": [FIRST_DAY] * 100, "user": range(100), "p": 0.5})
-    task = sm.predictions(y_score="p", by=["day", "user"])
-    store = history(tmp_path, task, pl.concat([users, users.tail(95), users.tail(95)]))
-    few, many = (lines(store, sm.Rule(f"rows {limit} 2", by="user")) for limit in (">=", "<="))
-    assert all(line.endswith("breached") for line in few[2:7])
-    assert [len(few), len(many)] == [9, 2 + 40 + 3]
-    numbers = [[int(number) for number in re.findall(r"\d+", line)] for line in (*few[7:], *many[-3:])]
-    assert [found[0] for found in numbers] == [95, 5, 55, 5, 95]
