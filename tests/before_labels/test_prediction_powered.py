@@ -8,6 +8,7 @@ import pytest
 from few_labels import CLUSTERED, INDEPENDENT, measured
 from polars.testing import assert_frame_equal
 from scipy import stats
+from test_expectation import labeled, unlabeled
 
 import streammetrics as sm
 
@@ -26,14 +27,6 @@ def drawn(seed, rows):
     random = np.random.default_rng(seed)
     p = random.integers(1, 200, rows) / 200
     return pl.DataFrame({"y": (random.random(rows) < 0.2 + 0.5 * p).astype(int), "p": p})
-
-
-def labeled(rows, **options):
-    return sm.binary(y_true="y", y_score="p", **options).update(rows)
-
-
-def unlabeled(rows, **options):
-    return sm.predictions(y_score="p", **options).update(rows)
 
 
 def expected(scores, reference, **options):
