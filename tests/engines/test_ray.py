@@ -94,15 +94,6 @@ def test_a_group_has_one_state_whatever_its_type_in_a_block(groups):
     assert engine.collect(states, acc).to_bytes() == expected.to_bytes()
 
 
-def test_blocks_whose_types_do_not_agree_are_told():
-    tables = [pl.DataFrame({"y": [1], "p": [0.5], "g": [g]}).to_arrow() for g in (1, "b")]
-    source = pytest.importorskip("ray.data").from_arrow(tables)
-    with pytest.raises(
-        sm.errors.ColumnError, match="Column 'g' has different types in different batches: Int64 and String"
-    ):
-        engine.accumulate(source, sm.binary(y_true="y", y_score="p", by="g"))
-
-
 def test_a_block_for_each_file(files):
     assert [b.num_rows for b in blocks(files).iter_batches(batch_size=None, batch_format="pyarrow")] == [
         size for size in SIZES if size
