@@ -73,15 +73,6 @@ def test_entries_are_added_after_those_in_the_history(client, example, tmp_path)
     assert store.query(every="1d", by="country").to_bytes() == task().update(rows(range(60))).to_bytes()
 
 
-def test_a_batch_with_an_invalid_row_does_not_change_the_offset(client, example, tmp_path):
-    store = sm.MetricStore(tmp_path / "history")
-    send(client, range(3))
-    client.xadd("predictions", {"clicked": "2", "p": "0.5", "country": "DE", "day": "2026-01-01"})
-    with pytest.raises(sm.errors.DataError, match="labels other than 0 and 1"):
-        example["add"](client, "predictions", store, task())
-    assert store.offset("redis/predictions") is None
-
-
 @pytest.mark.thorough
 def test_entries_of_killed_readers_are_there_once(client, url, example, tmp_path):
     generator, store, kills = random.Random(0), sm.MetricStore(tmp_path / "history"), 0

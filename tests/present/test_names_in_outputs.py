@@ -142,25 +142,6 @@ def test_rules_have_days_and_empty_segments(tmp_path):
         assert ("''" in text) == ("by" in options)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("dtype", [pl.Date, pl.Datetime("us", "Europe/Berlin")])
-def test_dates_of_any_year_are_shown(dtype, tmp_path):
-    days = pl.Series([4_000_000, 2**31 - 1, 0, None], dtype=pl.Int64)  # the years 12921, none, 1970, none
-    times = (
-        days.cast(pl.Int32).cast(dtype) if dtype == pl.Date else (days.clip(None, 10**8) * 86_400_000_000).cast(dtype)
-    )
-    acc = sm.binary(by="g", y_true="y", y_score="p", metrics=["rows", "accuracy"]).update(
-        {"y": [1, 0, 1, 0], "p": [0.9, 0.1, 0.4, 0.6], "g": pl.Series([0, 1, 2, None]).cast(dtype)}
-    )
-    saved = acc.to_arrow()  # as of a version that took such dates
-    acc = sm.Accumulator.from_arrow(saved.set_column(0, saved.field(0), times.to_arrow().cast(saved.field(0).type)))
-    for name in ("report", "verdicts", "notebook", "page"):
-        assert "+12921-08-18" in TEXTS[name](acc, tmp_path)
-    for wrong in (lambda: acc.finalize()["accuracy"], lambda: acc.finalize().plot.over_time("accuracy")):
-        with pytest.raises(sm.errors.ReportError):
-            wrong()
-
-
 def test_what_is_printed_fits_the_terminal_and_a_pipe_has_no_width(monkeypatch):
     report = sm.binary(**CANDIDATES).update(candidates()).finalize(confidence=0.95)
     printed = (report, report.compare("old", "new"))

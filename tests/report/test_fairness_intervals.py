@@ -117,11 +117,3 @@ def test_intervals_hold_the_truth(rates, rows):
         lower, upper = (found[f"{measure}_ci_{end}"] for end in ("lower", "upper"))
         covered = ((lower <= truth) & (truth <= upper.fill_null(np.inf))).mean()
         assert 0.865 <= covered <= 0.945, (measure, covered)
-
-
-def test_printed_frames_show_the_difference_and_its_interval():
-    rows = {"y": [0, 1, 1, 0] * 50, "z": [0, 1, 0, 0] * 50, "g": ["a", "b"] * 100}
-    report = sm.binary(y_true="y", y_pred="z", by="g").update(rows).finalize(confidence=0.95)
-    for reference in (None, "a"):
-        shown = report.gaps("recall", over="g", reference=reference).columns
-        assert shown[-4:] == ["difference", "difference_ci_lower", "difference_ci_upper", "note"]

@@ -153,11 +153,6 @@ def test_undefined_differences_do_not_hold():
     assert str(found).count("only one side has rows") == 2
 
 
-def test_names_of_models_stay_in_a_line():
-    acc = sm.binary(y_true="clicked", y_score={"a\n::b": "old", "new": "new"}).update(ROWS[:100])
-    assert "new - a\\n::b" in str(sm.compare(acc, models=("a\n::b", "new")).check(better="roc_auc"))
-
-
 def test_margins_are_read_and_named():
     given = ["roc_auc=0.002", "log_loss = 0.50%", "fbeta(beta=2)", "fbeta(beta=2)=1e-3", "recall=0"]
     found = compared(ROWS[:100]).check(not_worse=given, better={"accuracy": 0, "brier_score": "2%"})
@@ -193,10 +188,9 @@ def test_false_discoveries_among_breached_groups_are_controlled():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("start", [0, 600])
-def test_so_many_rows_decide_an_open_verdict(start):
+def test_so_many_rows_decide_an_open_verdict():
     """Of few rows, whose intervals are wider because they are skewed. More rows are the same, so often."""
-    rows, decided = ROWS[start : start + 60], 0
+    rows, decided = ROWS[:60], 0
     wanted = {"not_worse": dict.fromkeys(("roc_auc", "average_precision"), 0.01), "better": ["log_loss"]}
     for row in compared(rows).check(**wanted).frame.filter(verdict="open").iter_rows(named=True):
         if (needed := row["rows_needed"]) is None or not 400 < needed < 20_000:

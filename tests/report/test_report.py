@@ -118,13 +118,6 @@ def test_verdicts_are_decided_on_the_bounds_and_the_interval(report):
         assert found["passes"].to_list() == [verdict == "holds" for verdict in expected.values()]
 
 
-def test_several_requirements_are_decided_at_once():
-    requirements = ["roc_auc > 1", "recall < 0", "accuracy >= 0"]
-    alone = [evaluated().check(requirement).frame for requirement in requirements]
-    assert_frame_equal(evaluated().check(requirements).frame, pl.concat(alone))
-    assert evaluated().check([]).frame.is_empty()
-
-
 def test_a_check_of_selected_rows_is_a_part_of_the_check():
     rows = {"y": [1, 0, 1, 0] * 5, "old": [0.9, 0.2, 0.4, 0.5] * 5, "new": [0.1, 0.2, 0.3, 0.4] * 5, "g": [*"ab"] * 10}
     report = sm.binary(y_true="y", y_score={"old": "old", "new": "new"}, by="g").update(rows).finalize()

@@ -191,16 +191,6 @@ def test_fairness_without_labels_is_demographic_parity():
     assert found["difference"].item() == pytest.approx(0.25)
 
 
-def test_what_is_undefined_is_not_fair():
-    cells = {"f": (0, 3, 0, 3), "m": (0, 1, 0, 5)}
-    report = sm.binary(y_true="y", y_pred="z", by="gender").update(from_counts(cells)).finalize()
-    found = {r["criterion"]: r for r in report.fairness(over="gender").iter_rows(named=True)}
-    assert found["equal_opportunity"]["difference"] is None
-    assert found["equal_opportunity"]["note"] == "undefined for 2 of 2 values of gender"
-    assert found["equalized_odds"]["difference"] == pytest.approx(1 / 3)
-    assert found["demographic_parity"]["difference"] == pytest.approx(1 / 3)
-
-
 def test_the_note_of_a_metric_that_is_undefined_for_the_reference():
     rows = {"y": [1, 0] * 20 + [0] * 20, "p": [1, 0] * 20 + [0] * 20, "g": ["a"] * 40 + ["b"] * 20}
     report = sm.binary(y_true="y", y_pred="p", by="g").update(rows).finalize()

@@ -88,7 +88,7 @@ def test_links_modes_and_devices_stay_what_they_are(acc, tmp_path):
     assert long.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-@pytest.mark.parametrize("form", ["parquet", "table", "json", "csv"])
+@pytest.mark.parametrize("form", ["parquet", "table"])
 def test_files_of_the_command_line_and_of_the_demo(form, acc, tmp_path, monkeypatch):
     acc.save(tmp_path / "a.state")
     fail(monkeypatch, errno.ENOSPC)
