@@ -7,17 +7,19 @@ import polars as pl
 
 from streammetrics.testing import checks
 
-REPEATED = (  # without groups, a task takes the way of the first one
+WHOLE = (  # without groups, every task takes the way of the first one
     *(f"the tables of one process ({task}, whole)" for task in ("multiclass", "regression")),
     *(f"the same bytes ({task}, whole)" for task in ("losses", "losses of classes", "multiclass", "regression")),
 )
+OF_STATES = tuple(f"each group has one state ({task})" for task in ("binary", "regression"))  # models have them, too
 
 
 def laws(engine):
     """The laws of an engine, each once."""
-    found = checks(engine)
-    assert {*REPEATED} <= {str(check) for check in found}
-    return [check for check in found if str(check) not in REPEATED]
+    laws = {str(check): check for check in checks(engine)}
+    for repeated in (*WHOLE, *(OF_STATES if engine.states else ())):
+        del laws[repeated]
+    return [*laws.values()]
 
 
 TIMES = [datetime(2026, 1, 1, hour) for hour in range(8)]
