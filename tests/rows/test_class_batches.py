@@ -118,3 +118,11 @@ def test_renormalized_rows_keep_what_is_certain():
     for x in (0.1234567890123456789, 5e-324, 8e307, 7.0, np.nextafter(0.3, 1)):
         table = renormalized([[x, 0, 0, 0, 0], [x, x, 0, 0, 0]]).state.tables["class_loss"]
         assert table["brier_sum"].to_list() == [0.0, 0.5]
+
+
+def test_models_of_scores_are_paired_on_the_rows_that_both_scored():
+    task = {"y_true": "y", "y_score": {"one": {"a": "a", "b": "b"}, "other": {"a": "c", "b": "d"}}}
+    rows = pl.DataFrame({"y": ["a", "b", "a", "b"], "a": [0.9, 0.2, None, 0.4], "c": [0.4, 0.7, 0.9, 0.1]})
+    rows = rows.with_columns(b=1 - pl.col("a"), d=1 - pl.col("c"))
+    some = sm.multiclass(**task, nulls="drop").update(rows).state.tables["paired_matches"]
+    assert_frame_equal(some, sm.multiclass(**task).update(rows.drop_nulls()).state.tables["paired_matches"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +21,8 @@ from streammetrics.data.rows.roles import SINGLE, Roles
 Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[str, str]  # of models
 
+TARGETS = ("truth", "predicted")
+BY_LABEL = (*TARGETS, "score")  # roles of which a binary task of a label has the columns of the label
 HASHED = ("row_id", "truth", "weight", "input", "predicted", "score")  # order of roles in fingerprints
 
 
@@ -29,34 +30,61 @@ HASHED = ("row_id", "truth", "weight", "input", "predicted", "score")  # order o
 class Rows:
     """Rows of one model as arrays, arranged by group, as statistics process them.
 
+    ``columns`` are those of a batch. True and predicted values are 0 or 1, Float64 in a regression, and numbers of
+    ``labels`` in a multiclass task. Scores, weights, and inputs are Float64, and ``widths`` are the original types of
+    scores. Row IDs are hashes.
+
     ``numbers`` has the number of each group of the block in the counters, ``dropped`` the number of its dropped rows.
     Rows from ``starts[i]`` up to ``starts[i + 1]`` belong to group ``local[i]`` of the block.
 
-    ``truth``, ``predicted``, and ``score`` have one array per label of a multilabel task. ``score`` has one per class
-    of a multiclass task. Otherwise each has one array, or none without a column. True and predicted values are 0 or 1,
-    Float64 in a regression, and numbers of ``labels`` in a multiclass task. Scores and weights are Float64. ``width``
-    is the original type of each score. ``inputs`` are additional columns as Float64, by name, and ``row_id`` has
-    hashes of row IDs.
-
-    ``beside`` has, for each pair of models in which this is the first, the rows predicted by both, with the prediction
-    and the score of this model and of the other. ``lost`` are the dropped rows, of which only ``row_id`` is set: hashes
-    of all their columns. It is None without dropped rows, or if nobody asked for them.
+    ``beside`` has, for each pair of models in which this is the first, the rows predicted by both, with the columns of
+    this model and then of the other. ``lost`` are the dropped rows, with hashes of all their columns as row IDs. It is
+    None without dropped rows, or if nobody asked for them.
     """
 
+    columns: Mapping[Field, Array]
     numbers: Codes
     dropped: NDArray[np.int64]
     starts: Codes
     local: Codes
-    truth: tuple[Array, ...] = ()
-    predicted: tuple[Array, ...] = ()
-    score: tuple[NDArray[np.float64], ...] = ()
-    width: tuple[np.dtype[Any], ...] = ()
-    inputs: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    row_id: tuple[NDArray[np.uint64], ...] = ()
-    weight: NDArray[np.float64] | None = None
+    widths: Mapping[Field, np.dtype[Any]] = field(default_factory=dict)
+    names: Sequence[str] = ()  # of inputs
     labels: pl.Series | None = None
     beside: Mapping[Pair, Rows] = field(default_factory=dict)
     lost: Rows | None = None
+
+    def _role(self, role: str) -> tuple[Array, ...]:
+        return tuple(array for field, array in self.columns.items() if field.role == role)
+
+    @cached_property
+    def truth(self) -> tuple[Array, ...]:
+        """True values: one array per label of a multilabel task, otherwise one, or none without a column."""
+        return self._role("truth")
+
+    @cached_property
+    def predicted(self) -> tuple[Array, ...]:
+        """Predicted values: one array per label of a multilabel task, otherwise one, or none without a column."""
+        return self._role("predicted")
+
+    @cached_property
+    def score(self) -> tuple[NDArray[np.float64], ...]:
+        """Scores: one array per class or label of tasks that have several, otherwise one, or none without a column."""
+        return self._role("score")
+
+    @cached_property
+    def row_id(self) -> tuple[NDArray[np.uint64], ...]:
+        """Hashes of row IDs."""
+        return self._role("row_id")
+
+    @cached_property
+    def inputs(self) -> dict[str, NDArray[np.float64]]:
+        """Additional columns by name."""
+        return dict(zip(self.names, self._role("input"), strict=True))
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights, if rows have any."""
+        return self.columns.get(WEIGHT)
 
     @property
     def size(self) -> int:
@@ -76,56 +104,34 @@ class Rows:
     @cached_property
     def with_squared_weights(self) -> Rows:
         """The rows with squared weights, which can be infinite."""
-        assert self.weight is not None
         with np.errstate(over="ignore"):
-            return replace(self, weight=np.square(self.weight))
+            return replace(self, columns={**self.columns, WEIGHT: np.square(self.columns[WEIGHT])})
 
     def of_labels(self, count: int) -> Iterator[Rows]:
         """The rows as those of one binary task for each label: the label against the rest."""
-        truth, predicted = self.truth, self.predicted
-        if self.labels is not None:  # class numbers, which are compared faster in a narrow type
-            narrow = np.min_scalar_type(count)
-            truth, predicted = (tuple(a.astype(narrow) for a in of) for of in (truth, predicted))
-        for i in range(count):
-            yield replace(
-                self,
-                truth=self._of_label(truth, i),
-                predicted=self._of_label(predicted, i),
-                score=self.score[i : i + 1],
-                width=self.width[i : i + 1],
-                labels=None,
-            )
-
-    def _of_label(self, arrays: tuple[Array, ...], i: int) -> tuple[Array, ...]:
-        return arrays[i : i + 1] if self.labels is None else tuple((a == i).view(np.uint8) for a in arrays)
+        narrow = np.min_scalar_type(count)  # in which class numbers are compared faster
+        targets = {f: a for f, a in self.columns.items() if self.labels is not None and f.role in TARGETS}
+        targets = {field: array.astype(narrow) for field, array in targets.items()}
+        for label in range(count):
+            columns = {f: a for f, a in self.columns.items() if f.role not in BY_LABEL or f.label == label}
+            columns |= {field: (array == label).view(np.uint8) for field, array in targets.items()}
+            yield replace(self, columns=columns, labels=None)
 
     def rounded(self, thresholds: Sequence[float], score: int = 0) -> NDArray[np.float64]:
         """Thresholds in the original type of a score: a float32 0.7 reaches 0.7, although it is less as Float64."""
+        fields = [field for field in self.columns if field.role == "score"]
         exact = np.array(thresholds, dtype=np.float64)
         with np.errstate(over="ignore"):
-            rounded = exact.astype(self.width[score]).astype(np.float64)
+            rounded = exact.astype(self.widths[fields[score]]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
     def arranged(self, codes: Codes, groups: int) -> Rows:
         """The rows in the order of other groups."""
-        weights = [] if self.weight is None else [self.weight]
-        parts = [self.truth, self.predicted, self.score, tuple(self.inputs.values()), self.row_id, weights]
-        arrays = [array for part in parts for array in part]
+        arrays = [*self.columns.values()]
         moved, *runs = core.arrange(codes, groups, arrays)
         starts, local = (run.view(np.intp) for run in runs)  # numpy is slow where this type meets its `long long`
-        each = iter(arrays if moved is None else moved)
-        truth, predicted, score, inputs, row_id, weights = (list(islice(each, len(part))) for part in parts)
-        return replace(
-            self,
-            starts=starts,
-            local=local,
-            truth=tuple(truth),
-            predicted=tuple(predicted),
-            score=tuple(score),
-            inputs=dict(zip(self.inputs, inputs, strict=True)),
-            row_id=tuple(row_id),
-            weight=weights[0] if weights else None,
-        )
+        columns = dict(zip(self.columns, arrays if moved is None else moved, strict=True))
+        return replace(self, columns=columns, starts=starts, local=local)
 
 
 def rows_by_model(
@@ -137,78 +143,70 @@ def rows_by_model(
     dropped rows.
     """
     models = batch.roles.models
-    of_model = {model: _rows(batch, piece, (model,), lost) for model in models}
-    whole = all(rows.size == piece.stop - piece.start for rows in of_model.values())
+    by_model = {model: _rows(batch, piece, (model,), lost) for model in models}
+    complete = all(rows.size == piece.stop - piece.start for rows in by_model.values())
     for i, model in enumerate(models):
-        rows = of_model[model] if numbers is None else replace(of_model[model], numbers=numbers[i])
-        own = [pair for pair in pairs if pair[0] == model]
-        if own:
-            both = [_together(rows, of_model[pair[1]]) if whole else _rows(batch, piece, pair) for pair in own]
-            rows = replace(rows, beside=dict(zip(own, both, strict=True)))
-        yield rows
+        rows = by_model[model] if numbers is None else replace(by_model[model], numbers=numbers[i])
+        beside = {
+            (one, other): _together(rows, by_model[other]) if complete else _rows(batch, piece, (one, other))
+            for one, other in pairs
+            if one == model
+        }
+        yield replace(rows, beside=beside) if beside else rows
 
 
 def _together(one: Rows, other: Rows) -> Rows:
     """The rows of two models that predicted the same rows, in the same arrangement."""
-    return replace(
-        one,
-        predicted=one.predicted + other.predicted,
-        score=one.score + other.score,
-        width=one.width + other.width,
-        beside={},
-        lost=None,
-    )
+    return replace(one, columns={**one.columns, **other.columns}, widths={**one.widths, **other.widths}, lost=None)
 
 
 def _rows(batch: Batch, piece: slice, models: tuple[str, ...], lost: bool = False) -> Rows:
     roles, codes = batch.roles, None if batch.codes is None else batch.codes[piece]
-    own = [field for model in (SINGLE, *models) for field in batch.columns if field.model == model]
-    columns = {field: batch.columns[field][piece] for field in own}
+    fields = [field for model in (SINGLE, *models) for field in batch.columns if field.model == model]
+    columns = {field: batch.columns[field][piece] for field in fields}
     group_count = 1 if codes is None else batch.groups.height
     dropped = np.zeros(group_count, dtype=np.int64)
     keep, lost_rows = _rows_to_keep(columns), None
-    if keep is not None and lost:
-        lost_rows = _hashed({field: s.filter(~keep) for field, s in columns.items()})
     if keep is not None:
+        if lost:
+            lost_rows = _hashed({field: s.filter(~keep) for field, s in columns.items()})
         columns = {field: s.filter(keep) for field, s in columns.items()}
-        kept = keep.to_numpy()
+        mask = keep.to_numpy()
         if codes is None:
-            dropped += np.count_nonzero(~kept)
+            dropped += np.count_nonzero(~mask)
         else:
-            dropped += np.bincount(codes[~kept], minlength=group_count)
-            lost_rows = None if lost_rows is None else lost_rows.arranged(codes[~kept], group_count)
-            codes = codes[kept]
+            dropped += np.bincount(codes[~mask], minlength=group_count)
+            lost_rows = None if lost_rows is None else lost_rows.arranged(codes[~mask], group_count)
+            codes = codes[mask]
     size = len(next(iter(columns.values()))) if columns else piece.stop - piece.start
     arrays, labels = _arrays(columns, roles)
-    scores = [a for field, a in arrays.items() if field.role == "score"]
+    widths = {field: array.dtype for field, array in arrays.items() if field.role == "score"}
     rows = Rows(
+        arrays | {field: arrays[field].astype(np.float64, copy=False) for field in widths},
         np.arange(group_count),
         dropped,
         np.array([0, size]),
         np.zeros(1, dtype=np.intp),
-        truth=tuple(a for field, a in arrays.items() if field.role == "truth"),
-        predicted=tuple(a for field, a in arrays.items() if field.role == "predicted"),
-        score=tuple(a.astype(np.float64, copy=False) for a in scores),
-        width=tuple(a.dtype for a in scores),
-        inputs={name: arrays[Field("input", label=i)] for i, name in enumerate(roles.inputs)},
-        row_id=tuple(a for field, a in arrays.items() if field.role == "row_id"),
-        weight=arrays.get(WEIGHT),
+        widths=widths,
+        names=tuple(roles.inputs),
         labels=labels,
         lost=lost_rows,
     )
     if codes is not None:
         rows = rows.arranged(codes, group_count)
-    if labels is not None and scores and not rows.predicted:
-        rows = replace(rows, predicted=(core.likeliest(rows.score),))
+    if labels is not None and widths and not rows.predicted:
+        scores = [tuple(rows.columns[field] for field in widths if field.model == model) for model in models]
+        likeliest = {Field("predicted", model): core.likeliest(s) for model, s in zip(models, scores, strict=True)}
+        rows = replace(rows, columns={**rows.columns, **likeliest})
     return rows
 
 
 def _hashed(columns: Mapping[Field, pl.Series]) -> Rows:
     """Rows with only the hashes of columns, which can contain nulls. They are in one group."""
-    hashes = tuple(identities(columns[field]) for field in sorted(columns, key=lambda f: HASHED.index(f.role)))
-    return Rows(
-        np.zeros(1, np.intp), np.zeros(1, np.int64), np.array([0, len(hashes[0])]), np.zeros(1, np.intp), row_id=hashes
-    )
+    fields = sorted(columns, key=lambda field: HASHED.index(field.role))
+    hashes = {Field("row_id", label=i): identities(columns[field]) for i, field in enumerate(fields)}
+    size = len(next(iter(columns.values())))
+    return Rows(hashes, np.zeros(1, np.intp), np.zeros(1, np.int64), np.array([0, size]), np.zeros(1, np.intp))
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:
