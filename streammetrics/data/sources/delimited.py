@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,7 @@ pa_csv: Any = Lazy("pyarrow.csv")
 BLOCK = 1 << 22  # bytes that pyarrow reads at a time
 FIRST_BLOCK = 1 << 20
 SEPARATORS = ",;\t|"
-ENDS: dict[Any, Any] = {  # values of a row after the last one, by type
-    pl.String: "\x1f\x1f",
-    pl.Int64: -(2**63),
-    pl.Float64: -1.2345678901234e-300,
-}
-TEXT: Mapping[str, pl.DataType] = MappingProxyType({})
+END = "\x1f\x1f"  # each value of a row after the last one
 PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
 PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
@@ -73,31 +67,13 @@ class Csv:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Batches of some columns, or of the first one. Types of later batches can only be wider, such as text."""
-        types = dict(self.types)
-        first = next(self.texts(columns, block=FIRST_BLOCK), None)
-        for texts in () if first is None else first:
-            if texts.null_count() < len(texts) and texts.name not in types:
-                types[texts.name] = as_values(texts).dtype
-        floats = [name for name, dtype in types.items() if dtype == pl.Float64]
-        rows = 0
-        try:
-            for batch in self.texts(columns, {**self.types, **dict.fromkeys(floats, pl.Float64())}):
-                if any((batch[name].abs() >= EXACT).any() for name in floats):
-                    break  # integers among them can have been rounded
-                yield pl.DataFrame([self._values(column, types, rows) for column in batch])
-                rows += batch.height
-            else:
-                return
-        except _OtherValues:
-            pass
-        for batch in _after(rows, self.texts(columns)):
+        types, rows = dict(self.types), 0
+        for batch in self.texts(columns):
             yield pl.DataFrame([self._values(column, types, rows) for column in batch])
             rows += batch.height
 
     def _values(self, column: pl.Series, types: dict[str, pl.DataType], row: int) -> pl.Series:
         """A column of the rows from ``row`` in its type. Rejects integers among fractions that floats do not hold."""
-        if column.dtype != pl.String:
-            return column
         values = as_values(column, types.get(column.name))
         if values.dtype == pl.Float64 and (place := beyond_floats(column, values)) is not None:
             raise not_a_float(column.name, column[place], f"line {self.line(row + place)} of {self.path}")
@@ -105,25 +81,21 @@ class Csv:
             types[column.name] = values.dtype
         return values
 
-    def texts(
-        self, columns: Sequence[str], types: Mapping[str, pl.DataType] = TEXT, block: int | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """Batches of some columns, or of the first one, in the order of rows: as text, or numbers of some ``types``."""
+    def texts(self, columns: Sequence[str], block: int = BLOCK) -> Iterator[pl.DataFrame]:
+        """Batches of some columns, or of the first one, as text in the order of rows."""
         separator, names = self._header
         several = len(names) > 1  # in a file of one column, a blank line is a null
         used = list(dict.fromkeys(columns or names[:1]))
-        arrow_types = {pl.String: pa.string(), pl.Int64: pa.int64(), pl.Float64: pa.float64()}
-        classes = {name: types.get(name, pl.String()).base_type() for name in names}
         with translated(SourceError, f"Cannot read {self.path}"), decompressed(self.path) as file:
-            ended = _Ended(file, separator.join(str(ENDS[classes[name]]) for name in names).encode())
+            ended = _Ended(file, separator.join([END] * len(names)).encode())
             try:
                 with pa_csv.open_csv(
                     ended,
-                    pa_csv.ReadOptions(block_size=block or BLOCK),
+                    pa_csv.ReadOptions(block_size=block),
                     pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=several),
                     pa_csv.ConvertOptions(
                         include_columns=used,
-                        column_types={name: arrow_types[classes[name]] for name in used},
+                        column_types=dict.fromkeys(used, pa.string()),
                         null_values=["", *self.null_values],
                         strings_can_be_null=True,
                         quoted_strings_can_be_null=bool(self.null_values),
@@ -131,8 +103,6 @@ class Csv:
                 ) as reader:
                     yield from self._before_end(map(pl.DataFrame, reader), ended)
             except pa.ArrowInvalid as error:
-                if types:
-                    raise _OtherValues from error
                 if fault := self._fault(encoded="UTF8" in str(error)):
                     raise SourceError(f"Cannot read {self.path}: {fault}") from error
                 raise
@@ -144,7 +114,7 @@ class Csv:
             yield last
             rows += last.height
             last = batch
-        is_end = last.height > 0 and {*last.row(-1)} <= {*ENDS.values()}
+        is_end = last.height > 0 and {*last.row(-1)} == {END}
         # The opening mark of a later value can also close a mark, with line ends in between.
         if not is_end or rows + last.height != ended.lines:
             fault = self._fault()
@@ -190,18 +160,6 @@ class Csv:
                     number += 1
                 line = records.line_num + 1
         return line
-
-
-class _OtherValues(Exception):
-    """A column of numbers has other values, or a line cannot be read."""
-
-
-def _after(rows: int, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Batches without the first rows."""
-    for batch in batches:
-        if rows < batch.height:
-            yield batch[rows:]
-        rows = max(0, rows - batch.height)
 
 
 class _Ended(io.RawIOBase):
