@@ -100,7 +100,8 @@ def accumulate(
         try:
             _run(_Feed(stream.batches), parts, shared, bar)
         finally:
-            uninterrupted(lambda: _merge(targets, [shared, *parts]))
+            with uninterrupted():
+                _merge(targets, [shared, *parts])
     return filled[""] if isinstance(given, Accumulator) else filled
 
 
@@ -299,7 +300,8 @@ def _run(feed: _Feed, parts: Sequence[_Part], shared: _Part, bar: Any) -> None:
                 pass
     finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()
-        uninterrupted(lambda: _let_finish(feed, parts))
+        with uninterrupted():
+            _let_finish(feed, parts)
     if feed.error is not None:
         raise feed.error
 

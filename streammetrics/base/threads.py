@@ -8,10 +8,12 @@ waits for it.
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from _thread import start_new_thread
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -66,44 +68,33 @@ def of_each(function: Callable[[A], T], items: Sequence[A]) -> list[T]:
     return [results[i] for i in range(len(items))]
 
 
-def uninterrupted(step: Callable[[], None]) -> None:
-    """Run a step to its end. Ctrl-C during the step is raised afterward.
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a step run to its end. Handlers of signals that arrive meanwhile, such as of Ctrl-C, run after it.
 
-    Interrupts reach the main thread only, so the step runs in another thread. If none can start, it runs in this one.
+    Python runs them in the main thread only.
     """
-    if threading.get_ident() != threading.main_thread().ident:
-        step()
+    if threading.current_thread() is not threading.main_thread():
+        yield
         return
+    arrived: list[tuple[int, Any]] = []
+    every: dict[int, Any] = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    handlers = {number: handler for number, handler in every.items() if callable(handler)}
     errors: list[BaseException] = []
-    owner: dict[str, int] = {}  # of the step: the thread that runs it, or this one
-    done = threading.Event()  # in Python 3.11, an interrupted join considers a thread ended
-
-    def is_owner() -> bool:  # the first that asks, however often it is interrupted and asks again
-        return owner.setdefault("step", threading.get_ident()) == threading.get_ident()
-
-    def run() -> None:
-        if not is_owner():
-            return
-        try:
-            step()
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            done.set()
-
-    steps = 0
     try:
-        steps = STEPS * start(run)
-    except BaseException as interrupt:
-        errors.append(interrupt)
-    while True:
-        try:
-            if (steps == 0 and is_owner()) or done.wait(STEP):
-                break
-            steps = max(steps - 1, 0)
-        except BaseException as interrupt:
-            errors.append(interrupt)
-    if errors:  # an interrupt inside a lock of `threading` ends in a RuntimeError
-        raise errors[0].__context__ if isinstance(errors[0].__context__, KeyboardInterrupt) else errors[0]
-    if is_owner():
-        step()
+        for number in handlers:
+            signal.signal(number, lambda *call: arrived.append(call))
+        yield
+    finally:
+        restored = False
+        while not restored:  # a handler that is back can raise before the next one is
+            try:
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+                restored = True
+            except BaseException as error:
+                errors.append(error)
+        for number, frame in arrived:
+            handlers[number](number, frame)
+        if errors:
+            raise errors[0]

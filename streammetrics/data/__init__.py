@@ -7,7 +7,7 @@ from streammetrics.base import late_names
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.data.rows.arrays import Pair, Rows, rows_by_model
     from streammetrics.data.rows.arrow import in_utc
-    from streammetrics.data.rows.batches import Batch, append, no_rows, read
+    from streammetrics.data.rows.batches import Batch, append, read
     from streammetrics.data.rows.codes import as_written, ascending, encode, find, number, summed
     from streammetrics.data.rows.columns import Reader, require_columns
     from streammetrics.data.rows.exact_sums import DECIMAL, LARGEST, of_words, to_decimals, to_floats

@@ -11,7 +11,6 @@ import pytest
 from data import CLICKS, clicks
 
 import streammetrics as sm
-from streammetrics.base import threads
 from streammetrics.base.threads import uninterrupted
 from streammetrics.data.rows import batches
 from streammetrics.statistics.state import content
@@ -93,42 +92,38 @@ def test_accumulators_absorb_each_other_at_once():
     assert one.seen % BATCH.height == other.seen % BATCH.height == 0
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("starts", [True, False])
-def test_an_interrupt_at_the_start_of_a_step_waits_for_its_end_or_prevents_it(starts, monkeypatch):
-    start, ended = threads.start, []
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_step_ends_before_handlers_of_signals_run(number):
+    events = []
 
-    def interrupted(run):
-        if starts:
-            start(run)
-            time.sleep(0.05)
+    def handler(*_):
+        events.append("handler")
         raise KeyboardInterrupt
 
     def step():
-        time.sleep(0.2)
-        ended.append(1)
+        with uninterrupted():
+            signal.raise_signal(number)
+            events.append("step")
 
-    monkeypatch.setattr(threads, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        uninterrupted(step)
-    assert ended == [1] * starts
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            step()
+        assert signal.getsignal(number) is handler
+        together(step)  # in another thread, which no handler interrupts
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(number, before)
+    assert events[:2] == ["step", "handler"]
+    assert events.count("step") == 2
 
 
-def test_an_interrupt_that_breaks_a_lock_is_raised_as_an_interrupt(monkeypatch):
-    wait, ended, calls = threading.Event.wait, [], iter(range(9))
-
-    def broken(event, timeout=None):  # as in Condition.wait, before it has released its lock
-        if next(calls):
-            return wait(event, timeout)
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise RuntimeError("release unlocked lock")
-
-    monkeypatch.setattr(threading.Event, "wait", broken)
-    with pytest.raises(KeyboardInterrupt):
-        uninterrupted(lambda: ended.append(1))
-    assert len(ended) <= 1
+def test_a_step_that_fails_raises_its_error_and_signals_have_their_handlers():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ZeroDivisionError), uninterrupted():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_signal_handler_in_the_middle_of_an_update_is_told_and_does_no_harm(monkeypatch):

@@ -43,11 +43,6 @@ def test_an_update_ends_and_its_lock_is_free():
     assert not acc._own_lock._is_owned()
 
 
-def test_a_step_that_fails_without_a_thread_raises_its_error():
-    with pytest.raises(ZeroDivisionError):
-        threads.uninterrupted(lambda: 1 / 0)
-
-
 def test_a_pass_without_any_thread_says_so_and_changes_nothing():
     acc = sm.binary(y_true="y", y_score="p").update(BATCH)
     with pytest.raises(sm.StreamMetricsError, match="Cannot start a thread"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from streammetrics.data.rows.columns import HEAVIEST, Reader, require_columns
 from streammetrics.data.rows.folds import fold, identities
 from streammetrics.data.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
 from streammetrics.data.rows.labels import joint
-from streammetrics.data.rows.roles import FOLD, LABEL, MODEL, SEVERAL, SINGLE, Roles
+from streammetrics.data.rows.roles import FOLD, LABEL, MODEL, SINGLE, Roles
 from streammetrics.errors import ColumnError, DataError
 
 
@@ -160,29 +160,12 @@ def _read(reader: Reader) -> Batch:
     return Batch(roles, frame.height, keys, columns, _label(columns, roles), reader.others)
 
 
-def no_rows(roles: Roles) -> Batch:
-    """Return a batch without rows. The types of its group columns and undeclared labels are unknown."""
-    of_kind = {"regression": pl.Float64(), "multiclass": pl.Int64() if roles.labels else pl.Null()}
-    target = of_kind.get(roles.kind, pl.Boolean())
-    targets = range(len(roles.labels) if roles.kind == "multilabel" else 1)
-    scores = range(len(roles.labels) if roles.kind in SEVERAL else 1)
-    types: dict[Field, pl.DataType] = {Field("truth", label=i): target for i in targets if roles.y_true}
-    types |= {Field("predicted", m, i): target for m in roles.y_pred for i in targets}
-    types |= {Field("score", m, i): pl.Float64() for m in roles.y_score for i in scores}
-    types |= {Field("input", label=i): pl.Float64() for i in range(len(roles.inputs))}
-    types |= {Field("row_id", label=i): pl.UInt64() for i in range(len(roles.row_id))}
-    if roles.sample_weight is not None:
-        types[WEIGHT] = pl.Float64()
-    keys = [pl.Series(key, dtype=pl.Int64 if key == FOLD else pl.Null) for key in roles.keys]
-    columns = {field: pl.Series(dtype=t) for field, t in types.items()}
-    return Batch(roles, 0, keys, columns, _label(columns, roles))
-
-
-def append(held: Batch, more: Batch) -> Batch:
+def append(held: Batch | None, more: Batch) -> Batch:
     """Append rows of a batch to a held batch, which is used up.
 
     The result does not share memory with ``more``, which may change later.
     """
+    held = held or replace(more, height=0)
     return Batch(
         roles=held.roles,
         height=held.height + more.height,

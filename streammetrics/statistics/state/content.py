@@ -23,7 +23,6 @@ from streammetrics.data import (
     concat_groups,
     joint,
     joint_types,
-    no_rows,
     rows_by_model,
     types_of,
 )
@@ -57,7 +56,7 @@ class Content:
         self.roles = roles
         self.statistics = statistics
         self.max_groups = max_groups
-        self.types: pl.Schema = data_types(roles, parts[0]) if parts else no_rows(roles).types
+        self.types: pl.Schema = data_types(roles, parts[0])
         self._parts = parts  # states to merge
         self._counters: Counters | None = None  # None if all counted rows are in the parts
         self._buffer: Batch | None = None
@@ -97,16 +96,19 @@ class Content:
         groups = 0 if self._counters is None else self._counters.groups.height
         size = max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
         if rows.height >= size // 2:
-            uninterrupted(lambda: self._count_alone(rows))
+            with uninterrupted():
+                self._count_alone(rows)
         else:
-            self._buffer = append(self._buffer or no_rows(self.roles), rows)
+            self._buffer = append(self._buffer, rows)
             if self._buffer.height >= size:
                 self.observe()
 
     def observe(self) -> None:
         """Count the buffered rows."""
         if self._buffer is not None:
-            uninterrupted(self._count_buffer)
+            with uninterrupted():
+                self._count_alone(self._buffer)
+                self._buffer = None
 
     def fills_many_cells(self, rows: Batch) -> bool:
         """Whether threads should count such rows in the same content, since each would need as many cells."""
@@ -189,11 +191,6 @@ class Content:
         """Turn the counters into a state, which is merged later."""
         if self._counters is not None:
             self._parts, self._counters = (*self._parts, self._counters.state()), None
-
-    def _count_buffer(self) -> None:
-        if self._buffer is not None:
-            self._count_alone(self._buffer)
-            self._buffer = None
 
     def _count_alone(self, rows: Batch) -> None:
         self._require_success()
