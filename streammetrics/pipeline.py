@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import STEP, STEPS, few, of_extra, publish, require_threads, start, uninterrupted, whole
@@ -17,35 +17,21 @@ from streammetrics.errors import Argument, SourceError, SpecificationError, Stre
 from streammetrics.metrics import Metric
 from streammetrics.report import Receipt, Report, Verification, compared
 
+Task = TypeVar("Task", Accumulator, Mapping[str, Accumulator])
+
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 GRACE = 20  # steps that a source may take to return after an interrupt
 END = object()  # of a source
 
 
-@overload
-def accumulate(
-    source: Source, task: Accumulator, *, workers: int | None = None, progress: bool = False
-) -> Accumulator: ...
-@overload
-def accumulate(
-    source: Source, task: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
-) -> Mapping[str, Accumulator]: ...
-@overload
-def accumulate(
-    source: Source, *, into: Accumulator, workers: int | None = None, progress: bool = False
-) -> Accumulator: ...
-@overload
-def accumulate(
-    source: Source, *, into: Mapping[str, Accumulator], workers: int | None = None, progress: bool = False
-) -> Mapping[str, Accumulator]: ...
 def accumulate(
     source: Source,
-    task: Accumulator | Mapping[str, Accumulator] | None = None,
+    task: Task | None = None,
     *,
-    into: Accumulator | Mapping[str, Accumulator] | None = None,
+    into: Task | None = None,
     workers: int | None = None,
     progress: bool = False,
-) -> Accumulator | Mapping[str, Accumulator]:
+) -> Task:
     """Process a whole source, and return a new accumulator with its rows.
 
     The source is streamed, so memory does not grow with its size. To add the rows to an existing accumulator, pass it
@@ -88,8 +74,8 @@ def accumulate(
             Argument("into"),
             " to add rows to one, not both.",
         )
-    given = task if into is None else into
-    filled = accumulators(source, given)
+    specification = task if into is None else into
+    filled = accumulators(source, specification)
     if into is None:
         filled = {name: each.empty() for name, each in filled.items()}
     targets = list(filled.values())
@@ -102,7 +88,8 @@ def accumulate(
         finally:
             with uninterrupted():
                 _merge(targets, [shared, *parts])
-    return filled[""] if isinstance(given, Accumulator) else filled
+    total: Any = filled[""] if isinstance(specification, Accumulator) else filled
+    return total  # type: ignore[no-any-return]
 
 
 @overload
@@ -157,10 +144,10 @@ def evaluate(
     >>> sm.evaluate(rows, sm.binary(y_true="y", y_score="p"), metrics=["accuracy"])["accuracy"].value
     0.6666666666666666
     """
-    given = accumulators(source, task)
-    for each in given.values():
+    tasks = accumulators(source, task)
+    for each in tasks.values():
         each.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
-    filled = accumulate(source, given, workers=workers, progress=progress)
+    filled = accumulate(source, tasks, workers=workers, progress=progress)
     require_rows(filled.values(), source)
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
     return reports[""] if isinstance(task, Accumulator) else reports
