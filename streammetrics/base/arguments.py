@@ -26,15 +26,15 @@ def whole(subject: str | Argument, value: Any, least: int | None = None, most: i
     streammetrics.errors.SpecificationError: capacity= must be an integer of at least 1, got 0.
     """
     try:
-        found = None if isinstance(value, bool | np.bool_) else index(value)
+        number = None if isinstance(value, bool | np.bool_) else index(value)
     except TypeError:
-        found = None
-    if found is None or (least is not None and found < least):
+        number = None
+    if number is None or (least is not None and number < least):
         range = "" if least is None else f" of at least {least}"
         raise SpecificationError(subject, f" must be an integer{range}, got {shown(value)}.")
-    if found > most:
-        raise SpecificationError(subject, f" must be at most {most:,}, got {shown(found)}.")
-    return found
+    if number > most:
+        raise SpecificationError(subject, f" must be at most {most:,}, got {shown(number)}.")
+    return number
 
 
 def as_float(value: Any) -> float:

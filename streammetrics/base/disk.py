@@ -34,8 +34,8 @@ def directory(uri: str | Path) -> Path | None:
             return None
         uri = unquote(parts.path)
     path = Path(uri).absolute()
-    if found := UNUSABLE.search(str(path)):
-        raise SpecificationError(f"Delta Lake cannot open a path with {found[0]!r}, got {str(path)!r}. Rename it.")
+    if unusable := UNUSABLE.search(str(path)):
+        raise SpecificationError(f"Delta Lake cannot open a path with {unusable[0]!r}, got {str(path)!r}. Rename it.")
     return path
 
 

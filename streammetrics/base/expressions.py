@@ -56,5 +56,5 @@ def by_group(
     rows, group = table.lazy(), index[0]
     if table[group].is_sorted():
         rows = rows.set_sorted(group)  # groups are then slices of the table
-    found = rows.group_by(index, maintain_order=True).agg(named).collect()
-    return groups.select(group).join(found, on=group, how="left", maintain_order="left")
+    values = rows.group_by(index, maintain_order=True).agg(named).collect()
+    return groups.select(group).join(values, on=group, how="left", maintain_order="left")

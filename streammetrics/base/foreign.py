@@ -50,8 +50,8 @@ def reason(error: BaseException) -> str:
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.csv"))
     'No such file or directory'
     """
-    said = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
-    first, *others = COLOR.sub("", str(said)).splitlines()
+    text = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
+    first, *others = COLOR.sub("", str(text)).splitlines()
     first = ADVICE.split(DETAIL.sub("", first))[0]
     causes = [cause.strip() for _, arrow, cause in (line.partition("↳") for line in others) if arrow]
     return ": ".join([first, *causes]).rstrip(".: ")

@@ -86,11 +86,11 @@ def of_labels_once(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if "threshold" not in frame.columns:
         return frame
-    alone, known = pl.col(METRIC).is_in(OF_LABELS), pl.col("value").is_not_null()
-    made = frame.with_columns(threshold=pl.when(~alone).then("threshold"))
-    cells = [*keys_of(made), METRIC]
-    made = made.filter(~alone | known | ~known.any().over(cells))
-    return made.filter(pl.struct(cells).is_first_distinct())
+    alone, has_value = pl.col(METRIC).is_in(OF_LABELS), pl.col("value").is_not_null()
+    rows = frame.with_columns(threshold=pl.when(~alone).then("threshold"))
+    cells = [*keys_of(rows), METRIC]
+    rows = rows.filter(~alone | has_value | ~has_value.any().over(cells))
+    return rows.filter(pl.struct(cells).is_first_distinct())
 
 
 def outer_limits(value: str = "value") -> tuple[pl.Expr, pl.Expr]:

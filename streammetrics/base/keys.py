@@ -37,11 +37,11 @@ def only(
 ) -> pl.DataFrame:
     """Return the row of a metric that keys select from ``every`` row, if it is one."""
     if rows.is_empty():
-        given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
+        listed = ", ".join(f"{k}={v!r}" for k, v in keys.items())
         frame = every()
-        known = {k: frame.select(k).unique(maintain_order=True) for k in keys if k in frame.columns}
-        values = [f"Values of {k}: {few(row[k] for row in text_of(some))}." for k, some in known.items()]
-        raise ReportError(" ".join([f"No value of {metric} for {given}.", *values]))
+        distinct = {k: frame.select(k).unique(maintain_order=True) for k in keys if k in frame.columns}
+        values = [f"Values of {k}: {few(row[k] for row in text_of(some))}." for k, some in distinct.items()]
+        raise ReportError(" ".join([f"No value of {metric} for {listed}.", *values]))
     if rows.height > 1:
         first = next(text_of(rows))
         differing = [
@@ -57,8 +57,8 @@ def _literal(value: Any, dtype: pl.DataType) -> pl.Expr:
     """A value to compare with a column; for times, also from a date or ISO 8601 text."""
     if (isinstance(value, str) or type(value) is date) and isinstance(dtype, (pl.Date, pl.Datetime)):
         zone = getattr(dtype, "time_zone", None)
-        found = pl.lit(moment(value, zone) or value)
-        return found.dt.convert_time_zone(zone) if zone else found
+        time = pl.lit(moment(value, zone) or value)
+        return time.dt.convert_time_zone(zone) if zone else time
     return pl.lit(value)
 
 

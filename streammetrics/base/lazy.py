@@ -22,9 +22,9 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, found)  # for the next time
-        return found
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)  # for the next time
+        return value
 
 
 def of_extra(extra: str, module: str, what: str) -> Any:

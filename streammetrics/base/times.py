@@ -21,7 +21,7 @@ SHIFTS = [f"{minutes}m" for minutes in range(-180, 181, 30)]  # of clocks of any
 LENGTH = re.compile(rf"({PART.pattern})+")
 
 
-def moment(given: date | str, zone: str | None = None) -> datetime | None:
+def moment(value: date | str, zone: str | None = None) -> datetime | None:
     """Return a time, or None if the value is not one. With ``zone``, its default time zone, the result is in UTC.
 
     >>> moment("2026-01-31")
@@ -30,23 +30,23 @@ def moment(given: date | str, zone: str | None = None) -> datetime | None:
     datetime.datetime(2026, 1, 31, 11, 0, tzinfo=datetime.timezone.utc)
     """
     try:
-        time = datetime.fromisoformat(given) if isinstance(given, str) else given
-        found = time if isinstance(time, datetime) else datetime.combine(time, clock())
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+        local = time if isinstance(time, datetime) else datetime.combine(time, clock())
         if zone is None:
-            return found
-        return (found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC)
+            return local
+        return (local if local.tzinfo else local.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def instant(given: date | str, zone: str | None) -> datetime:
+def instant(value: date | str, zone: str | None) -> datetime:
     """Return a time to compare with columns of a time zone, or with columns that have none."""
-    found = moment(given, zone)
-    if found is None:
-        raise SpecificationError(f"Cannot read {given!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
-    if found.tzinfo and zone is None:
-        raise SpecificationError(f"{given!r} has a time zone, but the windows have none. Omit it.")
-    return found
+    time = moment(value, zone)
+    if time is None:
+        raise SpecificationError(f"Cannot read {value!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
+    if time.tzinfo and zone is None:
+        raise SpecificationError(f"{value!r} has a time zone, but the windows have none. Omit it.")
+    return time
 
 
 def earlier(times: pl.Series, length: str) -> pl.Series:
@@ -123,17 +123,17 @@ def _is_of_clock(length: str) -> bool:
 
 def zoned(local: pl.Expr, zone: str, repeated: Literal["earliest", "latest"] = "earliest") -> pl.Expr:
     """Return local times in their time zone: the first of repeated times, and the time after skipped ones."""
-    found, day_before = (
+    times, day_before = (
         time.dt.replace_time_zone(zone, ambiguous=repeated, non_existent="null")
         for time in (local, local.dt.offset_by("-1d"))
     )
-    return pl.coalesce(found, day_before.dt.offset_by("24h"))
+    return pl.coalesce(times, day_before.dt.offset_by("24h"))
 
 
 def _before(times: pl.Expr, local: pl.Expr, step: str, zone: str) -> pl.Expr:
     """Return times moved back to local times, or one step further where the calendar omits the days in between."""
-    found = _just_before(local, zone)
-    return pl.when(found < times).then(found).otherwise(_just_before(local.dt.offset_by(step), zone))
+    moved = _just_before(local, zone)
+    return pl.when(moved < times).then(moved).otherwise(_just_before(local.dt.offset_by(step), zone))
 
 
 def _just_before(local: pl.Expr, zone: str) -> pl.Expr:

@@ -60,8 +60,8 @@ def _replace(target: Path, content: bytes | memoryview) -> None:
 
 def _clean(folder: Path, now: float) -> None:
     """Delete hidden files that are too old to be still written, by the clock of the file system."""
-    with suppress(OSError), os.scandir(folder) as found:
-        for file in found:
+    with suppress(OSError), os.scandir(folder) as files:
+        for file in files:
             if TEMPORARY.fullmatch(file.name):
                 with suppress(OSError):  # deleted by another process
                     if now - file.stat().st_mtime > ABANDONED:

@@ -65,8 +65,8 @@ def expect_command(
     dropped if their periods do not overlap. If SCORES have labels, --needed shows the required factor.
     """
     report, other = report_of(scores, by, total), report_of(reference)
-    other = other.rollup([c for c in other.by if c in report.by and not _at_other_times(c, report, other)])
-    found = sm.expect(
+    other = other.rollup([c for c in other.by if c in report.by and not _have_other_times(c, report, other)])
+    expectation = sm.expect(
         report,
         other,
         odds=odds,
@@ -75,15 +75,19 @@ def expect_command(
         method="calibration" if method == "calibration" else "prediction_powered",
     )
     if needed:
-        frame = found.needed_odds(report)
+        frame = expectation.needed_odds(report)
         write(frame, [of_frame(frame.with_columns(cs.float().round(4)))], form, output)
     else:
         from streammetrics.monitor import assumptions, expectation_tables  # when it is needed
 
-        every = with_notes([metrics_table(found.frame, report.by)], *only_threshold(found.frame), *assumptions(found))
-        write(found.frame, every if form == "markdown" else expectation_tables(found, width()), form, output)
+        every = with_notes(
+            [metrics_table(expectation.frame, report.by)], *only_threshold(expectation.frame), *assumptions(expectation)
+        )
+        write(
+            expectation.frame, every if form == "markdown" else expectation_tables(expectation, width()), form, output
+        )
 
 
-def _at_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:
+def _have_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:
     one, reference = (r.state.keys[window] for r in (report, other))
     return one.dtype.is_temporal() and not one.is_in(reference.implode()).any()

@@ -68,11 +68,11 @@ class Columns:
         """Return a column by its name, else as an SQL expression, named by its text without an alias."""
         if text in self.schema:
             return text
-        made = self.expression(text)
-        bare = made.meta.undo_aliases()
-        if bare.meta.eq(made):
-            return made.meta.output_name() if made.meta.is_column() else made.alias(text)
-        return made if ALIAS.search(text) else text  # SQL parses "p click" as p with the alias click
+        expression = self.expression(text)
+        bare = expression.meta.undo_aliases()
+        if bare.meta.eq(expression):
+            return expression.meta.output_name() if expression.meta.is_column() else expression.alias(text)
+        return expression if ALIAS.search(text) else text  # SQL parses "p click" as p with the alias click
 
     def expression(self, text: str) -> pl.Expr:
         """An SQL expression of the columns.
@@ -96,10 +96,10 @@ class Columns:
 
         The result is the first day of the month, as a date, or the beginning of an hour, as a time.
         """
-        found = TRUNCATED.fullmatch(text)
-        if found is None or not _is_balanced(found[2]):
+        match = TRUNCATED.fullmatch(text)
+        if match is None or not _is_balanced(match[2]):
             return None
-        unit, of, name = found.groups()
+        unit, of, name = match.groups()
         every = (DATE_UNITS | TIME_UNITS).get(unit.lower())
         if every is None:
             units = ", ".join(DATE_UNITS | TIME_UNITS)
@@ -110,9 +110,9 @@ class Columns:
             raise click.UsageError(f"{of.strip()!r} is text. Write DATE_TRUNC('{unit}', DATE({of.strip()})).")
         if not (dtype == pl.Datetime or (dtype == pl.Date and unit.lower() in DATE_UNITS)):
             raise click.UsageError(f"DATE_TRUNC('{unit}', …) cannot be computed from {of.strip()!r}, which is {dtype}.")
-        made = time.dt.truncate(every)
-        made = made.dt.date() if unit.lower() in DATE_UNITS and dtype == pl.Datetime else made
-        return made.alias(name.strip('"')) if name else made
+        start = time.dt.truncate(every)
+        start = start.dt.date() if unit.lower() in DATE_UNITS and dtype == pl.Datetime else start
+        return start.alias(name.strip('"')) if name else start
 
     def _of_times(self, call: re.Match[str]) -> str:
         """``DATE(time)`` of a column of times as a cast, since Polars reads only text with this function."""
@@ -123,10 +123,10 @@ class Columns:
             return f"DATE(STRFTIME({call['name']}, '%Y-%m-%d'))"
         return f"CAST({call['name']} AS {'DATE' if call['function'].upper() == 'DATE' else 'TIMESTAMP'})"
 
-    def _require_one_clock(self, made: pl.Expr, text: str) -> None:
+    def _require_one_clock(self, expression: pl.Expr, text: str) -> None:
         """Reject a time with a zone beside one without, which Polars compares in UTC, or not at all."""
-        zones = {name: _zone(self.schema.get(name)) for name in made.meta.root_names()}
-        empty, parts = pl.DataFrame(schema=self.schema), [made] if any(zones.values()) else []
+        zones = {name: _zone(self.schema.get(name)) for name in expression.meta.root_names()}
+        empty, parts = pl.DataFrame(schema=self.schema), [expression] if any(zones.values()) else []
         while parts:
             part = parts.pop()
             inside = part.meta.pop()
@@ -148,8 +148,8 @@ class Columns:
     def condition(self, text: str) -> pl.Expr:
         """An SQL condition on rows."""
         made = self.expression(text)
-        if (found := self._type(made, text)) != pl.Boolean:
-            raise click.UsageError(f"--where must be a condition, but {text!r} is {found}. Compare it with a value.")
+        if (dtype := self._type(made, text)) != pl.Boolean:
+            raise click.UsageError(f"--where must be a condition, but {text!r} is {dtype}. Compare it with a value.")
         require_row_by_row(f"The condition {text!r}", made)
         return made
 
@@ -171,15 +171,15 @@ class Columns:
     def value(self, text: str, column: Any) -> Any:
         """A label in the type of its column: a number among numbers, true or false among booleans, else text."""
         column = next(iter(column.values())) if isinstance(column, Mapping) else column
-        found = (
+        dtype = (
             self.schema.get(column, pl.String())
             if isinstance(column, str)
             else self._type(column, column.meta.output_name())
         )
-        if found == pl.Boolean:
+        if dtype == pl.Boolean:
             return {"true": True, "false": False}.get(text.lower(), text)
         number = label(text)
-        return number if found.is_numeric() and not isinstance(number, bool) else text
+        return number if dtype.is_numeric() and not isinstance(number, bool) else text
 
     def _type(self, made: pl.Expr, text: str) -> pl.DataType:
         self.files.require(made.meta.root_names())

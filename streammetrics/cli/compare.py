@@ -84,29 +84,31 @@ def compare_command(
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     if models and read["model"] is not None:
         raise click.UsageError("Pass either --models or --model, not both.")
-    wanted = bool(not_worse or better)
-    if wanted and findings:
+    has_requirements = bool(not_worse or better)
+    if has_requirements and findings:
         raise click.UsageError("Pass either --findings or requirements, not both.")
-    if not wanted and (open or segments or min_rows > 1 or form == JUNIT):
+    if not has_requirements and (open or segments or min_rows > 1 or form == JUNIT):
         raise click.UsageError("--open, --min-rows, --segments, and --format junit require --not-worse or --better.")
     require_no_page(html, read["threshold"])
     one, *other = (report_of(state, **read) for state in (a, b) if state is not None)
-    found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
-    found = found if b is None else replace(found, names=names(a, b))
-    kept: Any = {"open": open or "fail", "min_rows": min_rows, "segments": segments, "confidence": confidence}
-    verdicts = found.check(not_worse=not_worse, better=better, **kept) if wanted else None
+    comparison = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
+    comparison = comparison if b is None else replace(comparison, names=names(a, b))
+    options: Any = {"open": open or "fail", "min_rows": min_rows, "segments": segments, "confidence": confidence}
+    verdicts = comparison.check(not_worse=not_worse, better=better, **options) if has_requirements else None
     if html is not None:
-        found.save_html(html, check=verdicts)
+        comparison.save_html(html, check=verdicts)
     if verdicts is not None:
-        write_verdicts(verdicts, form, output, "streammetrics compare {} {}".format(*found.names))
+        write_verdicts(verdicts, form, output, "streammetrics compare {} {}".format(*comparison.names))
         failing = verdicts.frame.filter(~verdicts.frame["passes"])["verdict"]
         only_open = open is None and failing.is_in(OPEN).all()
         ctx.exit(UNDECIDED if not verdicts.hold and only_open else int(not verdicts.hold))
     if findings:
-        write_findings(found.findings(), form, output)
+        write_findings(comparison.findings(), form, output)
         return
     more = "Choose them with --metric, or read all of them with --format csv."
-    tables = comparison_tables(found, more, noted=False)
-    every = with_notes([differences_table(found._judged, found.names, found.b.by)], *only_threshold(found.frame))
+    tables = comparison_tables(comparison, more, noted=False)
+    every = with_notes(
+        [differences_table(comparison._judged, comparison.names, comparison.b.by)], *only_threshold(comparison.frame)
+    )
     first = findings_above(form)
-    show_tables(found.frame, found.findings() if first else [], first, tables, every, form, output)
+    show_tables(comparison.frame, comparison.findings() if first else [], first, tables, every, form, output)

@@ -138,7 +138,7 @@ def evaluate_command(
     html: Path | None,
     form: str,
     output: Path | None,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Evaluate files of predictions.
 
@@ -155,8 +155,8 @@ def evaluate_command(
         files = files.filtered(columns.condition(where))
     if fingerprint or receipt:
         require_columns(fingerprint, columns.schema.names())
-        given["fingerprint"] = fingerprint or True
-    acc = _task(task, columns, given)
+        arguments["fingerprint"] = fingerprint or True
+    acc = _task(task, columns, arguments)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read
     if sort is not None:
@@ -179,11 +179,11 @@ def evaluate_command(
         write_receipt(acc.receipt(metrics or None, confidence=confidence or LEVEL), receipt)
     done(f"Evaluated {acc.seen // len(acc.roles.models):,} rows in {time.perf_counter() - start:.1f} s.")
     report = finalize()
-    if task == "binary" and given["positive"] and not given["negative"]:
-        _name_negatives(files, columns.one(given["y_true"][0]), acc.roles.positive)
+    if task == "binary" and arguments["positive"] and not arguments["negative"]:
+        _name_negatives(files, columns.one(arguments["y_true"][0]), acc.roles.positive)
     first = findings_above(form, metrics)
-    if not first and (said := of_one_class(report)):  # else it is a finding
-        click.echo(f"Warning: {said} {given['positive'] or 1}.", err=True)
+    if not first and (warning := of_one_class(report)):  # else it is a finding
+        click.echo(f"Warning: {warning} {arguments['positive'] or 1}.", err=True)
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()
         click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
@@ -198,8 +198,8 @@ def _name_negatives(files: Files, true: Column, positive: Any) -> None:
     labels = first.select(column).to_series().drop_nulls().unique().sort().to_list()
     negative = [label for label in labels if positive not in (label, str(label))]
     if len(negative) > 1:
-        said = f"Labels other than {positive!r} count as negative: {few(negative)}."
-        click.echo(f"Note: {said} To reject a third label, pass --negative.", err=True)
+        note = f"Labels other than {positive!r} count as negative: {few(negative)}."
+        click.echo(f"Note: {note} To reject a third label, pass --negative.", err=True)
 
 
 @contextmanager
@@ -214,35 +214,36 @@ def _saved_if_interrupted(acc: Accumulator, save: Path | None) -> Iterator[None]
 
 
 def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())
     }
     parameters = inspect.signature(TASKS[name]).parameters
-    if name == "multilabel" and "thresholds" in given:
-        given["threshold"], *more = given.pop("thresholds")
+    if name == "multilabel" and "thresholds" in arguments:
+        arguments["threshold"], *more = arguments.pop("thresholds")
         if more:
             raise click.UsageError(f"--threshold accepts one number in --task multilabel, got {1 + len(more)}.")
-    if unknown := sorted(set(given) - set(parameters)):
+    if unknown := sorted(set(arguments) - set(parameters)):
         advice = " Pass --y-pred." if unknown[0] == "y_score" else ""
         raise click.UsageError(f"--task {name} does not accept {as_option(Argument(unknown[0]))}.{advice}")
-    if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
-        needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
-        raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
+    if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in arguments]:
+        needed = " and ".join(map(_option, missing))
+        raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {few(columns.schema)}.")
     key: Callable[[str], Any] = label if name in SEVERAL else str
     named = ["y_score", "y_pred"]
     if name == "multilabel":
         named.append("y_true")
-    elif "y_true" in given:
-        true, *more = given["y_true"]
+    elif "y_true" in arguments:
+        true, *more = arguments["y_true"]
         if more:
             raise click.UsageError(f"--y-true accepts one column in --task {name}, got {1 + len(more)}.")
-        given["y_true"] = columns.one(true)
+        arguments["y_true"] = columns.one(true)
         if name in SEVERAL:  # labels have the type of their column
-            key = partial(columns.value, column=given["y_true"])
-    given |= {k: columns.by_name(given[k], key) for k in named if k in given}
-    given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}
-    given["by"] = columns.several("--by", given.get("by", ()))
-    given |= {k: [key(text) for text in given[k]] for k in ("labels", "order") if k in given}
-    target = given.get("y_true", given.get("y_pred"))
-    given |= {k: columns.value(given[k], target) for k in ("positive", "negative") if k in given and target is not None}
-    return TASKS[name](**given)
+            key = partial(columns.value, column=arguments["y_true"])
+    arguments |= {k: columns.by_name(arguments[k], key) for k in named if k in arguments}
+    arguments |= {k: columns.one(arguments[k]) for k in ("sample_weight", "unit") if k in arguments}
+    arguments["by"] = columns.several("--by", arguments.get("by", ()))
+    arguments |= {k: [key(text) for text in arguments[k]] for k in ("labels", "order") if k in arguments}
+    target = arguments.get("y_true", arguments.get("y_pred"))
+    if target is not None:
+        arguments |= {k: columns.value(arguments[k], target) for k in ("positive", "negative") if k in arguments}
+    return TASKS[name](**arguments)

@@ -45,17 +45,19 @@ def operating_point_command(
     rows, except in 5% of such evaluations if the level is 0.95. If no threshold does, the note says why.
     """
     report = report_of(state, **read)
-    found = report.operating_point(maximize=maximize, minimize=minimize, subject_to=subject_to, confidence=confidence)
-    shown = [find_metric(m, CELLS) for m in (maximize, minimize, *(r.metric for r in requirements(subject_to))) if m]
-    told = ["Chosen on these rows: check the threshold on others, where it is usually worse."]
+    thresholds = report.operating_point(
+        maximize=maximize, minimize=minimize, subject_to=subject_to, confidence=confidence
+    )
+    metrics = [find_metric(m, CELLS) for m in (maximize, minimize, *(r.metric for r in requirements(subject_to))) if m]
+    advice = ["Chosen on these rows: check the threshold on others, where it is usually worse."]
     if confidence is not None:
-        each = ", in each group" if found.height > 1 else ""
-        told = [f"The constraints hold for new rows at {100 * confidence:g}% confidence{each}."]
-    notes = told if found["threshold"].count() else []
-    if confidence is None and found["threshold"].null_count():
+        each = ", in each group" if thresholds.height > 1 else ""
+        advice = [f"The constraints hold for new rows at {100 * confidence:g}% confidence{each}."]
+    notes = advice if thresholds["threshold"].count() else []
+    if confidence is None and thresholds["threshold"].null_count():
         notes = [
             *notes,
             f"–: no threshold meets {' and '.join(subject_to)}." if subject_to else "–: undefined, such as 0/0.",
         ]
     room = width() if form == "table" else None
-    write(found, [thresholds_table(found, list(dict.fromkeys(shown)), notes, room)], form, output)
+    write(thresholds, [thresholds_table(thresholds, list(dict.fromkeys(metrics)), notes, room)], form, output)

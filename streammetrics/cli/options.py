@@ -17,7 +17,7 @@ Command: TypeAlias = Callable[..., None]
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return several options as one, in this order."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 def formats(*names: str) -> Callable[[Command], Command]:

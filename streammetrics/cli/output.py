@@ -90,7 +90,7 @@ def show(
 
 def show_tables(
     frame: pl.DataFrame,
-    found: Sequence[sm.Finding],
+    findings: Sequence[sm.Finding],
     first: int,
     tables: Sequence[Table],
     every: Sequence[Table],
@@ -98,9 +98,9 @@ def show_tables(
     output: Path | None,
 ) -> None:
     """Write tables below the first findings: those of a terminal, or all of Markdown; or a frame."""
-    begin = [findings_table(found, first)] if found else []
+    begin = [findings_table(findings, first)] if findings else []
     if form == GITHUB:
-        write_for_github([*begin, *tables], [*begin, *every], outcomes_of_findings(found), output)
+        write_for_github([*begin, *tables], [*begin, *every], outcomes_of_findings(findings), output)
     else:
         write(frame, [*begin, *(every if form == "markdown" else tables)], form, output)
 
@@ -110,20 +110,20 @@ def findings_above(form: str, metrics: Sequence[str] = ()) -> int:
     return FINDINGS if form in WITH_FINDINGS and not metrics else 0
 
 
-def write_findings(found: Sequence[sm.Finding], form: str, output: Path | None) -> None:
+def write_findings(findings: Sequence[sm.Finding], form: str, output: Path | None) -> None:
     """Write findings alone: all of them, as a table or as data."""
-    shown = [findings_table(found)]
+    tables = [findings_table(findings)]
     if form == GITHUB:
-        write_for_github(shown, shown, outcomes_of_findings(found), output)
+        write_for_github(tables, tables, outcomes_of_findings(findings), output)
     else:
-        write(as_frame(found), shown, form, output)
+        write(as_frame(findings), tables, form, output)
 
 
 def write_for_github(
-    tables: Iterable[Table], summary: Iterable[Table], found: Iterable[Outcome], output: Path | None
+    tables: Iterable[Table], summary: Iterable[Table], annotations: Iterable[Outcome], output: Path | None
 ) -> None:
     """Write tables and annotations for the log of GitHub Actions, and tables for the summary of the step."""
-    print_or_save("\n".join([inert(as_lines(tables)), *commands(found)]), output)
+    print_or_save("\n".join([inert(as_lines(tables)), *commands(annotations)]), output)
     add_to_summary(as_markdown(*summary))
 
 

@@ -53,11 +53,11 @@ def rows_needed_command(
     one, *other = (report_of(path, total=True, metrics=metrics, **read) for path in (state, b) if path is not None)
     is_pair = bool(other or models)
     pilot = sm.compare(one, *other, models=models, independent=independent) if is_pair else one
-    found = [
+    plans = [
         sm.rows_needed(pilot, metric, difference=difference, power=power, confidence=confidence) for metric in metrics
     ]
-    frame = pl.DataFrame(found)
+    frame = pl.DataFrame(plans)
     columns = [c for c in ("metric", "rows", "positives", "negatives") if frame[c].count()]
     rows = max(one.rows("rows")["value"].to_list())
-    told = f"Rows that find a difference of {difference:g} with {100 * power:g}% power. The pilot has {rows:,.0f}."
-    write(frame, with_notes([of_frame(frame.select(columns))], told), form, output)
+    note = f"Rows that find a difference of {difference:g} with {100 * power:g}% power. The pilot has {rows:,.0f}."
+    write(frame, with_notes([of_frame(frame.select(columns))], note), form, output)

@@ -32,8 +32,8 @@ def receipt_command(
     It says what was evaluated, and what the result was, in at most 2 kB of JSON. The rows must have been evaluated with
     --fingerprint. Anyone with the rows can verify the receipt.
     """
-    made = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=require)
-    write_receipt(made, output)
+    receipt = Accumulator.load(state).receipt(metrics or None, confidence=confidence, require=require)
+    write_receipt(receipt, output)
 
 
 def write_receipt(receipt: Receipt, output: Path | None) -> None:
@@ -63,12 +63,12 @@ def verify_command(
     if states and (len(paths) > 1 or where is not None):
         raise click.UsageError("Pass either one saved state, without --where, or files of rows.")
     if states:
-        found = verify(receipt, states[0])
+        verification = verify(receipt, states[0])
     else:
         files = open_files(paths)
         files = files if where is None else files.filtered(Columns.of(files).condition(where))
         has_bar = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-        found = verify(receipt, files, workers=workers, progress=has_bar)
-    click.echo(str(found))
-    if not found.identical:
+        verification = verify(receipt, files, workers=workers, progress=has_bar)
+    click.echo(str(verification))
+    if not verification.identical:
         ctx.exit(1)

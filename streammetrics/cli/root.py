@@ -86,9 +86,11 @@ def _tell_what_was_done(ctx: click.Context) -> None:
     """Say on a terminal what a command did, and which files it wrote."""
     files = [path for path in ctx.meta.get(WRITTEN, ()) if path.is_file()]
     sizes = [f"{escaped(str(path))} ({_size(path.stat().st_size)})" for path in files]
-    said = [*ctx.meta.get(DONE, ()), *([f"Wrote {', '.join(sizes)}."] if sizes else [])]
-    if said and ctx.parent is None and sys.stderr.isatty():
-        click.echo(textwrap.fill(" ".join(said), shutil.get_terminal_size().columns, break_on_hyphens=False), err=True)
+    sentences = [*ctx.meta.get(DONE, ()), *([f"Wrote {', '.join(sizes)}."] if sizes else [])]
+    if sentences and ctx.parent is None and sys.stderr.isatty():
+        click.echo(
+            textwrap.fill(" ".join(sentences), shutil.get_terminal_size().columns, break_on_hyphens=False), err=True
+        )
 
 
 def _size(size: int) -> str:

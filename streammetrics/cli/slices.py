@@ -38,7 +38,7 @@ def slices_command(
     confidence: float | None,
     form: str,
     output: Path | None,
-    **given: Any,
+    **others: Any,
 ) -> None:
     """Find slices of a saved state in which a metric is worse.
 
@@ -47,18 +47,18 @@ def slices_command(
     are used.
     """
     report = report_of(state, by, model=model, metrics=(metric,), threshold=threshold, confidence=confidence)
-    found = report.slices(metric, **{name: value for name, value in given.items() if value is not None})
-    if found.height:
-        shown = slices_table(found, found.height if form == "markdown" else None)
+    slices = report.slices(metric, **{name: value for name, value in others.items() if value is not None})
+    if slices.height:
+        table = slices_table(slices, slices.height if form == "markdown" else None)
         notes = [
-            *shown.notes,
+            *table.notes,
             f"Intervals have a {100 * (confidence or CONFIDENCE):g}% confidence level. "
-            f"On average, at most {100 * given['fdr']:g}% of the slices found are false findings (--fdr).",
+            f"On average, at most {100 * others['fdr']:g}% of the slices found are false findings (--fdr).",
             explained(metric),
         ]
-        shown = replace(shown, notes=notes)
+        table = replace(table, notes=notes)
     else:
-        least = f"at least {given['min_rows']:,} rows"
+        least = f"at least {others['min_rows']:,} rows"
         none = f"No slices of {least} in which {metric} is significantly worse than in the rest."
-        shown = Table([], [], notes=[f"{none} For smaller slices, pass --min-rows."])
-    write(found, [shown], form, output)
+        table = Table([], [], notes=[f"{none} For smaller slices, pass --min-rows."])
+    write(slices, [table], form, output)

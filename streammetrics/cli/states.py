@@ -100,16 +100,18 @@ def check_command(
     """
     if bounds_only and confidence is not None:
         raise click.UsageError("Pass either --confidence or --bounds-only, not both.")
-    metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
+    metrics = tuple(Requirement.parse(requirement).metric for requirement in requirements)
     report = report_of(state, metrics=metrics, **read)
     level = None if bounds_only else LEVEL if confidence is None else confidence
-    found = report.check(requirements, confidence=level, open=open, min_rows=min_rows)
+    verdicts = report.check(requirements, confidence=level, open=open, min_rows=min_rows)
     if (model := read["model"]) is not None:
-        found = replace(found, frame=found.frame.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model))))
-    is_by_group = found.frame.height > 1 and not (read["by"] or read["total"]) and bool(set(report.by) - {MODEL})
-    advice = "To check all groups together, add --total." if is_by_group and not found.hold else ""
-    write_verdicts(found, form, output, f"streammetrics check {state}", advice)
-    if not found.hold:
+        verdicts = replace(
+            verdicts, frame=verdicts.frame.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))
+        )
+    is_by_group = verdicts.frame.height > 1 and not (read["by"] or read["total"]) and bool(set(report.by) - {MODEL})
+    advice = "To check all groups together, add --total." if is_by_group and not verdicts.hold else ""
+    write_verdicts(verdicts, form, output, f"streammetrics check {state}", advice)
+    if not verdicts.hold:
         ctx.exit(1)
 
 
@@ -139,15 +141,15 @@ def drift_command(
 ) -> None:
     """Measure the drift of a saved state from a reference."""
     one, other = (report_of(state, **read) for state in (reference, current))
-    found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
+    drift = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
-        found.save_html(html, names=names(reference, current))
+        drift.save_html(html, names=names(reference, current))
     if findings:
-        write_findings(found.findings(), form, output)
+        write_findings(drift.findings(), form, output)
         return
-    first, tables = findings_above(form), [drift_table(found._judged, found.metrics.note)]
-    begin = found.findings() if first else []
-    show_tables(found.frame, begin, first, tables, [measures_table(found._judged)], form, output)
+    first, tables = findings_above(form), [drift_table(drift._judged, drift.metrics.note)]
+    begin = drift.findings() if first else []
+    show_tables(drift.frame, begin, first, tables, [measures_table(drift._judged)], form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:
@@ -192,7 +194,9 @@ def report_of(
 def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Report:
     """Return the report at one threshold, which must apply to one of the metrics, if there are any."""
     report = at_only(report, threshold)
-    if metrics and not any(own and THRESHOLD in view.kept for _, view, own in by_view(report.state, report.metrics)):
+    if metrics and not any(
+        names and THRESHOLD in view.kept for _, view, names in by_view(report.state, report.metrics)
+    ):
         raise click.UsageError(f"--threshold applies to metrics such as precision, but not to {few(metrics)}. Omit it.")
     return report
 
@@ -215,12 +219,12 @@ def findings_command(state: Path, form: str, output: Path | None, **read: Any) -
 @options.form
 def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
     """List all metrics, or those of a saved state."""
-    found = sm.all_metrics()
+    metrics = sm.all_metrics()
     if state is not None:
         report = sm.Accumulator.load(state).finalize()
-        found = [report.find(metric.name) for metric in found if metric.name in report]
+        metrics = [report.find(metric.name) for metric in metrics if metric.name in report]
     listed = {}
-    for metric in found:
+    for metric in metrics:
         options = {name: value for name, value in metric.options.items() if value is not None}
         meaning = f"{metric.summary} {better(metric)}".replace("`", "").strip()
         listed[metric.with_options(**options).name] = meaning

@@ -26,7 +26,7 @@ FORMATS = (GITHUB, JUNIT)
 
 
 def write_verdicts(
-    found: sm.Verdicts,
+    verdicts: sm.Verdicts,
     form: str,
     output: Path | None,
     suite: str,
@@ -39,21 +39,21 @@ def write_verdicts(
     for a terminal. With a file, the number of failing verdicts is printed on standard error, so that a log shows why
     the exit code is 1.
     """
-    frame = found.frame
+    frame = verdicts.frame
     begin = [findings_table(first, FINDINGS)] if first else []
-    notes = found.note.splitlines()
-    shown = [*begin, *with_notes([verdicts_table(frame, found.by)], *notes, advice)]
+    notes = verdicts.note.splitlines()
+    tables = [*begin, *with_notes([verdicts_table(frame, verdicts.by)], *notes, advice)]
     every = [*begin, *with_notes([every_verdict(frame)], *counts(frame), *notes)]
     if form == GITHUB:
         others = [finding for finding in first if finding.metric is None]  # those of rules are verdicts
-        write_for_github(shown, every, [*outcomes(frame), *outcomes_of_findings(others)], output)
+        write_for_github(tables, every, [*outcomes(frame), *outcomes_of_findings(others)], output)
     elif form == JUNIT:
         save_data(junit(outcomes(frame), suite), output)
     else:
-        write(frame, shown if form == "table" else every, form, output)
+        write(frame, tables if form == "table" else every, form, output)
     undecided = int((frame["verdict"] != "holds").sum())
     is_said = form == "table" and output is None and frame.height > 1 and not undecided  # below the table
-    if found.hold and not is_said:
+    if verdicts.hold and not is_said:
         also = f", {undecided:,} undecided" if undecided else ""
         done(f"Passed: {frame.height - undecided:,} of {frame.height:,} hold{also}.")
     if output is not None and (failing := int((~frame["passes"]).sum())):

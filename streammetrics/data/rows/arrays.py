@@ -217,11 +217,11 @@ def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Fiel
         return {field: _array(s) for field, s in columns.items()}, pl.Series(roles.labels)
     classes = {f: s for f, s in columns.items() if f.role in ("truth", "predicted")}
     numbers = {f: number(s) for f, s in classes.items()}
-    found = pl.concat(
+    values = pl.concat(
         [s.gather(numbers[f][1]).alias("").to_frame() for f, s in classes.items()], how="vertical_relaxed"
     )
-    labels = found.unique(maintain_order=True)
-    places = find(found, labels.with_row_index()).to_numpy().astype(np.intp)
+    labels = values.unique(maintain_order=True)
+    places = find(values, labels.with_row_index()).to_numpy().astype(np.intp)
     ends = np.cumsum([len(first) for _, first in numbers.values()])
     coded = {f: part[codes] for part, (f, (codes, _)) in zip(np.split(places, ends), numbers.items(), strict=False)}
     return {f: coded[f] if f in coded else _array(s) for f, s in columns.items()}, labels.to_series()

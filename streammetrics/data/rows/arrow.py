@@ -54,9 +54,9 @@ def _is_known(zone: str) -> bool:
 def as_readable(table: Any) -> Any:
     """Return a table or a record batch with its columns in `readable` types. Others stay unchanged."""
     for i, field in enumerate(table.schema):
-        wanted = readable(field.type)
-        if wanted is not None and wanted != field.type:
-            table = table.set_column(i, field.name, _cast(table.column(i), wanted))
+        target = readable(field.type)
+        if target is not None and target != field.type:
+            table = table.set_column(i, field.name, _cast(table.column(i), target))
     return table
 
 
@@ -93,9 +93,9 @@ def is_relation(data: Any) -> bool:
     return type(data).__name__ == "DuckDBPyRelation"
 
 
-def _cast(column: Any, wanted: pa.DataType) -> Any:
+def _cast(column: Any, target: pa.DataType) -> Any:
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(wanted)
+    return column.cast(target)

@@ -130,13 +130,13 @@ def read(data: Any, roles: Roles) -> Batch:
 
 def faults(frame: pl.DataFrame, roles: Roles) -> list[DataError]:
     """Return the errors of all rows of a batch, of which `read` raises the first that it finds."""
-    found: list[DataError] = []
+    errors: list[DataError] = []
     try:
-        _read(Reader(frame, roles, found))
+        _read(Reader(frame, roles, errors))
     except (Exception, pl.exceptions.PanicException):
-        if not found:  # else invalid rows can have caused it
+        if not errors:  # else invalid rows can have caused it
             raise
-    return found
+    return errors
 
 
 def _read(reader: Reader) -> Batch:
@@ -160,19 +160,19 @@ def _read(reader: Reader) -> Batch:
     return Batch(roles, frame.height, keys, columns, _label(columns, roles), reader.others)
 
 
-def append(held: Batch | None, more: Batch) -> Batch:
+def append(buffer: Batch | None, more: Batch) -> Batch:
     """Append rows of a batch to a held batch, which is used up.
 
     The result does not share memory with ``more``, which may change later.
     """
-    held = held or replace(more, height=0)
+    buffer = buffer or replace(more, height=0)
     return Batch(
-        roles=held.roles,
-        height=held.height + more.height,
-        keys=[_extended(s, held.height, decoded(key)) for s, key in zip(held.keys, more.keys, strict=True)],
-        columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
+        roles=buffer.roles,
+        height=buffer.height + more.height,
+        keys=[_extended(s, buffer.height, decoded(key)) for s, key in zip(buffer.keys, more.keys, strict=True)],
+        columns={f: _extended(s, buffer.height, more.columns[f]) for f, s in buffer.columns.items()},
         label=more.label,
-        others=joint(held.others, more.others),
+        others=joint(buffer.others, more.others),
     )
 
 

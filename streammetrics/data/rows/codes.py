@@ -70,11 +70,11 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
     for other in others:
         more, firsts = number(other)
         codes, first = core.number_integers(codes * len(firsts) + more)
-    found = columns[first]
-    unsure = any(dtype in (pl.String, pl.Binary) or dtype.is_float() for dtype in found.dtypes)
-    distinct = found.unique(maintain_order=True) if unsure else found
-    if distinct.height < found.height:
-        codes = find(found, distinct.with_row_index()).to_numpy().astype(np.intp)[codes]
+    rows = columns[first]
+    unsure = any(dtype in (pl.String, pl.Binary) or dtype.is_float() for dtype in rows.dtypes)
+    distinct = rows.unique(maintain_order=True) if unsure else rows
+    if distinct.height < rows.height:
+        codes = find(rows, distinct.with_row_index()).to_numpy().astype(np.intp)[codes]
     return distinct, codes
 
 
@@ -181,5 +181,5 @@ def as_written(series: pl.Series) -> pl.Series:
     if series.dtype == pl.Float64 or not len(series):
         return series.cast(pl.Float64)
     codes, first = number(series)
-    found = series[first].to_numpy().astype(str).astype(np.float64)  # text of distinct values only
-    return pl.Series(series.name, found[codes]).fill_nan(None)
+    numbers = series[first].to_numpy().astype(str).astype(np.float64)  # text of distinct values only
+    return pl.Series(series.name, numbers[codes]).fill_nan(None)

@@ -40,7 +40,7 @@ OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and 
 OF_NULLS = (pl.String(), pl.Float64(), pl.Datetime(), pl.Boolean())  # types of columns without any value, to try
 
 
-def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
+def require_columns(names: Sequence[str], present: Sequence[str]) -> None:
     """Reject data with missing columns, and name all of them.
 
     >>> require_columns(["fraud", "score"], ["is_fraud", "score_v1", "day"])
@@ -52,11 +52,11 @@ Available columns: 'is_fraud', 'score_v1', 'day'.
     streammetrics.errors.ColumnError: Column 'region' not found. Did you mean 'customer_region'? \
 Available columns: 'customer_region', 'day'.
     """
-    if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
+    if missing := [name for name in dict.fromkeys(names) if name not in present]:
         each = 2 if len(missing) == 1 else 1
-        found = dict.fromkeys(match for name in missing for match in near(name, present, each))
-        shown = (" or " if len(missing) == 1 else ", ").join(map(repr, found))
-        advice = f" Did you mean {shown}?" if found else f" {OF_STATES}" if STATES in present else ""
+        matches = dict.fromkeys(match for name in missing for match in near(name, present, each))
+        suggestions = (" or " if len(missing) == 1 else ", ").join(map(repr, matches))
+        advice = f" Did you mean {suggestions}?" if matches else f" {OF_STATES}" if STATES in present else ""
         noun = "Columns" if len(missing) > 1 else "Column"
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
 
@@ -86,8 +86,8 @@ class Reader:
         try:
             return column.cast(pl.String)
         except pl.exceptions.ComputeError:
-            found = [None if value is None else value.decode(errors="replace") for value in column]
-            text = pl.Series(name, found, pl.String)
+            decoded = [None if value is None else value.decode(errors="replace") for value in column]
+            text = pl.Series(name, decoded, pl.String)
             fix = f"Encode them as text, such as pl.col({name!r}).bin.encode('hex')"
             self._refuse(column, text.cast(pl.Binary) != column, "bytes that are not UTF-8 text", fix)
             return text
@@ -99,8 +99,8 @@ class Reader:
             column = self.frame.get_column(name)
             return as_series(name, column.to_list()) if column.dtype == pl.Object else column
         try:
-            frame, made = self._computed(expression)
-            if name in self.roles.undecided and differs_in_parts(expression, frame, made):
+            frame, values = self._computed(expression)
+            if name in self.roles.undecided and differs_in_parts(expression, frame, values):
                 raise looks_at_other_rows(f"The expression for column {name!r}")
         except StreamMetricsError:
             raise
@@ -109,10 +109,10 @@ class Reader:
             first = "".join(f" Column {c.name!r} is text (first: {c.drop_nulls().first()!r})." for c in text)
             raise ColumnError(f"The expression for column {name!r} fails: {reason(error)}.{first}") from error
         if expression.meta.is_literal(allow_aliasing=True):
-            return made.new_from_index(0, self.frame.height)
-        if len(made) != self.frame.height:
-            raise ColumnError(f"The expression for column {name!r} returns {len(made)} rows for {self.frame.height}.")
-        return made
+            return values.new_from_index(0, self.frame.height)
+        if len(values) != self.frame.height:
+            raise ColumnError(f"The expression for column {name!r} returns {len(values)} rows for {self.frame.height}.")
+        return values
 
     def _computed(self, expression: pl.Expr) -> tuple[pl.DataFrame, pl.Series]:
         """The batch and the result of an expression, for which columns without any value can have another type."""
@@ -132,10 +132,10 @@ class Reader:
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
-        name, given, dtype = column.name, column, column.dtype
+        name, original, dtype = column.name, column, column.dtype
         if dtype.is_float() and (total := column.sum()) != total:  # NaN propagates to the sum, which is cheap
             column = column.fill_nan(None)
-        self._refuse_nulls(column, given)
+        self._refuse_nulls(column, original)
         if self.roles.positive is None and dtype in INTEGERS and extent(column) in FLAGS:
             return column.cast(pl.Boolean)
         column = _without_values_as_null(column)
@@ -148,8 +148,8 @@ class Reader:
         self._refuse_text(column, labels=True)
         if not column.dtype.is_numeric():
             text = column.dtype == pl.String  # because of a value other than 0 and 1, if there is one
-            shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
-            first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
+            examples = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
+            first = f"{column.dtype} (first: {examples.drop_nulls().first()!r})"
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *self._advice_on(column), ".")
         positive = column == 1
         wrong = ~(positive | (column == 0))
@@ -197,8 +197,8 @@ class Reader:
         similar = resembles(labels, positive)
         if similar.any():
             fault = f"labels that differ from {positive!r} only in spaces or capital letters"
-            known = few(labels.drop_nulls().unique().sort())
-            fix = f"Labels: {known}. Write them with the same spaces and capital letters"
+            listed = few(labels.drop_nulls().unique().sort())
+            fix = f"Labels: {listed}. Write them with the same spaces and capital letters"
             self._refuse(column, similar.gather(codes), fault, fix)
 
     def _others(self, column: pl.Series, is_positive: pl.Series) -> frozenset[Any] | None:
@@ -289,30 +289,30 @@ class Reader:
 
     def probabilities(self, names: Sequence[str]) -> list[pl.Series]:
         """Columns of class probabilities as floats; those of a row must sum to 1."""
-        own = self.roles.probability and self.roles.kind == "multiclass"
-        if own and self.roles.renormalize:
+        add_up = self.roles.probability and self.roles.kind == "multiclass"
+        if add_up and self.roles.renormalize:
             return self._renormalized(names)
-        found = [self.scores(column) for column in self.each(names)]
-        if not own or not self.declared:  # probabilities without those of some labels do not sum to 1
-            return found
-        totals = np.zeros(len(found[0]))
+        scores = [self.scores(column) for column in self.each(names)]
+        if not add_up or not self.declared:  # probabilities without those of some labels do not sum to 1
+            return scores
+        totals = np.zeros(len(scores[0]))
         for rows in (slice(start, start + AT_ONCE) for start in range(0, len(totals), AT_ONCE)):
-            for column in found:
+            for column in scores:
                 totals[rows] += column[rows].to_numpy()
         total = pl.Series(self._sum_of(names), totals).fill_nan(None)
         if max(abs(end - 1) for end in extent(total)) > TOLERANCE:
             wrong, fault = (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1"
             self._refuse(total, wrong, fault, "Fix the probabilities, or pass ", Argument("renormalize", True))
-        return found
+        return scores
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
         """Columns of counts, votes, or probabilities, divided by their sum."""
-        found = [self.amounts(column, "scores") for column in self.each(names)]
-        sums = core.row_sums([column.to_numpy() for column in found])
+        scores = [self.amounts(column, "scores") for column in self.each(names)]
+        sums = core.row_sums([column.to_numpy() for column in scores])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
         self._refuse(total, total <= 0, "probabilities that are all 0", "Drop these rows first")
         self._refuse(total, total.is_infinite(), "scores whose sum overflows", "Divide the scores first")
-        return [column / total for column in found]
+        return [column / total for column in scores]
 
     @staticmethod
     def _sum_of(names: Sequence[str]) -> str:
@@ -323,8 +323,8 @@ class Reader:
         """The number of each row's label among the declared labels."""
         codes, first = number(column)
         places = {label: i for i, label in enumerate(self.roles.labels)}
-        found = np.array([places.get(value, -1) for value in column.gather(first).to_list()], dtype=np.int64)
-        unknown = found < 0
+        numbers = np.array([places.get(value, -1) for value in column.gather(first).to_list()], dtype=np.int64)
+        unknown = numbers < 0
         if column.null_count():
             unknown[column.gather(first).is_null().to_numpy()] = False
         if unknown.any():
@@ -339,8 +339,8 @@ class Reader:
             if (same := next((label for label in self.roles.labels if str(label) == str(value)), None)) is not None:
                 self._refuse(column, wrong, fault, f"Declare labels in the type of the column: {value!r}, not {same!r}")
             self._refuse(column, wrong, fault, "Pass ", *every_label, ", or drop these rows first")
-        made = pl.Series(column.name, found[codes], pl.Int64)
-        return made.set(column.is_null(), None) if column.null_count() else made
+        numbered = pl.Series(column.name, numbers[codes], pl.Int64)
+        return numbered.set(column.is_null(), None) if column.null_count() else numbered
 
     def amounts(self, column: pl.Series, what: str, most: float = np.inf) -> pl.Series:
         """A column as Float64, finite, nonnegative, and at most a limit."""
@@ -355,17 +355,17 @@ class Reader:
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A column as floats without NaN, with its minimum and maximum."""
-        given, column = column, self._as_floats(column)
-        found = extent(column)
-        if found[0] != found[0]:
+        original, column = column, self._as_floats(column)
+        ends = extent(column)
+        if ends[0] != ends[0]:
             column = column.fill_nan(None)
-            found = extent(column)
-        self._refuse_nulls(column, given)
-        if given is not column and given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
-            wrong = column.cast(pl.Int128, strict=False) != given.cast(pl.Int128, strict=False)
+            ends = extent(column)
+        self._refuse_nulls(column, original)
+        if original is not column and original.dtype.is_integer() and max(-ends[0], ends[1]) >= EXACT:
+            wrong = column.cast(pl.Int128, strict=False) != original.cast(pl.Int128, strict=False)
             advice = "Subtract an offset, or round them by casting the column to Float64"
-            self._refuse(given, wrong, "integers that a 64-bit float cannot hold", advice)
-        return column, found
+            self._refuse(original, wrong, "integers that a 64-bit float cannot hold", advice)
+        return column, ends
 
     def _as_floats(self, column: pl.Series) -> pl.Series:
         if column.dtype.is_float():
@@ -386,11 +386,11 @@ class Reader:
             fix = null_instead_of(column.filter(wrong)[0]) if few else ("Pass a numeric column",)
             self._refuse(column, wrong, "text that is not a number", *fix)
 
-    def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
+    def _refuse_nulls(self, column: pl.Series, original: pl.Series | None = None) -> None:
         if self.roles.nulls == "raise" and column.null_count():
-            shown = column if given is None else given
+            reported = column if original is None else original
             fix = ("Fill the values, or pass ", Argument("nulls", "drop"))
-            self._refuse(shown, column.is_null(), "null or NaN", *fix)
+            self._refuse(reported, column.is_null(), "null or NaN", *fix)
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Reject dates and times outside the range of Python, and durations that do not fit microseconds."""
@@ -437,7 +437,7 @@ def _instead_of(column: pl.Series) -> str:
 
 def extent(column: pl.Series) -> Extent:
     """Return minimum and maximum of numbers, NaN if one is NaN."""
-    found = NOTHING
+    ends = NOTHING
     values = column.drop_nulls() if column.null_count() else column
     if values.dtype == pl.Float16:  # the core has no such floats
         values = values.cast(pl.Float32)
@@ -445,5 +445,5 @@ def extent(column: pl.Series) -> Extent:
         low, high = core.extent(chunk.to_numpy())
         if low != low:
             return low, high
-        found = min(found[0], low), max(found[1], high)
-    return found
+        ends = min(ends[0], low), max(ends[1], high)
+    return ends

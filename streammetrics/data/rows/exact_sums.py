@@ -56,12 +56,12 @@ def added_up(values: pl.Series, place: Codes, size: int) -> pl.Series:
     sums = np.empty((size, 2), dtype=np.uint64)
     sums[:, 0] = parts[0] & LOW | parts[1] << HALF
     sums[:, 1] = parts[2] + (parts[1] >> HALF)
-    found = of_words(sums).alias(values.name)
+    decimals = of_words(sums).alias(values.name)
     if not values.null_count():
-        return found
+        return decimals
     unknown = np.zeros(size, dtype=bool)
     unknown[place[values.is_null().to_numpy()]] = True
-    return found.set(pl.Series(unknown), None)
+    return decimals.set(pl.Series(unknown), None)
 
 
 def of_words(words: NDArray[np.uint64]) -> pl.Series:

@@ -58,11 +58,11 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     >>> fold(pl.Series(["ann", "bob", "cy"])).to_list()
     [8, 7, 7]
     """
-    found = np.empty(len(series), dtype=np.uint8)
+    numbers = np.empty(len(series), dtype=np.uint8)
     for start in range(0, len(series), BLOCK):
         block = slice(start, start + BLOCK)
-        found[block] = ((hash_values(series[block]) >> np.uint64(32)) * np.uint64(folds)) >> np.uint64(32)
-    return pl.Series(series.name, found)
+        numbers[block] = ((hash_values(series[block]) >> np.uint64(32)) * np.uint64(folds)) >> np.uint64(32)
+    return pl.Series(series.name, numbers)
 
 
 def hash_values(values: pl.Series) -> Hashes:
@@ -85,10 +85,10 @@ def identities(values: pl.Series) -> Hashes:
     It is the hash h of `fold`, but ``mix(h ^ n)`` of text and binary of n bytes, and of a time that is n > 0
     nanoseconds after a microsecond. The hash of null and NaN is 0.
     """
-    hashes, rest = hash_values(values), _beyond_folds(values)
-    if rest is not None:
-        some = rest.is_not_null().to_numpy()
-        hashes[some] = mix(hashes[some] ^ rest.drop_nulls().cast(pl.UInt64).to_numpy())
+    hashes, details = hash_values(values), _beyond_folds(values)
+    if details is not None:
+        some = details.is_not_null().to_numpy()
+        hashes[some] = mix(hashes[some] ^ details.drop_nulls().cast(pl.UInt64).to_numpy())
     return hashes
 
 
@@ -134,9 +134,9 @@ def _microseconds(integers: Integers, dtype: pl.DataType) -> Integers:
 
 
 def _bits_of_floats(values: NDArray[np.float64]) -> Hashes:
-    whole = (values == np.floor(values)) & (values >= -(2.0**63)) & (values < 2.0**63)
+    are_integers = (values == np.floor(values)) & (values >= -(2.0**63)) & (values < 2.0**63)
     bits = values.view(np.uint64).copy()
-    bits[whole] = values[whole].astype(np.int64).view(np.uint64)
+    bits[are_integers] = values[are_integers].astype(np.int64).view(np.uint64)
     return bits
 
 

@@ -71,8 +71,8 @@ def refuse_engines(data: Any, kind: type[StreamMetricsError]) -> None:
 
 def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:
     try:
-        whole = isinstance(data, dict) and all(isinstance(values, pl.Series) for values in data.values())
-        frame = pl.DataFrame([*data.values()], schema=[*data]) if whole else pl.DataFrame(data)
+        are_series = isinstance(data, dict) and all(isinstance(values, pl.Series) for values in data.values())
+        frame = pl.DataFrame([*data.values()], schema=[*data]) if are_series else pl.DataFrame(data)
         if set(columns) <= set(frame.columns) and columns:
             frame = frame.select(columns)
         return frame[pl.Series(np.arange(frame.height, dtype=np.uint32))] if copy and frame.width else frame
@@ -139,8 +139,8 @@ def _type_of(series: pl.Series) -> pl.DataType:
     if series.dtype in CODED:
         return pl.String()
     if isinstance(series.dtype, pl.Decimal):
-        whole = max(abs(int(end)) for end in (series.min(), series.max()))  # type: ignore[arg-type]
-        return pl.Decimal(len(str(whole)) + series.dtype.scale, series.dtype.scale)
+        integer = max(abs(int(end)) for end in (series.min(), series.max()))  # type: ignore[arg-type]
+        return pl.Decimal(len(str(integer)) + series.dtype.scale, series.dtype.scale)
     low, high = (series.min(), series.max()) if series.dtype == pl.Int64 else (None, None)
     wide = isinstance(low, int) and isinstance(high, int) and max(-low, high) > EXACT
     return WIDE if wide else series.dtype
@@ -156,25 +156,25 @@ def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
     return pl.Schema({name: _joint_type(name, {schema[name] for schema in schemas}) for name in schemas[0]})
 
 
-def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
-    types = found - {pl.Null()}
+def _joint_type(name: str, kinds: set[pl.DataType]) -> pl.DataType:
+    types = kinds - {pl.Null()}
     for wider in (pl.Float64(), WIDE):
         if types == {pl.Int64(), wider}:
             return wider
     decimals = [dtype for dtype in types if isinstance(dtype, pl.Decimal)]
     if len(decimals) == len(types) > 1:
-        whole, scale = max(d.precision - d.scale for d in decimals), max(d.scale for d in decimals)
-        if whole + scale <= DIGITS:
-            return pl.Decimal(whole + scale, scale)
+        digits, scale = max(d.precision - d.scale for d in decimals), max(d.scale for d in decimals)
+        if digits + scale <= DIGITS:
+            return pl.Decimal(digits + scale, scale)
     if len(types) > 1:
-        said = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
+        listed = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
         if name == LABEL:
             raise ColumnError(
-                f"Class labels have different types in different columns or batches: {said}. Cast them to one type."
+                f"Class labels have different types in different columns or batches: {listed}. Cast them to one type."
             )
         fix = f", such as text (on the command line, --text {name})" if pl.String() in types else ""
         raise ColumnError(
-            f"Column {name!r} has different types in different batches: {said}. Cast it to one type{fix}."
+            f"Column {name!r} has different types in different batches: {listed}. Cast it to one type{fix}."
         )
     return next(iter(types), pl.Null())
 

@@ -74,7 +74,7 @@ Pass numbers, Booleans, text, dates, or times.
     if isinstance(values, Set):
         raise ColumnError(f"Column {name!r} is a {type(values).__name__}, which has no order. Pass a list.")
     if isinstance(values, (list, tuple)):
-        return _per_row(_of_list(name, values))
+        return _per_row(_list_as_series(name, values))
     if isinstance(values, OWN) or not any(hasattr(values, protocol) for protocol in PROTOCOLS):
         return values
     return _per_row(_series(name, _read(name, values, PROTOCOLS)))
@@ -99,7 +99,7 @@ def _series(name: str, values: Any) -> pl.Series:
     """An Arrow or numpy array, or a list, as a series."""
     try:
         if isinstance(values, np.ndarray):
-            values = _of_polars(name, values)
+            values = _readable_array(name, values)
         if not isinstance(values, (list, np.ndarray)) and isinstance(values, (pa.Array, pa.ChunkedArray)):
             values = as_readable(pa.table({name: values})).column(0)
         return pl.Series(name, values)
@@ -109,7 +109,7 @@ def _series(name: str, values: Any) -> pl.Series:
         raise ColumnError(f"Cannot read column {name!r}: {reason(error)}. Pass {SUPPORTED} of one type.") from error
 
 
-def _of_polars(name: str, values: NDArray[Any]) -> Any:
+def _readable_array(name: str, values: NDArray[Any]) -> Any:
     """A numpy array in a type that Polars can read."""
     dtype = values.dtype
     if dtype.kind == "O":  # whose type Polars does not look for
@@ -117,10 +117,10 @@ def _of_polars(name: str, values: NDArray[Any]) -> Any:
         return pa.array(values, from_pandas=True) if values.ndim == 1 else values.tolist()
     if dtype.kind in TIMES:
         unit, _ = np.datetime_data(dtype)
-        wanted = TIMES[dtype.kind].get(unit)
-        if wanted is None:
+        target = TIMES[dtype.kind].get(unit)
+        if target is None:
             raise _unsupported(name, dtype, f"Convert it with .astype('{dtype.type.__name__}[us]')")
-        return values.astype(f"{dtype.kind}8[{wanted}]", copy=False)
+        return values.astype(f"{dtype.kind}8[{target}]", copy=False)
     if dtype.kind == "f":
         return values if dtype.itemsize <= 8 else values.astype(np.float64)
     if dtype.kind == "V" and dtype.type is not np.void:  # bfloat16 and other types that numpy itself does not have
@@ -134,7 +134,7 @@ def _unsupported(name: str, dtype: np.dtype[Any], fix: str) -> ColumnError:
     return ColumnError(f"Column {name!r} is an array of {dtype}, which is not supported. {fix}.")
 
 
-def _of_list(name: str, values: Sequence[Any]) -> pl.Series:
+def _list_as_series(name: str, values: Sequence[Any]) -> pl.Series:
     """A list as a series.
 
     Integers and floats, or lists of them, become floats, since Polars would use the type of the first item. Arrays and
@@ -144,17 +144,17 @@ def _of_list(name: str, values: Sequence[Any]) -> pl.Series:
     if kinds <= PLAIN and (float not in kinds or len(kinds) == 1):
         return _series(name, [*values])
     values = [None if value is np.ma.masked else value for value in values]
-    given = [value for value in values if value is not None]
-    if given and all(not isinstance(value, OWN) and any(hasattr(value, p) for p in ARRAYS) for value in given):
-        arrays = [_read(name, value, ARRAYS) for value in given]
-        if len(given) == len(values) and len({array.shape for array in arrays}) == 1:
+    present = [value for value in values if value is not None]
+    if present and all(not isinstance(value, OWN) and any(hasattr(value, p) for p in ARRAYS) for value in present):
+        arrays = [_read(name, value, ARRAYS) for value in present]
+        if len(present) == len(values) and len({array.shape for array in arrays}) == 1:
             masked = any(isinstance(array, np.ma.MaskedArray) for array in arrays)
             return _series(name, np.ma.stack(arrays) if masked else np.stack(arrays))
         single = all(array.size == 1 for array in arrays)
         stacked = (array.reshape(-1).tolist()[0] if single else array.tolist() for array in arrays)
         return _series(name, [None if value is None else next(stacked) for value in values])
-    nested = bool(given) and all(isinstance(value, (list, tuple)) for value in given)
-    items = [item for item in (chain.from_iterable(given) if nested else given) if item is not None]
+    nested = bool(present) and all(isinstance(value, (list, tuple)) for value in present)
+    items = [item for item in (chain.from_iterable(present) if nested else present) if item is not None]
     kinds = set(map(type, items))
     if not any(issubclass(k, FLOATS) for k in kinds) or not all(issubclass(k, NUMBERS) for k in kinds):
         return _series(name, values)

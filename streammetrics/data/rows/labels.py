@@ -78,14 +78,14 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
     [True, False, None]
     """
     try:
-        found: pl.Series | None = _equal(column, label)
+        equal: pl.Series | None = _equal(column, label)
     except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
-        found = None
-    if found is None:
+        equal = None
+    if equal is None:
         scores: Parts = (", or a column of scores as ", Argument("y_score")) if column.dtype.is_float() else ()
         fault = f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}."
         raise ColumnError(f"{fault} Pass a label of that type", *scores, ".")
-    return found
+    return equal
 
 
 def _equal(column: pl.Series, label: Any) -> pl.Series | None:

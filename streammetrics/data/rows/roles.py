@@ -178,10 +178,10 @@ class Roles:
         numbers = {name for names in self.y_score.values() for name in names} | {*self.inputs.values()}
         numbers |= {self.sample_weight or ""} | (set() if undeclared else classes)
         computed = {name for name in self.names if name not in numbers and not self._is_plain(name)}
-        kept = {*self.roots((numbers | computed).intersection(self.names))}
+        used = {*self.roots((numbers | computed).intersection(self.names))}
         found = [{name} for name in (*self.by, self.unit, *self.row_id) if name in self.names] + [classes] * undeclared
         sources = [{*self.roots(names - computed)} for names in found]
-        return [names for names in sources if names and not names & kept]
+        return [names for names in sources if names and not names & used]
 
     def _is_plain(self, name: str) -> bool:
         """Whether a column is one of a batch, perhaps with another name."""
@@ -329,19 +329,19 @@ def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
     return ()
 
 
-def several(given: Any) -> tuple[Any, ...]:
+def several(values: Any) -> tuple[Any, ...]:
     """Return one value, such as a string, or several values as a tuple.
 
     >>> several("country"), several(["day", "country"]), several(0.5)
     (('country',), ('day', 'country'), (0.5,))
     """
-    if isinstance(given, Mapping):
-        named = [(name, column) for name, column in given.items() if isinstance(column, str)]
+    if isinstance(values, Mapping):
+        named = [(name, column) for name, column in values.items() if isinstance(column, str)]
         fix = f" To rename a column, pass pl.col({named[0][1]!r}).alias({named[0][0]!r})." if named else ""
-        raise SpecificationError(f"Pass a list instead of the mapping {given!r:.80}.{fix}")
-    if isinstance(given, np.ndarray):
-        given = np.atleast_1d(given)
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else (given,)
+        raise SpecificationError(f"Pass a list instead of the mapping {values!r:.80}.{fix}")
+    if isinstance(values, np.ndarray):
+        values = np.atleast_1d(values)
+    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else (values,)
 
 
 def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ...]:
@@ -354,17 +354,17 @@ def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ..
         raise SpecificationError(
             Argument(option), f" must be a list of all labels, such as ['a', 'b'], got {labels!r}."
         )
-    given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
+    listed = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
-        series = pl.Series(given)
+        series = pl.Series(listed)
     except (*FOREIGN, RuntimeError):  # such as of decimals that are too large
-        series = pl.Series(given, dtype=pl.Object)
-    if isinstance(labels, str) or (given and series.dtype not in LABELS):
+        series = pl.Series(listed, dtype=pl.Object)
+    if isinstance(labels, str) or (listed and series.dtype not in LABELS):
         raise SpecificationError(
-            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(listed)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(listed)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(as_written(series).to_list() if series.dtype == pl.Float32 else series.to_list())
@@ -382,11 +382,11 @@ def as_text(label: Any) -> Any:
         raise SpecificationError(f"Labels must be text, got the bytes {label!r}, which are not UTF-8.") from None
 
 
-def _label(option: str, given: Any) -> Any:
+def _label(option: str, value: Any) -> Any:
     """One label of a binary task, as a Python value."""
-    label = as_text(given.item() if isinstance(given, np.generic) else given)
+    label = as_text(value.item() if isinstance(value, np.generic) else value)
     if label is not None and (not isinstance(label, SCALARS) or label != label):
-        raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
+        raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {value!r}.")
     return label
 
 

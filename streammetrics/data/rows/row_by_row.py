@@ -38,11 +38,13 @@ def is_undecided(expression: pl.Expr) -> bool:
     return None in _steps(expression)
 
 
-def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, made: pl.Series) -> bool:
+def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, values: pl.Series) -> bool:
     """Whether an expression has other values if it is computed for the ends of a batch alone."""
     few = min(TRIED, frame.height // 2)
-    ends = ((frame.head(few), made.head(few)), (frame.tail(few), made.tail(few)))
-    return any(not part.select(expression).to_series().equals(found, null_equal=True) for part, found in ends if few)
+    ends = ((frame.head(few), values.head(few)), (frame.tail(few), values.tail(few)))
+    return any(
+        not part.select(expression).to_series().equals(expected, null_equal=True) for part, expected in ends if few
+    )
 
 
 def _steps(expression: pl.Expr) -> Iterator[bool | None]:
@@ -50,9 +52,9 @@ def _steps(expression: pl.Expr) -> Iterator[bool | None]:
     parts = [expression]
     while parts:
         part = parts.pop()
-        own = _own_row(part)
-        yield own
-        parts += [step for step in part.meta.pop() if own is not None or '"Element"' not in _json(step)]
+        reads_own_row = _own_row(part)
+        yield reads_own_row
+        parts += [step for step in part.meta.pop() if reads_own_row is not None or '"Element"' not in _json(step)]
 
 
 def _own_row(node: pl.Expr) -> bool | None:

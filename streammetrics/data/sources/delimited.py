@@ -289,12 +289,12 @@ def _styles(texts: pl.Series) -> dict[str, bool]:
     integers = texts.cast(pl.Int64, strict=False)
     if not integers.null_count() and _are_written_again(texts, integers):
         return {style: len(texts) > 0 for style in ("whole", *BOOLEANS)}
-    whole = texts.str.contains(WHOLE)
-    others = texts.filter(~whole)
+    integer = texts.str.contains(WHOLE)
+    others = texts.filter(~integer)
     long = texts.filter(texts.str.len_bytes() > DIGITS)
     long = long.filter(long.str.count_matches(r"\d") > DIGITS)
     return {
-        "whole": bool(whole.any()),
+        "whole": bool(integer.any()),
         "not whole": len(others) > 0,
         **{style: not texts.str.contains(style).all() for style in BOOLEANS},
         "not plain": not others.str.contains(PLAIN).all(),

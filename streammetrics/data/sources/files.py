@@ -120,8 +120,8 @@ class Files:
             return [self._table()]
         parts: list[scans.Part] = []
         files = zip(self.paths, self._schemas, strict=True)
-        for (by_pyarrow, _), alike in groupby(files, lambda file: self._form_of(file[0], file[1], columns)):
-            run = list(alike)
+        for (by_pyarrow, _), group in groupby(files, lambda file: self._form_of(file[0], file[1], columns)):
+            run = list(group)
             added = self._folders_of(*run[0], columns) if folders else {}
             if by_pyarrow:
                 parts += [partial(scans.read_pyarrow, path, self.kind, schema, added) for path, schema in run]
@@ -134,8 +134,8 @@ class Files:
     def _folders_of(self, path: Path, schema: pa.Schema, columns: Sequence[str]) -> dict[str, pl.DataType]:
         """The columns in use that a file does not have, but its folders."""
         names = [name for name, _ in parts_of(path.parent)]
-        wanted = columns or [name for name in names if names.count(name) == 1]
-        return {name: self._folders[name] for name in wanted if name in names and name not in schema.names}
+        needed = columns or [name for name in names if names.count(name) == 1]
+        return {name: self._folders[name] for name in needed if name in names and name not in schema.names}
 
     def _form_of(self, path: Path, schema: pa.Schema, columns: Sequence[str]) -> tuple[bool, list[Any]]:
         """Whether pyarrow reads a file, and the types of some columns; None for one that the file lacks."""
@@ -146,9 +146,9 @@ class Files:
 
     def filtered(self, where: pl.Expr) -> Files:
         """The same files with only the rows of a condition, and with what was read of them already."""
-        found, own = replace(self, where=where), {field.name for field in fields(self)}
-        vars(found).update({name: value for name, value in vars(self).items() if name not in own})
-        return found
+        files, declared = replace(self, where=where), {field.name for field in fields(self)}
+        vars(files).update({name: value for name, value in vars(self).items() if name not in declared})
+        return files
 
     def require(self, columns: Sequence[str]) -> None:
         """Reject columns that a file lacks, has several times, or in a type that cannot be read."""

@@ -53,10 +53,10 @@ class NdJson:
                     continue
                 texts = _read(block, {name: pl.String()})[name]
                 if (row := beyond_floats(texts, frame[name])) is not None:
-                    alike = next((each for each in names if name in each), None)
-                    if alike is None:
+                    set_of_names = next((each for each in names if name in each), None)
+                    if set_of_names is None:
                         raise not_a_float(name, texts[row], f"line {line + row} of {self.path}")
-                    frame = frame.with_columns(_read(block, dict.fromkeys(alike, pl.String())))
+                    frame = frame.with_columns(_read(block, dict.fromkeys(set_of_names, pl.String())))
             types = frame.schema
             yield frame
 
@@ -102,15 +102,15 @@ class NdJson:
             beginning: bytes = file.read(len(codecs.BOM_UTF8))
             if not beginning:
                 raise SourceError(f"Cannot read {self.path}: the file is empty.")
-            line, rest = 1, beginning.removeprefix(codecs.BOM_UTF8)
+            line, remainder = 1, beginning.removeprefix(codecs.BOM_UTF8)
             while content := file.read(BLOCK):
                 end = content.rfind(b"\n") + 1
-                block, rest = (rest + content[:end], content[end:]) if end else (b"", rest + content)
+                block, remainder = (remainder + content[:end], content[end:]) if end else (b"", remainder + content)
                 if block.strip():
                     yield line, block
                 line += block.count(b"\n")
-            if rest.strip():
-                yield line, rest
+            if remainder.strip():
+                yield line, remainder
 
 
 def _read(block: bytes, types: Mapping[str, pl.DataType]) -> pl.DataFrame:

@@ -29,31 +29,31 @@ def expand(pattern: PathLike) -> list[Path]:
         raise SourceError(f"{str(pattern)!r} is a URL. In Python, pass a LazyFrame, such as polars.scan_parquet(url).")
     path = Path(pattern).expanduser()
     if path.is_dir():
-        if not (found := _each_once(path, list(_inside(path)))):
+        if not (files := _each_once(path, list(_inside(path)))):
             raise SourceError(f"Folder {str(pattern)!r} has no data files. {SUPPORTED}")
     elif path.is_file():
-        found = [path]
+        files = [path]
     elif path.exists():
         raise SourceError(f"{str(pattern)!r} is neither a file nor a folder.")
     elif any(c in str(pattern) for c in WILDCARDS):
         matched = _matching(path)
-        found = [path for path in matched if path.is_file() or table_of(path) or not path.exists()]
-        if matched and not found:
+        files = [path for path in matched if path.is_file() or table_of(path) or not path.exists()]
+        if matched and not files:
             raise SourceError(
                 f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
             )
     else:
         raise SourceError(f"File {str(pattern)!r} not found.{near_paths(pattern)}")
-    if not found:
+    if not files:
         raise SourceError(f"No file matches {str(pattern)!r}.")
-    parents = {folder.absolute() for folder in {file.parent for file in found}}
+    parents = {folder.absolute() for folder in {file.parent for file in files}}
     for folder in parents.union(*(parent.parents for parent in parents)):
         if kind := table_of(folder):
             raise SourceError(
                 f"{str(pattern)!r} has files of the {kind} table {str(folder)!r}, whose rows may be deleted. "
                 "Pass the folder of the table, or a LazyFrame of some of its rows."
             )
-    return found
+    return files
 
 
 def _inside(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
@@ -85,15 +85,15 @@ def _each_once(folder: Path, paths: list[Path]) -> list[Path]:
 
 def _matching(pattern: Path) -> list[Path]:
     anchor = Path(pattern.anchor)
-    wanted = pattern.relative_to(anchor).parts
-    spelled = [part for part in wanted if _hidden(part)]
+    parts = pattern.relative_to(anchor).parts
+    spelled = [part for part in parts if _hidden(part)]
 
-    def shown(path: Path) -> bool:
+    def is_visible(path: Path) -> bool:
         parts = path.relative_to(anchor).parts
         return not any(_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
 
-    found = sorted({path for path in _glob(anchor, wanted) if shown(path)})
-    return _each_once(anchor, found)
+    paths = sorted({path for path in _glob(anchor, parts) if is_visible(path)})
+    return _each_once(anchor, paths)
 
 
 def _glob(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:

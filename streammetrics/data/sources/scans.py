@@ -122,8 +122,8 @@ def scan_polars(
     if len(columns) == 1 and len({*first}) == len(first) and used.isdisjoint(first):
         return scan(paths, glob=False, hive_partitioning=True, hive_schema={name: types[name] for name in first})
     plans = [
-        with_folders(scan(list(alike), glob=False, hive_partitioning=False), folder, folders)
-        for folder, alike in groupby(paths, lambda path: path.parent)
+        with_folders(scan(list(files), glob=False, hive_partitioning=False), folder, folders)
+        for folder, files in groupby(paths, lambda path: path.parent)
     ]
     return pl.concat(plans, how="vertical")
 

@@ -71,8 +71,8 @@ class Stream:
         try:
             for batch in batches:
                 rows += batch.height
-                if found := [fault for role in roles for fault in faults(batch.drop(ROW), role)]:
-                    first = min(found, key=lambda fault: fault.row or 0)
+                if errors := [fault for role in roles for fault in faults(batch.drop(ROW), role)]:
+                    first = min(errors, key=lambda fault: fault.row or 0)
                     beginning = "" if _ended(batches) else "the first "
                     return first.at(self.place(batch[ROW][first.row or 0]), f"{beginning}{rows:,} {self.of}")
         except StreamMetricsError as error:
