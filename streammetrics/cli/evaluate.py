@@ -226,7 +226,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         advice = " Pass --y-pred." if unknown[0] == "y_score" else ""
         raise click.UsageError(f"--task {name} does not accept {as_option(Argument(unknown[0]))}.{advice}")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in arguments]:
-        needed = " and ".join(map(_option, missing))
+        needed = " and ".join(as_option(Argument(name)) for name in missing)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {few(columns.schema)}.")
     key: Callable[[str], Any] = label if name in SEVERAL else str
     named = ["y_score", "y_pred"]

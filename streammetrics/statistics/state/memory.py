@@ -33,6 +33,8 @@ def table_size(table: pa.Table) -> int:
 def _size(array: Any) -> int:
     types, kind = pa.types, array.type
     places = PLACE * len(array)
+    if types.is_primitive(kind):
+        return max(places, int(array.nbytes))
     if types.is_dictionary(kind):
         if types.is_nested(kind.value_type):
             raise StateError(f"A dictionary has values of type {kind.value_type}, which states do not have.")
