@@ -110,7 +110,7 @@ def _error_m2(weight: Expr, total: Expr, square: Expr, spread: Expr, comoment: E
     """Second moment of the errors about their mean, from their sum and the sum of their squares.
 
     Each of two formulas can subtract nearly equal numbers: one if the bias is large, the other if errors are small
-    relative to the values, whose second moments add up to the spread. The one with the smaller terms is more precise.
+    relative to the values, whose second moments sum to the spread. The one with the smaller terms is more precise.
     """
     m2 = pl.when(square <= spread).then(square - total * (total / weight)).otherwise(spread - 2 * comoment)
     return m2.clip(lower_bound=0)

@@ -28,7 +28,7 @@ from streammetrics.statistics import (
     TDigest,
 )
 
-SIZES = (180_000, 100_000, 0, 60_000, 40_000, 20_000, 1)  # rows per file
+SIZES = (18_000, 10_000, 0, 6_000, 4_000, 2_000, 1)  # rows per file
 FEW_ROWS = (900, 500, 0, 1)
 SUMS = 1e-9
 METRICS = 1e-7
