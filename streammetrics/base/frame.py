@@ -12,28 +12,24 @@ VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
 STATUS = "status"
 ESTIMATE = (METRIC, *VALUE, *LIMITS, STATUS, "note")
-UNDEFINED = (
-    *("undefined", "overflow", "no_label", "few_expected", "no_rows", "undefined_a", "undefined_b"),
-    *("one_side", "not_positive", "no_rows_in_reference", "rows_only_in_reference", "no_value_in_reference"),
-    *("value_only_in_reference", "no_positives_in_reference", "no_negatives_in_reference", "no_predicted_positives"),
-    *("no_predicted_positives_in_reference", "not_in_reference"),
-)  # statuses of an estimate without a value
-NO_INTERVAL = (
-    *("no_method", "no_method_of_units", "needs_units", "weighted_rows", "many_labels", "infinite"),
-    *("few_rows_of_class", "at_end", "few_rows", "few_units", "no_interval", "dependent_rows", "few_labeled_rows"),
-    *("few_labeled_units", "other_units"),
-)  # of one without an interval
-STATUSES = (
-    *("exact", "bounded", *UNDEFINED, *NO_INTERVAL, "few_effective_rows", "few_effective_rows_differ"),
-    *("every_look", "no_alarm", "not_significant", "not_significant_with_bounds"),
-)
-"""What is to be known of an estimate: a code, of which `streammetrics.show` makes a sentence."""
+# Statuses: what is to be known of an estimate, as codes of which `streammetrics.show` makes sentences
+UNDEFINED = """
+    undefined overflow no_label few_expected no_rows undefined_a undefined_b one_side not_positive
+    no_rows_in_reference rows_only_in_reference no_value_in_reference value_only_in_reference not_in_reference
+    no_positives_in_reference no_negatives_in_reference no_predicted_positives no_predicted_positives_in_reference
+""".split()  # of one without a value
+NO_INTERVAL = """
+    no_method no_method_of_units needs_units weighted_rows many_labels infinite few_rows_of_class at_end
+    few_rows few_units no_interval dependent_rows few_labeled_rows few_labeled_units other_units
+""".split()  # of one without an interval
+REMARKS = "few_effective_rows few_effective_rows_differ every_look no_alarm not_significant not_significant_with_bounds"
+STATUSES = ["exact", "bounded", *UNDEFINED, *NO_INTERVAL, *REMARKS.split()]
 Status = pl.Enum(STATUSES)
-WHY_OPEN = (
-    *("few_rows_of_class", "no_interval", "false_discovery_rate", "wide_bounds", "at_limit", "few_rows"),
-    *("few_rows_differ", "short_history", "few_labels"),
-)
-REASONS = (*WHY_OPEN, "no_window", "bounds_only", "before_labels", "incomplete_period")  # for verdicts
+WHY_OPEN = """
+    few_rows_of_class no_interval false_discovery_rate wide_bounds at_limit few_rows few_rows_differ
+    short_history few_labels
+""".split()
+REASONS = [*WHY_OPEN, "no_window", "bounds_only", "before_labels", "incomplete_period"]  # for verdicts
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 

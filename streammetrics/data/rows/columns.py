@@ -15,7 +15,15 @@ from streammetrics.core import NOTHING, Extent
 from streammetrics.data.rows.codes import number
 from streammetrics.data.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.data.rows.given import EXACT, as_series
-from streammetrics.data.rows.labels import SOME_LABELS, equals, instead_of_third, is_missing, null_instead_of, resembles
+from streammetrics.data.rows.labels import (
+    SOME_LABELS,
+    equals,
+    instead_of_third,
+    is_missing,
+    null_instead_of,
+    number_instead_of,
+    resembles,
+)
 from streammetrics.data.rows.roles import INTEGERS, SINGLE, Roles
 from streammetrics.data.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.errors import Argument, ColumnError, DataError, Parts, StreamMetricsError
@@ -383,7 +391,8 @@ class Reader:
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            fix = null_instead_of(column.filter(wrong)[0]) if few else ("Pass a numeric column",)
+            text = column.filter(wrong)[0]
+            fix = null_instead_of(text) if few else number_instead_of(text, column.name)
             self._refuse(column, wrong, "text that is not a number", *fix)
 
     def _refuse_nulls(self, column: pl.Series, original: pl.Series | None = None) -> None:

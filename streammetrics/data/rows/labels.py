@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ from streammetrics.errors import Argument, ColumnError, Parts
 BOOLEANS = {"true": True, "false": False}
 SOME_LABELS = 5  # that are remembered, for an error
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
+WRITTEN_NUMBER = re.compile(r"[-+]?\d+(,\d+|\.\d+)? ?%?")
 MISSING = {"", "-", "--", ".", "?", "missing", "n/a", "na", "nan", "nil", "none", "null", "unknown"}
 
 
@@ -37,6 +39,20 @@ def instead_of_third(label: Any, roles: Roles) -> Parts:
 def null_instead_of(text: str) -> Parts:
     """Return the parts of the fix of text among numbers or labels, without the full stop."""
     return ("Fix the values, or read the CSV files with ", Argument("null_values", text), " if it stands for null")
+
+
+def number_instead_of(text: str, column: str) -> Parts:
+    """Return the parts of the fix of numbers as text: their conversion from decimal commas and percentages.
+
+    >>> print(*number_instead_of("15,9 %", "p"))
+    Convert the column in SQL: CAST(TRIM(REPLACE(REPLACE(p, '%', ''), ',', '.')) AS DOUBLE) / 100
+    """
+    if not WRITTEN_NUMBER.fullmatch(text) or not column.isidentifier():
+        return ("Pass a numeric column",)
+    number, percent = f"REPLACE({column}, ',', '.')", ""
+    if "%" in text:
+        number, percent = f"TRIM(REPLACE(REPLACE({column}, '%', ''), ',', '.'))", " / 100"
+    return (f"Convert the column in SQL: CAST({number} AS DOUBLE){percent}",)
 
 
 def resembles(labels: pl.Series, positive: Any) -> pl.Series:
