@@ -168,7 +168,6 @@ def test_windows_compact_and_retain(history):
     assert "this batch ID is known" in run("store", "append", "history", "monday.state")
 
 
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", sorted(main.commands["store"].commands))
 def test_examples_of_the_store_commands_run(command, history):
     example = re.search(r"Example:\n    (streammetrics store .*)", run("store", command, "--help")).group(1)

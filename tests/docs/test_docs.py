@@ -82,7 +82,6 @@ def test_commands_name_existing_files():
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("undrawn")
 def test_the_readme_runs_from_the_top(directory):
     write_predictions(directory / "predictions", rows=400_000)  # enough for verdicts
     page = list(played("README.md"))
@@ -112,7 +111,7 @@ def before_the_values(lines):
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("directory", "undrawn")
+@pytest.mark.usefixtures("directory")
 def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     tables = [(block, printed) for language, block, printed in played("docs/monitoring.md") if language == "text"]
     outputs = [(block, printed) for block, printed in tables if "* * *" not in block]
@@ -123,7 +122,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 
 
 @pytest.mark.parametrize(("page", "tables"), PRINTING.items())
-@pytest.mark.usefixtures("directory", "undrawn")
+@pytest.mark.usefixtures("directory")
 def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
     for package in (
         ("prometheus_client", "opentelemetry", "mlflow", "matplotlib", "sklearn") if page == "integrations" else ()
@@ -152,7 +151,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-@pytest.mark.usefixtures("directory", "undrawn")
+@pytest.mark.usefixtures("directory")
 def test_pages_run_from_the_top(page):
     assert "python" in [language for language, _, _ in played(f"docs/{page.name}")]
 
