@@ -23,13 +23,13 @@ NO_INTERVAL = """
     few_rows few_units no_interval dependent_rows few_labeled_rows few_labeled_units other_units
 """.split()  # of one without an interval
 REMARKS = "few_effective_rows few_effective_rows_differ every_look no_alarm not_significant not_significant_with_bounds"
-STATUSES = ["exact", "bounded", *UNDEFINED, *NO_INTERVAL, *REMARKS.split()]
+STATUSES: list[str] = ["exact", "bounded", *UNDEFINED, *NO_INTERVAL, *REMARKS.split()]
 Status = pl.Enum(STATUSES)
 WHY_OPEN = """
     few_rows_of_class no_interval false_discovery_rate wide_bounds at_limit few_rows few_rows_differ
     short_history few_labels
 """.split()
-REASONS = [*WHY_OPEN, "no_window", "bounds_only", "before_labels", "incomplete_period"]  # for verdicts
+REASONS: list[str] = [*WHY_OPEN, "no_window", "bounds_only", "before_labels", "incomplete_period"]  # for verdicts
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 

@@ -95,6 +95,9 @@ def uninterrupted() -> Iterator[None]:
             except BaseException as error:
                 errors.append(error)
         for number, frame in arrived:
-            handlers[number](number, frame)
+            try:
+                handlers[number](number, frame)
+            except BaseException as error:
+                errors.append(error)
         if errors:
             raise errors[0]

@@ -69,7 +69,7 @@ def with_intervals(
         .then(pl.lit("at_end", Status))
         .when(missing)
         .then(pl.lit("few_rows" if folds is None else "few_units", Status))
-        .when(few_effective(units=folds is not None))
+        .when(pl.col("value").is_not_null() & few_effective(units=folds is not None))
         .then(pl.lit("few_effective_rows", Status))
         .otherwise(STATUS)
     )

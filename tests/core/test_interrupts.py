@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.base import uninterrupted
 from streammetrics.statistics.state.content import Content
 
 PASS = """
@@ -110,3 +111,14 @@ def test_an_interrupt_during_imports_leaves_no_traceback(tmp_path):
     code, _, err, seconds = interrupted([sys.executable, "-m", "streammetrics", "-h"], ready=1, env=environment)
     assert (code, err) == (-signal.SIGINT, "")
     assert seconds < 20
+
+
+def test_handlers_of_two_signals_run_after_a_step():
+    ended = []
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.append("terminated"))
+    try:
+        with pytest.raises(KeyboardInterrupt), uninterrupted():
+            [os.kill(os.getpid(), number) for number in (signal.SIGINT, signal.SIGTERM)]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended == ["terminated"]

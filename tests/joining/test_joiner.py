@@ -123,6 +123,13 @@ def test_scores_of_the_future_let_nothing_expire(tmp_path):
     assert joiner.add_labels(labels([1, 2])).matched == 2
 
 
+def test_old_rows_can_be_replayed_after_a_score_of_the_future(tmp_path):
+    joiner = made(tmp_path, expires="10d")
+    joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [day(0), date.today() + timedelta(days=400)]})
+    assert joiner.add_scores(scores([3], 1)).late == 0
+    assert joiner.add_labels(labels([1, 3])).matched == 2
+
+
 def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
     joiner = made(tmp_path, expires="3d")
     joiner.add_scores(scores([1]))

@@ -53,6 +53,14 @@ def test_keys_of_another_type_are_converted_exactly(tmp_path):
     assert add_labels(joiner, [1, 2]) == sm.Joined(matched=1, waiting=1)
 
 
+def test_waiting_rows_have_one_key(tmp_path):
+    joiner = made(tmp_path, key=["id", "shop"])
+    joiner.add_scores({"id": [1], "shop": ["a"], "p": [0.5], "day": [FIRST]})
+    with pytest.raises(sm.errors.SpecificationError, match="'id', 'shop'"):
+        add_labels(made(tmp_path), [1])
+    assert joiner.add_labels({"id": [1], "shop": ["a"], "clicked": [1]}).matched == joiner.store.query().seen == 1
+
+
 def test_batches_without_rows(tmp_path):
     joiner = made(tmp_path)
     assert add_scores(joiner, []) == sm.Joined() == add_labels(joiner, [])

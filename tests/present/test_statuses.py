@@ -100,3 +100,11 @@ def test_no_sentence_decides(tmp_path, tokens):
 def test_each_status_of_an_estimate_has_a_sentence_or_needs_none():
     silent = {"exact", "bounded", "no_method_of_units", "needs_units", *notes.AHEAD_TEXTS}
     assert {*Status.categories} == {*notes.TEXTS} | silent
+
+
+def test_a_value_that_is_undefined_says_so_also_with_an_interval_of_its_cells():
+    rows = {"y": [0, 1] * 20, "p": [0] * 40, "w": [2] * 40}
+    for weight in (None, "w"):
+        report = sm.binary(y_true="y", y_pred="p", sample_weight=weight).update(rows).finalize(confidence=0.95)
+        for metric in ("precision", "mcc", "diagnostic_odds_ratio"):
+            assert (report[metric].status, report[metric].note) == ("undefined", "0/0")

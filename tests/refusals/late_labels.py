@@ -86,6 +86,7 @@ OTHER_KEYS = {
 }
 JOINERS = {
     "rows that expire at once": (_joined(expires="0d"), SpecificationError, "expires=", "'0d'"),
+    "rows that expire within a day": (_joined(expires="23h"), SpecificationError, "expires=", "'23h'"),
     "a duration that is none": (_joined(expires="soon"), SpecificationError, "'soon'"),
     "no key": (_joined(key=[]), SpecificationError, "key="),
     "a key that is the label": (_joined(key="y"), SpecificationError, "'y'"),

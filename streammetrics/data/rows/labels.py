@@ -15,7 +15,7 @@ from streammetrics.errors import Argument, ColumnError, Parts
 BOOLEANS = {"true": True, "false": False}
 SOME_LABELS = 5  # that are remembered, for an error
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
-WRITTEN_NUMBER = re.compile(r"[-+]?\d+(,\d+|\.\d+)? ?%?")
+WRITTEN_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)? ?%?")
 MISSING = {"", "-", "--", ".", "?", "missing", "n/a", "na", "nan", "nil", "none", "null", "unknown"}
 
 
@@ -44,10 +44,14 @@ def null_instead_of(text: str) -> Parts:
 def number_instead_of(text: str, column: str) -> Parts:
     """Return the parts of the fix of numbers as text: their conversion from decimal commas and percentages.
 
+    Before three digits, a comma can be a thousands separator.
+
     >>> print(*number_instead_of("15,9 %", "p"))
     Convert the column in SQL: CAST(TRIM(REPLACE(REPLACE(p, '%', ''), ',', '.')) AS DOUBLE) / 100
+    >>> number_instead_of("1,500", "p")
+    ('Pass a numeric column',)
     """
-    if not WRITTEN_NUMBER.fullmatch(text) or not column.isidentifier():
+    if not WRITTEN_NUMBER.fullmatch(text) or re.search(r",\d{3}\b", text) or not column.isidentifier():
         return ("Pass a numeric column",)
     number, percent = f"REPLACE({column}, ',', '.')", ""
     if "%" in text:

@@ -99,7 +99,7 @@ class Without(Method):
 
     def __init__(self, reason: str, *, of_units: bool = True) -> None:
         self.reason_of_rows = reason
-        self.reason_of_units = reason if of_units else ""
+        self.reason_of_units: str = reason if of_units else ""
 
     def influence(self, metric: Metric, influences: Sequence[Influence]) -> None:
         """None."""

@@ -27,6 +27,15 @@ ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake sto
 SCORES, LABELED = hidden("scores"), hidden("scores with a label")
 
 
+def stored_key(place: Table, table: Any) -> list[str]:
+    """Return the names of the key columns of waiting rows."""
+    configuration = table.metadata().configuration
+    if KEY not in configuration:
+        raise StateError(f"The waiting rows at {place.uri} have no key. Add the rows to a new history.")
+    key: list[str] = json.loads(configuration[KEY])
+    return key
+
+
 def waiting_rows(place: Table, table: Any, *kinds: str) -> pl.LazyFrame:
     """Return the waiting rows of some kinds, with times in their original time zones."""
     rows = place.scan(table).filter(pl.col(KIND).is_in(kinds))
@@ -53,10 +62,7 @@ class LabelCoverage:
 
         Segments that depend on the labels are unknown before these arrive, so their columns are missing.
         """
-        configuration = self.table.metadata().configuration
-        if KEY not in configuration:
-            raise StateError(f"The waiting rows at {self.place.uri} have no key. Add the rows to a new history.")
-        key = json.loads(configuration[KEY])
+        key = stored_key(self.place, self.table)
         with self.place.reading():
             scores, labels = (waiting_rows(self.place, self.table, *k) for k in ((SCORE,), (LABEL, CORRECTION)))
             stored = scores.collect_schema().names()

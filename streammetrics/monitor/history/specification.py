@@ -38,7 +38,11 @@ from streammetrics.statistics import (
 
 STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
 WINDOW = "streammetrics.window"  # the name of the window column
-COMMIT = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}  # columns of a commit
+COMMIT: dict[str, pl.DataType] = {
+    "batch_id": pl.String(),
+    "ingested": pl.Datetime("us", "UTC"),
+    "version": pl.Int64(),
+}  # columns of a commit
 INTEGERS: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
     pl.UInt8: pl.Int16(),
     pl.UInt16: pl.Int32(),

@@ -287,10 +287,10 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
         verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)
     else:
         verdicts = judged_of_sample(estimates, required, least, sampled=sampled, units=units)
+    if rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
+        return verdicts.with_columns(pl.lit(None, pl.Int64).alias(NEEDED))
     if rule.always:
         needed = pl.col(AT_LOOKS)
-    elif rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
-        needed = pl.lit(None, pl.Float64)
     else:
         range = EVERYWHERE if rule.against else current.metrics[0].range
         needed = rows_to_decide(required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)

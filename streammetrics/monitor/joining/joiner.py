@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from typing import Any
 
@@ -97,8 +97,7 @@ class Joiner:
         if not isinstance(self.task, Accumulator):
             raise SpecificationError(Argument("task"), f" must be an Accumulator, got {type(self.task).__name__}.")
         require_length(self.expires)
-        some = date(2026, 1, 1)
-        if _days_before(some, self.expires) == some:
+        if (earlier(pl.Series([datetime(2026, 1, 2)]), self.expires) > datetime(2026, 1, 1)).item():
             raise SpecificationError(Argument("expires"), f" must be at least one day, got {self.expires!r}.")
         self._columns.require(COLUMNS)
 

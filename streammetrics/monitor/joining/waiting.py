@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from streammetrics.base import ds
+from streammetrics.base import ds, text
 from streammetrics.data import decoded, has_values, typed
-from streammetrics.errors import ColumnError
+from streammetrics.errors import Argument, ColumnError, SpecificationError
 from streammetrics.monitor.history.label_coverage import (
     COMMIT,
     CORRECTION,
@@ -29,6 +29,7 @@ from streammetrics.monitor.history.label_coverage import (
     LABEL,
     SCORE,
     ZONE,
+    stored_key,
     time_zones,
     waiting_rows,
 )
@@ -70,6 +71,8 @@ class Waiting:
         day. Without a table, ``opened`` is None. The first rows that are accepted create it, with their columns.
         """
         rows = _storable(rows)
+        if opened is not None and {*(key := stored_key(self.table, opened))} != {*self.key}:
+            raise SpecificationError(Argument("key"), f" must be {text.few(key)}, the key of the waiting rows.")
 
         def accepted(table: Any) -> tuple[pl.DataFrame, T | None]:
             """Return the rows to write, and their change."""
@@ -226,12 +229,15 @@ def next_commit(table: Any) -> int:
 
 
 def newest(table: Any) -> date | None:
-    """Return the newest day of scores, or today if that day is in the future.
+    """Return the newest day of scores that is not in the future.
 
     Expiry counts back from this day rather than from today, so that old data can be replayed.
     """
-    last = None if table is None else days(table, SCORE).max()
-    return min(last, today()) if isinstance(last, date) else None
+    if table is None:
+        return None
+    past = days(table, SCORE)
+    last = past.filter(past <= today()).max()
+    return last if isinstance(last, date) else None
 
 
 def today() -> date:

@@ -27,7 +27,7 @@ SIDES = ("model", WHICH)  # group columns whose values share an axis
 CLASS = "actual class"  # column of the histograms of scores
 SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, PLACE, SHARED = map(hidden, ("size", "place", "sides"))
-POSITIVES = {  # of a curve, by its columns
+POSITIVES: dict[tuple[str, ...], pl.Expr] = {  # of a curve, by its columns
     ("tp", "fn"): (pl.col("tp") + pl.col("fn")).max(),
     ("positives",): pl.sum("positives"),
     ("weight", "observed_rate"): (pl.col("weight") * pl.col("observed_rate")).sum(),

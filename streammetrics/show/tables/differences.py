@@ -30,10 +30,12 @@ IN_PARENTHESES = (
 def comparison_tables(comparison: Comparison, more: str, noted: bool = True) -> list[Table]:
     """Return a comparison as tables. For many metrics by group: all for the total, and the first for each group.
 
-    The names of both sides are headers. If they are long, the headers are a and b, and a note explains them. ``more``
+    The names of both sides are headers. If they are long, the headers are a and b, and a note explains them, unless
+    a side has such a name. ``more``
     is advice on the other metrics of each group. With ``noted``, the last note is that of the comparison.
     """
-    names = comparison.names if max(map(len, comparison.names)) <= LONG_NAME else LETTERS
+    is_clear = max(map(len, comparison.names)) <= LONG_NAME or {*comparison.names} & {*LETTERS}
+    names = comparison.names if is_clear else LETTERS
     sides = "" if names == comparison.names else "a is {}, b is {}.".format(*comparison.names)
     note = comparison.note if noted else None
     return with_notes(_tables(comparison, more, names), " ".join(filter(None, (sides, note))))
