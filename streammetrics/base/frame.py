@@ -24,7 +24,7 @@ NO_INTERVAL = """
 """.split()  # of one without an interval
 REMARKS = "few_effective_rows few_effective_rows_differ every_look no_alarm not_significant not_significant_with_bounds"
 STATUSES: list[str] = ["exact", "bounded", *UNDEFINED, *NO_INTERVAL, *REMARKS.split()]
-Status = pl.Enum(STATUSES)
+Status: pl.Enum = pl.Enum(STATUSES)
 WHY_OPEN = """
     few_rows_of_class no_interval false_discovery_rate wide_bounds at_limit few_rows few_rows_differ
     short_history few_labels
