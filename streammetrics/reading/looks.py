@@ -90,8 +90,9 @@ def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: f
         return inside
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        _, needed = bisected(np.log(rows), np.full_like(rows, np.log(MOST_ROWS)), undecided)
-    return pl.Series(np.where(np.isnan(error), np.nan, np.exp(needed)), nan_to_null=True)
+        _, log_needed = bisected(np.log(rows), np.full_like(rows, np.log(MOST_ROWS)), undecided)
+    needed = np.where(log_needed < np.log(MOST_ROWS), np.exp(log_needed), MOST_ROWS)
+    return pl.Series(np.where(np.isnan(error), np.nan, needed), nan_to_null=True)
 
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:

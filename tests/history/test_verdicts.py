@@ -197,6 +197,12 @@ def test_limits_of_every_look_are_the_one_sided_confidence_sequences_of_all_wind
     assert widths[0] == min(widths)
 
 
+def test_no_number_of_rows_decides_a_value_at_the_limit(eighty):
+    at_looks, at_once = checked(eighty, *(sm.Rule("accuracy >= 0.8", always=always) for always in (100, None)))
+    for row in (at_looks, at_once):
+        assert (row["verdict"], row["reasons"], row["rows_needed"]) == ("open", ["at_limit"], None)
+
+
 @pytest.fixture(scope="module", params=[{}, {"sample_weight": "w"}], ids=["rows", "weights"])
 def steady(request, tmp_path_factory):
     """The same 200 rows on each of 90 days, so that all values stay."""
