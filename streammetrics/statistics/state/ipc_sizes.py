@@ -45,8 +45,7 @@ def _unpacked_size(header: bytes, body: pa.Buffer) -> int:
         batch = _table(header, _field(header, batch, DICTIONARY))
     is_compressed = _field(header, batch, COMPRESSION) > 0
     size = 0
-    for buffer in _vector(header, _field(header, batch, BUFFERS), BUFFER_BYTES):
-        offset, stored = _number(header, "<q", buffer), _number(header, "<Q", buffer + 8)
+    for offset, stored in struct.iter_unpack("<qQ", _vector(header, _field(header, batch, BUFFERS), BUFFER_BYTES)):
         unpacked = _number(body, "<q", offset) if is_compressed and stored else UNCOMPRESSED
         if unpacked < UNCOMPRESSED:
             raise IndexError
@@ -67,15 +66,15 @@ def _field(header: bytes, table: int, number: int) -> int:
     return table + offset if offset else 0
 
 
-def _vector(header: bytes, place: int, width: int) -> range:
-    """The places of the elements of a vector, which fit the header."""
+def _vector(header: bytes, place: int, width: int) -> bytes:
+    """The elements of a vector, which fit the header."""
     if not place:
-        return range(0)
+        return b""
     start = _table(header, place)
     end = start + 4 + width * _number(header, "<I", start)
     if end > len(header):
         raise IndexError
-    return range(start + 4, end, width)
+    return header[start + 4 : end]
 
 
 def _number(content: bytes | pa.Buffer, form: str, place: int) -> int:

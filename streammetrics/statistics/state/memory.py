@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -25,9 +26,22 @@ def most(size: int) -> int:
     return max(ROOM, EXPANDING * size)
 
 
-def table_size(table: pa.Table) -> int:
-    """Return the bytes of a valid table whose values are all copies. They can share dictionaries and buffers."""
-    return sum(_size(chunk) for column in table.columns for chunk in column.chunks)
+def require_small_table(table: pa.Table, size: int) -> None:
+    """Reject a valid table if copies of its values take much more memory than its content: values can be shared."""
+    if not all(map(_is_plain, table.schema.types)):
+        require_small(sum(_size(chunk) for column in table.columns for chunk in column.chunks), size)
+
+
+@lru_cache(1 << 10)
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether each value of a type has bytes of its own in the buffers, as in all states that this library writes."""
+    types = pa.types
+    if types.is_struct(kind):
+        return kind.num_fields > 0 and all(_is_plain(field.type) for field in kind)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _is_plain(kind.value_type)
+    plain = types.is_primitive, types.is_decimal, types.is_string, types.is_large_string
+    return any(is_kind(kind) for is_kind in plain)
 
 
 def _size(array: Any) -> int:

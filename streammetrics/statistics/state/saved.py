@@ -19,7 +19,7 @@ from streammetrics.errors import ColumnError, StateError
 from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.state.header import KEY, checked, read_header, specification, to_json
-from streammetrics.statistics.state.memory import require_small, table_size
+from streammetrics.statistics.state.memory import require_small_table
 from streammetrics.statistics.state.tables import State, in_order, roll_up
 
 
@@ -70,7 +70,7 @@ def from_arrow(table: pa.Table) -> Saved:
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
         table = checked(lambda: pa.table(table))
     checked(lambda: table.validate(full=True))
-    require_small(table_size(table), table.nbytes)
+    require_small_table(table, table.nbytes)
     header = read_header(table.schema.metadata or {})
     roles, statistics, metrics = specification(header)
     names = [s.name for s in statistics]

@@ -18,7 +18,7 @@ from streammetrics.statistics.state import checksums
 from streammetrics.statistics.state.content import no_state
 from streammetrics.statistics.state.header import KEY, NotAState, checked, read_header, specification
 from streammetrics.statistics.state.ipc_sizes import ipc_size
-from streammetrics.statistics.state.memory import most, require_small, table_size
+from streammetrics.statistics.state.memory import most, require_small, require_small_table
 from streammetrics.statistics.state.parquet_sizes import parquet_sizes
 from streammetrics.statistics.state.saved import Saved, from_arrow, to_arrow
 
@@ -51,7 +51,8 @@ def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile]
 
 
 def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
-    with pq.ParquetWriter(sink, table.schema, compression="zstd") as writer:
+    options = {"compression": "zstd", "write_statistics": False}  # of columns, which make headers long
+    with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({checksums.KEY: mark})
 
@@ -230,11 +231,11 @@ def _table(content: bytes) -> pa.Table:
     file = pq.ParquetFile(pa.BufferReader(content))
     if sizes.memory + sizes.copies <= most(len(content)):
         table = file.read(use_threads=False)
-        require_small(table_size(table), len(content))  # its own types can be dictionaries
+        require_small_table(table, len(content))  # its own types can be dictionaries
         return table
     texts = [column.path for column in file.schema if column.physical_type == "BYTE_ARRAY"]
     encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read(use_threads=False)
-    require_small(table_size(encoded), len(content))
+    require_small_table(encoded, len(content))
     return encoded.cast(file.schema_arrow)
 
 
@@ -242,7 +243,7 @@ def _ipc_table(stream: pa.Buffer) -> pa.Table:
     require_small(ipc_size(stream), stream.size)
     table = pa.ipc.open_stream(stream).read_all()
     table.validate(full=True)
-    require_small(table_size(table), stream.size)
+    require_small_table(table, stream.size)
     return table
 
 
