@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from streammetrics.base import reason, require_free
+from streammetrics.base import hidden, reason, require_free
 from streammetrics.data import LABEL, MODEL, ascending, concat_groups, find, group_column, typed
 from streammetrics.errors import ColumnError, MetricError, SpecificationError
 from streammetrics.statistics import GROUP, Statistic
@@ -20,6 +20,8 @@ Statistics = tuple[Statistic, ...]
 S = TypeVar("S")
 
 PENDING = 131_072  # cells of states that wait to be merged
+AT_ONCE = 1 << 18  # cells of periods that are merged at once, about
+PERIOD = hidden("period")
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
 
@@ -199,15 +201,23 @@ def periods(state: State, window: str, names: pl.Series, since: pl.Series, until
     The column of the window has the names of the periods, which differ. Times have the type of the window, or are
     datetimes for dates.
     """
-    others = [c for c in state.by if c != window]
-    begins = state.keys[window].cast(since.dtype).to_physical()
+    windows = state.groups.drop_nulls(window).sort(window, maintain_order=True)
+    starts = windows[window].cast(since.dtype)
+    first, last = (starts.search_sorted(times).to_numpy().astype(np.int64) for times in (since, until))
+    lengths = last - first
+    chunks = state.cells * int(lengths.sum()) // max(1, windows.height) // AT_ONCE + 1
     parts = [select(state, state.keys.clear())]
-    for i, (start, end) in enumerate(zip(since.to_physical(), until.to_physical(), strict=True)):
-        keys = state.keys.filter((begins >= start) & (begins < end))
-        if keys.height:
-            period = roll_up(select(state, keys), others)
-            groups = period.groups.with_columns(names.new_from_index(i, period.groups.height).alias(window))
-            parts.append(replace(period, groups=groups.select(state.groups.columns)))
+    for some in np.array_split(np.arange(len(names)), chunks):
+        rows = np.concatenate([np.arange(first[i], last[i]) for i in some])
+        inside = windows[rows].with_columns(names[np.repeat(some, lengths[some])].alias(window))
+        keys = inside.drop(GROUP)
+        groups = keys.unique(maintain_order=True).with_row_index(GROUP)
+        copies = inside.select(GROUP, find_groups(keys, groups).alias(PERIOD))
+        tables = {
+            name: copies.join(table, on=GROUP, maintain_order="left_right").drop(GROUP).rename({PERIOD: GROUP})
+            for name, table in state.tables.items()
+        }
+        parts.append(_merged(replace(state, groups=groups, tables=tables)))
     return combine(parts)
 
 
