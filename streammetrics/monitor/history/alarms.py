@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from streammetrics.base import (
     LIMITS,
     METRIC,
-    RIGHT,
     STATUS,
     VALUE,
     Status,
@@ -42,7 +41,6 @@ Values: TypeAlias = NDArray[np.float64]
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
-SEGMENT, TIME = hidden("segment"), hidden("time")
 EVIDENCE, RELIEF = hidden("evidence of a breach"), hidden("evidence of none")  # logarithms of e-values
 HAS_INTERVAL, ALARM, SINCE, E_VALUE = hidden("interval"), hidden("alarm"), hidden("since"), hidden("e-value")
 
@@ -108,11 +106,11 @@ def complete_windows(windows: pl.Series, over: str, end: datetime) -> tuple[Wind
     names = seen.to_frame().select(truncated(pl.col(seen.name), over, zone)).to_series().unique().sort()
     starts = clock(names)
     if names.is_empty():
-        return Windows(starts, starts, names, over), 1.0
+        return Windows(starts, starts, names), 1.0
     until = ends(starts, over)
     gaps = starts.diff().drop_nulls() if len(names) > 1 else until - starts
     days = float(gaps.to_physical().median()) / DAY  # type: ignore[arg-type]
-    complete = Windows(starts, until, names, over)
+    complete = Windows(starts, until, names)
     if len(names) < len(seen):
         times = clock(seen)
         complete = complete[: int((until <= times[-1] + times.diff().drop_nulls().median()).sum())]
@@ -143,37 +141,22 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
             f"Rule field 'alarm' must be rarer than one per window ({days:g} days), got {rule.alarm!r}."
         )
     keys = [*(c for c in keys_of(verdicts) if c != windows.name), METRIC]
-    segments = verdicts.select(keys).unique(maintain_order=True).with_row_index(SEGMENT)
+    segments = verdicts.select(keys).unique(maintain_order=True)
+    every = pl.DataFrame({windows.name: windows}).join(segments, how="cross", maintain_order="left_right")
+    both = joined(every, verdicts.cast({windows.name: windows.dtype}), every.columns)
+    enough = (pl.col(ROWS) >= rule.min_rows) & ~has_few_labels(rule)
+    evidence = both.select(pl.when(enough).then(column).fill_null(np.nan) for column in (EVIDENCE, RELIEF))
     shape = len(windows), segments.height
-    place = (
-        windows.search_sorted(verdicts[windows.name].cast(windows.dtype)).to_numpy(),
-        joined(verdicts.select(keys), segments, keys)[SEGMENT].to_numpy(),
-    )
-    enough = (pl.col(ROWS) >= rule.min_rows).fill_null(False) & ~has_few_labels(rule)
-    breach, recovery = np.full((2, *shape), np.nan)
-    breach[place], recovery[place] = (
-        verdicts.select(pl.when(enough).then(column).fill_null(np.nan) for column in (EVIDENCE, RELIEF)).to_numpy().T
-    )
-    sound = np.zeros(shape, dtype=np.bool_)
-    sound[place] = verdicts[HAS_INTERVAL]
-    sound = np.logical_or.accumulate(sound)  # whether any window so far has an interval
-    detector = detect(breach, recovery, rate, rule.fdr)
-    since = dates(windows).gather(detector.since.ravel())
-    states = pl.DataFrame({windows.name: windows}).join(segments, how="cross", maintain_order="left_right")
-    states = states.select(
-        windows.name,
-        *keys,
+    detector = detect(*(column.to_numpy().reshape(shape) for column in evidence), rate, rule.fdr)
+    states = (
         pl.Series(ALARM, detector.alarm.ravel()),
-        pl.Series(HAS_INTERVAL, sound.ravel()),
-        since.alias(SINCE),
+        dates(windows).gather(detector.since.ravel()).alias(SINCE),
         pl.Series(E_VALUE, np.exp(np.minimum(detector.log_e.ravel(), LARGEST))),
     )
-    both = verdicts.drop(HAS_INTERVAL).join(
-        states, on=[windows.name, *keys], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT,
-        maintain_order="left_right",
-    )  # fmt: skip
+    had_interval = pl.col(HAS_INTERVAL).fill_null(False).cum_max().over(keys)  # in any window so far
     no_rows = pl.col(VERDICT).is_null()
-    no_interval = pl.col("value").is_not_null() & ~pl.col(HAS_INTERVAL) & ~has_few_labels(rule)
+    no_interval = pl.col("value").is_not_null() & ~had_interval & ~has_few_labels(rule)
+    status = pl.when(no_rows).then(pl.lit("no_rows", Status)).when(no_interval).then(pl.lit("no_alarm", Status))
     verdict = (
         pl.when(ALARM)
         .then(pl.lit("breached"))
@@ -181,11 +164,10 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
         .then(pl.lit("undefined"))
         .otherwise(pl.col(VERDICT).replace("breached", "open"))
     )
-    status = pl.when(no_rows).then(pl.lit("no_rows", Status)).when(no_interval).then(pl.lit("no_alarm", Status))
+    both = both.with_columns(states)
     note = pl.coalesce(with_note(both.with_columns(status.alias(STATUS)))["note"], "note")
-    began = pl.when(ALARM).then(SINCE)
     both = both.with_columns(
-        verdict.alias(VERDICT), pl.coalesce(status, STATUS).alias(STATUS), began.alias(SINCE), note
+        verdict.alias(VERDICT), pl.coalesce(status, STATUS).alias(STATUS), pl.when(ALARM).then(SINCE).alias(SINCE), note
     )
     return both.filter(pl.col(ALARM) | ~no_rows)
 

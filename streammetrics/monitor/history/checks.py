@@ -108,7 +108,7 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
         period, newest = " to ".join(dict.fromkeys([checked[0], checked[-1]])), checked[-1]
     else:
         first, last = dates(pl.concat([window.starts, window.ends]).cast(starts.dtype))
-        period = newest = f"none from {first} until {last}"
+        period = newest = f"none from {first} until {last}" if first < last else f"none until {last}"
     columns |= {"windows": pl.lit(period)}
     columns |= {"reference": pl.col(REFERENCE), "coverage": pl.col(COVERAGE)}
     if isinstance(step, timedelta):  # of the windows, which are checked as a whole

@@ -85,11 +85,9 @@ class History:
                 total.absorb(part)
             return total
 
-    def ask(
-        self, since: Any, until: Any, by: tuple[str, ...], every: str | None = None, model: str | None = None
-    ) -> Accumulator:
+    def ask(self, since: Any, until: Any, by: tuple[str, ...], model: str | None = None) -> Accumulator:
         """Return the answer to a query, of one model or all."""
-        acc = self._answer(since, until, by, every)
+        acc = self._answer(since, until, by)
         if model is None:
             return acc
         require_model(model, self.specification.models)

@@ -303,11 +303,6 @@ def limits_count(rule: Rule) -> bool:
     return not rule.against and any(m.interval.reason == "a count" for m in metrics_of_name(rule.required.metric))
 
 
-def is_growing(rule: Rule) -> bool:
-    """Return whether the limit is a minimum that a total reaches only when the checked windows are complete."""
-    return limits_total(rule) and rule.required.wants_high and not rule.always
-
-
 def has_few_labels(rule: Rule) -> pl.Expr:
     """Whether fewer labels have arrived than a rule requires."""
     return (pl.col(COVERAGE) < rule.coverage).fill_null(False)

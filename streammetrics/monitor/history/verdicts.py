@@ -30,7 +30,7 @@ from streammetrics.monitor.history.alarms import (
     without_alarm,
 )
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import Rule, has_few_labels, is_growing, limits_count, limits_total
+from streammetrics.monitor.history.rules import Rule, has_few_labels, limits_count, limits_total
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
     ROWS,
@@ -68,16 +68,16 @@ SCHEMA = pl.Schema(
 
 
 def verdicts_now(history: History, rule: Rule, end: pl.Series, labels: History) -> tuple[Windows, pl.DataFrame]:
-    """Return the window that a rule checks at a time, and its verdicts. ``labels`` has the reference before labels."""
-    window = Windows(_beginning(history, rule, end), end)
+    """Return the windows that a rule checks at a time, and its verdicts. ``labels`` has the reference before labels."""
+    look = Windows(_beginning(history, rule, end), end)
     if not rule.alarm:
-        return window, verdicts(history, rule, window, labels)
-    complete, days = complete_windows(history.starts, rule.over, end.item())
-    if not len(complete):
-        return window, without_alarm(verdicts(history, rule, window, labels))
-    name, newest = history.starts.name, Windows(complete.starts.tail(1), complete.ends.tail(1))
-    rows = _alarms(history, rule, complete, days).filter(pl.col(name) == pl.max(name)).drop(name)
-    return newest, rows if rows.height else without_alarm(verdicts(history, rule, newest, labels))
+        return look, verdicts(history, rule, look, labels)
+    complete, newest, rows = _alarms(history, rule, end)
+    if newest.item() >= 0:
+        period = complete[newest.item() :][:1]
+        look = Windows(period.starts, period.ends)
+        rows = rows.filter(pl.col(period.names.name) == period.names.item()).drop(period.names.name)
+    return look, rows if rows.height else without_alarm(verdicts(history, rule, look, labels))
 
 
 def verdicts_by_window(history: History, rule: Rule, windows: pl.Series, labels: History) -> pl.DataFrame:
@@ -85,67 +85,68 @@ def verdicts_by_window(history: History, rule: Rule, windows: pl.Series, labels:
 
     The evidence of an alarm is computed once over the whole history.
     """
-    name = history.starts.name
-    looks = history.starts.is_in(windows.implode()).arg_true()
+    name, looked_at = history.starts.name, history.starts.is_in(windows.implode())
+    end = history.times.filter(looked_at).dt.offset_by("1us")
+    looks = Windows(_beginning(history, rule, end), end, history.starts.filter(looked_at))
     if rule.alarm:
         parts = _alarms_by_window(history, rule, looks)
     elif rule.always or rule.before_labels:
         parts = _one_by_one(history, rule, looks, labels)
     else:
-        parts = _some_at_once(history, rule, looks)
+        parts = _by_window(history, rule, looks, AT_ONCE)
     none = pl.DataFrame(schema={name: history.starts.dtype, **SCHEMA})
     tidy = [none, *(part.select(*keys_of(part.drop(name)), name, *SCHEMA) for part in parts)]
     rows = pl.concat(tidy, how="diagonal_relaxed")  # windows without rows have no keys
     return rows.select(*(c for c in rows.columns if c not in SCHEMA), *SCHEMA)
 
 
-def _one_by_one(history: History, rule: Rule, looks: pl.Series, labels: History) -> Iterator[pl.DataFrame]:
+def _one_by_one(history: History, rule: Rule, looks: Windows, labels: History) -> Iterator[pl.DataFrame]:
     """Check each window by itself, for rules whose period grows and would not fit in memory by window."""
-    for i in looks:
-        end = history.times[i : i + 1].dt.offset_by("1us")
-        window = Windows(_beginning(history, rule, end), end)
-        start = pl.lit(history.starts[i], history.starts.dtype).alias(history.starts.name)
-        yield verdicts(history, rule, window, labels).select(start, pl.all())
+    for i, window in enumerate(looks.names):
+        rows = verdicts(history, rule, Windows(looks.starts[i : i + 1], looks.ends[i : i + 1]), labels)
+        yield rows.select(pl.lit(window, looks.names.dtype).alias(looks.names.name), pl.all())
 
 
-def _some_at_once(history: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
-    for i in range(0, len(looks), AT_ONCE):
-        some = looks[i : i + AT_ONCE]
-        end = history.times[some].dt.offset_by("1us")
-        windows = Windows(_beginning(history, rule, end), end, history.starts[some])
-        yield verdicts(history, rule, windows, history)
+def _by_window(history: History, rule: Rule, windows: Windows, size: int) -> Iterator[pl.DataFrame]:
+    for i in range(0, len(windows), size):
+        yield verdicts(history, rule, windows[i : i + size], history)
 
 
-def _alarms_by_window(history: History, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+def _alarms_by_window(history: History, rule: Rule, looks: Windows) -> Iterator[pl.DataFrame]:
     """Check the newest complete period at the end of each window. Before the first one, no alarm can be raised."""
-    if looks.is_empty():
+    if not len(looks):
         return
-    name, seen = history.starts.name, history.times.head(looks[-1] + 1)
-    complete, days = complete_windows(history.starts, rule.over, seen.dt.offset_by("1us")[-1])
-    newest = looks
-    if len(complete) < len(seen):
-        newest = complete.ends.search_sorted(seen + seen.diff().median(), side="right").cast(pl.Int64)[looks] - 1
-    for part in _some_at_once(history, rule, looks.filter(newest < 0)):
-        yield without_alarm(part)
-    looks, newest = looks.filter(newest >= 0), newest.filter(newest >= 0)
-    if len(looks):
-        names = pl.DataFrame({PERIOD: complete.names[newest], name: history.starts[looks]})
-        rows = _alarms(history, rule, complete, days).rename({name: PERIOD})
-        yield names.join(rows, on=PERIOD, maintain_order="left_right").select(name, pl.exclude(name, PERIOD))
+    complete, newest, rows = _alarms(history, rule, looks.ends)
+    early = int((newest < 0).sum())
+    yield from map(without_alarm, _by_window(history, rule, looks[:early], AT_ONCE))
+    if early < len(looks):
+        name = looks.names.name
+        names = pl.DataFrame({PERIOD: complete.names[newest[early:]], name: looks.names[early:]})
+        both = names.join(rows.rename({name: PERIOD}), on=PERIOD, maintain_order="left_right")
+        yield both.select(name, pl.exclude(name, PERIOD))
 
 
-def _alarms(history: History, rule: Rule, windows: Windows, days: float) -> pl.DataFrame:
-    """The verdicts in each of some periods one after the other, of which only segments in alarm are breached."""
-    size = max(1, AT_ONCE * len(windows) // len(history.starts))  # of about as many windows as are read together
-    chunks = (windows[i : i + size] for i in range(0, len(windows), size))
-    parts = [verdicts(history, rule, chunk, history) for chunk in chunks]
-    return followed(pl.concat(parts, how="diagonal_relaxed"), rule, windows.names, days)
+def _alarms(history: History, rule: Rule, ends: pl.Series) -> tuple[Windows, pl.Series, pl.DataFrame]:
+    """The complete periods, the number of the newest one at each of some times, or -1, and the verdicts in all periods.
+
+    Only segments in alarm are breached.
+    """
+    complete, days = complete_windows(history.starts, rule.over, ends[-1])
+    newest = history.times.search_sorted(ends).cast(pl.Int64) - 1
+    if not len(complete):
+        return complete, newest.clip(upper_bound=-1), pl.DataFrame()
+    if len(complete) <= newest[-1]:
+        seen = history.times[: newest[-1] + 1]
+        newest = complete.ends.search_sorted(seen[newest] + seen.diff().median(), side="right").cast(pl.Int64) - 1
+    size = max(1, AT_ONCE * len(complete) // len(history.starts))  # of about as many windows as are read together
+    parts = _by_window(history, rule, complete, size)
+    return complete, newest, followed(pl.concat(parts, how="diagonal_relaxed"), rule, complete.names, days)
 
 
-def _beginning(history: History, rule: Rule, end: pl.Series) -> pl.Series:
-    """The start of the windows that a rule checks."""
-    first = history.times.head(1)
-    return first if rule.always else before(end, rule.over).clip(first.item())
+def _beginning(history: History, rule: Rule, ends: pl.Series) -> pl.Series:
+    """The start of the windows that a rule checks at each of some times."""
+    first = history.times[0]
+    return history.times.new_from_index(0, len(ends)) if rule.always else before(ends, rule.over).clip(first)
 
 
 def verdicts(history: History, rule: Rule, windows: Windows, labels: History) -> pl.DataFrame:
@@ -158,7 +159,7 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
     current, other = _reports(history, rule, windows, reference, labels)
     estimates = _estimates(rule, current, other)
     judged = _judged(estimates if windows.are_named else at_least_one(estimates), rule, current)
-    if is_growing(rule):
+    if limits_total(rule) and rule.required.wants_high:
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
     waits = has_few_labels(rule)
@@ -174,25 +175,23 @@ def _reports(
     history: History, rule: Rule, windows: Windows, reference: Windows | None, labels: History
 ) -> tuple[Report, Report | None]:
     """The reports of some windows, and of the periods of reference before them."""
-    names = windows.names
     if not windows.are_named:
         other = None if reference is None else _read(labels, rule, reference, rule.by)
         return _read(history, rule, windows, rule.by), other
-    if reference is None and windows.every:
-        return _read(history, rule, windows, rule.by, windows.every), None
     since = windows.starts if reference is None else reference.starts
-    report = _read(history, rule, replace(windows, starts=since), (names.name, *rule.by))
-    return _merged(report, windows, names), None if reference is None else _merged(report, reference, names)
+    report = _read(history, rule, replace(windows, starts=since), (windows.names.name, *rule.by))
+    return _merged(report, windows), None if reference is None else _merged(report, reference)
 
 
-def _merged(report: Report, windows: Windows, names: pl.Series) -> Report:
-    """The report of some windows of a report by windows of the history, which ``names`` are of."""
+def _merged(report: Report, windows: Windows) -> Report:
+    """The report of some windows of a report by windows of the history."""
+    names = windows.names
     return report._with_states(lambda state: periods(state, names.name, names, windows.starts, windows.ends))
 
 
-def _read(history: History, rule: Rule, windows: Windows, by: tuple[str, ...], every: str | None = None) -> Report:
+def _read(history: History, rule: Rule, windows: Windows, by: tuple[str, ...]) -> Report:
     """The report of the metric of a rule, or of the rows to measure its drift or to estimate it before labels."""
-    acc = history.ask(windows.starts[0], windows.ends[-1], by, every, rule.model)
+    acc = history.ask(windows.starts[0], windows.ends[-1], by, rule.model)
     metric = "rows" if rule.measure or rule.before_labels else rule.required.metric
     return acc.finalize([metric], confidence=rule.two_sided)
 
@@ -304,13 +303,14 @@ def _opened(verdicts: pl.DataFrame, condition: pl.Expr, reason: str) -> pl.DataF
 
 
 def _is_short(history: History, rule: Rule, windows: Windows) -> pl.Expr:
-    """Whether the history begins more than one window after a period of the rule does."""
-    late, step = history.times[0] - before(windows.ends, rule.over), history.times.diff().median()
-    if step is None:
-        return pl.lit(False)
+    """Whether the history begins after a period of the rule, or more than one window after the period does."""
+    first, step = history.times[0], history.times.diff().median()
+    short = windows.ends <= first
+    if step is not None and not rule.always:
+        short |= first - before(windows.ends, rule.over) > step
     if not windows.are_named:
-        return pl.lit(bool((late > step).any()))
-    return pl.col(windows.names.name).is_in(windows.names.filter(late > step).implode())
+        return pl.lit(short.item())
+    return pl.col(windows.names.name).is_in(windows.names.filter(short).implode())
 
 
 def _coverage(

@@ -77,20 +77,18 @@ class WindowColumn:
 class Windows:
     """Windows of time: from each of some starts to before its end.
 
-    They are named after windows of a history; a single one that is read as a whole has no name. Those that follow one
-    another have an equal length, ``every``.
+    They are named after windows of a history; a single one that is read as a whole has no name.
     """
 
     starts: pl.Series
     ends: pl.Series
     names: pl.Series = field(default_factory=pl.Series)
-    every: str | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def __getitem__(self, some: slice) -> Windows:
-        return Windows(self.starts[some], self.ends[some], self.names[some], self.every)
+        return Windows(self.starts[some], self.ends[some], self.names[some])
 
     @property
     def are_named(self) -> bool:
