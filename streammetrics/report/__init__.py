@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         VERDICT,
         Verdicts,
         at_least_one,
-        is_total,
         judged,
         judged_of_sample,
         verdict_rows,

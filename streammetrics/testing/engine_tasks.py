@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from polars.testing import assert_frame_equal
 
 from streammetrics import tasks
 from streammetrics.accumulator import Accumulator
@@ -30,8 +29,6 @@ from streammetrics.statistics import (
 
 SIZES = (18_000, 10_000, 0, 6_000, 4_000, 2_000, 1)  # rows per file
 FEW_ROWS = (900, 500, 0, 1)
-SUMS = 1e-9
-METRICS = 1e-7
 CLASSES = {"cat": "p_cat", "cow": "p_cow", "dog": "p_dog"}
 BY: list[str | pl.Expr] = ["country", pl.col("day").dt.truncate("1w").alias("week")]
 
@@ -103,19 +100,3 @@ def alone(folder: Path, task: str, grouped: bool, exact: bool = False) -> Accumu
     """The state of the files in a single process."""
     acc = (EXACT if exact else {**TASKS, **MORE})[task](BY if grouped else [])
     return accumulate(str(folder / "*.parquet"), acc)
-
-
-def require_close(acc: Accumulator, expected: Accumulator) -> None:
-    """Require equal keys and counts, and equal sums and metrics up to rounding, in order of the groups."""
-    for one, other in zip(_tables(acc), _tables(expected), strict=True):
-        assert_frame_equal(one, other, rel_tol=SUMS, abs_tol=SUMS)
-    assert_frame_equal(acc.finalize().frame, expected.finalize().frame, rel_tol=METRICS)
-
-
-def _tables(acc: Accumulator) -> Iterator[pl.DataFrame]:
-    """The group columns, and the table of each statistic with the number of the group, as they are saved."""
-    frame = pl.DataFrame(acc.to_arrow())
-    yield frame.select(acc.roles.group_columns)
-    for statistic in acc.statistics:
-        table = frame.select(statistic.name).with_row_index("group").explode(statistic.name).unnest(statistic.name)
-        yield statistic.with_floats(table)

@@ -30,9 +30,9 @@ from streammetrics.testing.engine_tasks import (
     TASKS,
     alone,
     files,
-    require_close,
     rows,
 )
+from streammetrics.testing.laws import require_same, require_same_metrics
 
 Source: TypeAlias = Callable[[Path], Any]
 States: TypeAlias = Callable[[Any, Any], Iterable[Any]]
@@ -97,7 +97,12 @@ def _same_tables(engine: Engine, task: str, by: list[Any], few: bool = False) ->
     folder, acc = files(FEW_ROWS if few else SIZES), (TASKS | MORE)[task](by)
     filled = engine.accumulate(folder, acc)
     require(not acc.seen, "accumulate changed the accumulator that was passed")
-    require_close(filled, alone(folder, task, bool(by)))
+    _require_same(filled, alone(folder, task, bool(by)))
+
+
+def _require_same(acc: Accumulator, expected: Accumulator) -> None:
+    require_same(acc, expected)
+    require_same_metrics(acc, expected)
 
 
 def _same_bytes(engine: Engine, task: str, by: list[Any]) -> None:
@@ -193,7 +198,7 @@ def _one_state(source: Source, states: States, task: str) -> None:
     table = pa.concat_tables(states(source(files(FEW_ROWS)), acc), promote_options="default")
     keys = pl.DataFrame(table.select(acc.roles.group_columns))
     require(keys.n_unique() == keys.height, "a group has several states")
-    require_close(Accumulator.from_arrow(table), alone(files(FEW_ROWS), task, True))
+    _require_same(Accumulator.from_arrow(table), alone(files(FEW_ROWS), task, True))
 
 
 def _states_are_of_groups(source: Source, states: States) -> None:

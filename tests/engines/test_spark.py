@@ -16,7 +16,8 @@ import streammetrics as sm
 from streammetrics.demo import write_predictions
 from streammetrics.engines import spark as engine
 from streammetrics.testing import Engine
-from streammetrics.testing.engine_tasks import BY, EXACT, TASKS, alone, require_close
+from streammetrics.testing.engine_tasks import BY, EXACT, TASKS, alone
+from streammetrics.testing.laws import require_same
 
 pytestmark = pytest.mark.engine
 
@@ -83,12 +84,12 @@ def test_states_by_time_are_written_and_loaded_under_any_names(session, tmp_path
     df = session.createDataFrame(rows).selectExpr("`y.true`", "`p```", "cast(at as timestamp) at")
     acc = sm.binary(y_true="y.true", y_score="p`", by=["at", pl.col("at").dt.date().alias("day")])
     expected = sm.accumulate(df.toArrow(), acc.empty())
-    require_close(engine.accumulate(df, acc.empty()), expected)
+    require_same(engine.accumulate(df, acc.empty()), expected)
     engine.states(df, acc).write.parquet(f"{tmp_path}/states")
-    require_close(sm.Accumulator.load(f"{tmp_path}/states"), expected)
+    require_same(sm.Accumulator.load(f"{tmp_path}/states"), expected)
     by_day = acc.rollup("day")
     engine.merge(session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
-    require_close(sm.Accumulator.load(f"{tmp_path}/days"), expected.rollup("day"))
+    require_same(sm.Accumulator.load(f"{tmp_path}/days"), expected.rollup("day"))
 
 
 def test_a_bad_row_is_named_by_its_file(session, tmp_path):
@@ -156,8 +157,8 @@ def test_times_have_the_same_day_in_any_session(zone, session):
             by = [group.alias(name) for name, group in by.items()]
             acc = sm.Accumulator(sm.statistics.ConfusionCounts(), y_true="y", y_score="p", by=by)
             expected = sm.accumulate(frame, acc)
-            require_close(engine.accumulate(df, acc), expected)
-            require_close(engine.collect(engine.states(df, acc), acc), expected)
+            require_same(engine.accumulate(df, acc), expected)
+            require_same(engine.collect(engine.states(df, acc), acc), expected)
     finally:
         session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
 

@@ -8,7 +8,6 @@ window and raises an alarm at ``M >= 1 / rate``. The average number of windows b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -45,16 +44,9 @@ EVIDENCE, RELIEF = hidden("evidence of a breach"), hidden("evidence of none")  #
 HAS_INTERVAL, ALARM, SINCE, E_VALUE = hidden("interval"), hidden("alarm"), hidden("since"), hidden("e-value")
 
 
-@dataclass(frozen=True)
-class Detector:
-    """The state of a detector for some segments after each window: arrays of shape (windows, segments)."""
-
-    alarm: NDArray[np.bool_]  # whether a segment is in alarm
-    since: NDArray[np.int64]  # window in which the evidence began to grow
-    log_e: Values  # logarithm of the evidence
-
-
-def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = None) -> Detector:
+def detect(
+    breach: Values, recovery: Values, rate: float, fdr: float | None = None
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], Values]:
     """Accumulate the evidence of some segments over time.
 
     An alarm ends when the evidence for the opposite is as large. Until then, no other alarm is raised. ``breach`` and
@@ -62,17 +54,19 @@ def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = No
     segments). ``rate`` is the acceptable number of false alarms per window, ``fdr`` the acceptable false discovery rate
     among segments in alarm at a look within the first ``1 / rate`` windows; without it, segments have separate alarms.
 
+    Returns, for each segment after each window, whether it is in alarm, the window in which its evidence began to grow,
+    and the logarithm of the evidence.
+
     >>> e = np.log([[0.5], [4], [8], [0.5], [0.1]])
-    >>> detector = detect(e, -e, rate=1 / 30)
-    >>> detector.alarm[:, 0].tolist(), detector.since[:, 0].tolist()
+    >>> alarm, since, _ = detect(e, -e, rate=1 / 30)
+    >>> alarm[:, 0].tolist(), since[:, 0].tolist()
     ([False, False, True, True, True], [0, 1, 1, 1, 1])
     """
-    needed, segments = -math.log(rate), breach.shape[1]
-    evidence, relief = (np.full(segments, -np.inf) for _ in range(2))
-    excursion, since = np.zeros(segments), np.zeros(segments, dtype=np.int64)
-    alarm, seen = (np.zeros(segments, dtype=np.bool_) for _ in range(2))
-    shape = breach.shape
-    detector = Detector(np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape, np.float64))
+    needed, shape = -math.log(rate), breach.shape
+    alarms, begins, log_e = np.zeros(shape, np.bool_), np.zeros(shape, np.int64), np.zeros(shape)
+    evidence, relief = np.full((2, shape[1]), -np.inf)
+    excursion, since = np.zeros(shape[1]), np.zeros(shape[1], np.int64)
+    alarm, seen = np.zeros((2, shape[1]), np.bool_)
     for window, (worse, better) in enumerate(zip(breach, recovery, strict=True)):
         has_value = ~np.isnan(worse)
         seen |= has_value
@@ -87,8 +81,8 @@ def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = No
             enough[seen] = e_discoveries(evidence[seen] - needed, fdr)
         alarm = (alarm & ~ended) | (has_value & ~alarm & enough)
         evidence[ended], excursion[ended], relief[~alarm] = -np.inf, 0, -np.inf
-        detector.alarm[window], detector.since[window], detector.log_e[window] = alarm, since, evidence
-    return detector
+        alarms[window], begins[window], log_e[window] = alarm, since, evidence
+    return alarms, begins, log_e
 
 
 def complete_windows(windows: pl.Series, over: str, end: datetime) -> tuple[Windows, float]:
@@ -147,11 +141,12 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
     enough = (pl.col(ROWS) >= rule.min_rows) & ~has_few_labels(rule)
     evidence = both.select(pl.when(enough).then(column).fill_null(np.nan) for column in (EVIDENCE, RELIEF))
     shape = len(windows), segments.height
-    detector = detect(*(column.to_numpy().reshape(shape) for column in evidence), rate, rule.fdr)
-    states = (
-        pl.Series(ALARM, detector.alarm.ravel()),
-        dates(windows).gather(detector.since.ravel()).alias(SINCE),
-        pl.Series(E_VALUE, np.exp(np.minimum(detector.log_e.ravel(), LARGEST))),
+    states = detect(*(column.to_numpy().reshape(shape) for column in evidence), rate, rule.fdr)
+    alarm, since, log_e = (state.ravel() for state in states)
+    both = both.with_columns(
+        pl.Series(ALARM, alarm),
+        dates(windows).gather(since).alias(SINCE),
+        pl.Series(E_VALUE, np.exp(np.minimum(log_e, LARGEST))),
     )
     had_interval = pl.col(HAS_INTERVAL).fill_null(False).cum_max().over(keys)  # in any window so far
     no_rows = pl.col(VERDICT).is_null()
@@ -164,7 +159,6 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
         .then(pl.lit("undefined"))
         .otherwise(pl.col(VERDICT).replace("breached", "open"))
     )
-    both = both.with_columns(states)
     note = pl.coalesce(with_note(both.with_columns(status.alias(STATUS)))["note"], "note")
     both = both.with_columns(
         verdict.alias(VERDICT), pl.coalesce(status, STATUS).alias(STATUS), pl.when(ALARM).then(SINCE).alias(SINCE), note

@@ -28,12 +28,13 @@ from streammetrics.metrics import Requirement, metrics_of_name, parse_metric, re
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
-from streammetrics.report import COVERAGE, is_total
+from streammetrics.report import COVERAGE
 
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
 METRIC_TOO = "ks"  # the measure of drift whose name is also that of a metric
+TOTALS = ("a count", "a sum")  # why metrics have no interval
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 
@@ -212,6 +213,14 @@ class Rule:
         """Acceptable false discovery rate among segments; None for separate alarms."""
         return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
+    @property
+    def total(self) -> str | None:
+        """``"a count"`` of rows, ``"a sum"`` over them, or None if the limit is on neither, such as on a change."""
+        if self.against:
+            return None
+        reasons = [metric.interval.reason for metric in metrics_of_name(self.required.metric)]
+        return next((total for total in TOTALS if total in reasons), None)
+
     def __str__(self) -> str:
         text = str(self.required)
         if self.before_labels:
@@ -291,16 +300,6 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         return Rule(**table)
     except StreamMetricsError as error:
         raise type(error)(f"{path}: ", *error.args) from error
-
-
-def limits_total(rule: Rule) -> bool:
-    """Return whether the limit is on a count or a sum over the rows."""
-    return not rule.against and any(map(is_total, metrics_of_name(rule.required.metric)))
-
-
-def limits_count(rule: Rule) -> bool:
-    """Return whether the limit is on a number of rows, which can only grow as labels arrive."""
-    return not rule.against and any(m.interval.reason == "a count" for m in metrics_of_name(rule.required.metric))
 
 
 def has_few_labels(rule: Rule) -> pl.Expr:

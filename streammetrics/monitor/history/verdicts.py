@@ -30,7 +30,7 @@ from streammetrics.monitor.history.alarms import (
     without_alarm,
 )
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import Rule, has_few_labels, limits_count, limits_total
+from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
     ROWS,
@@ -159,11 +159,11 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
     current, other = _reports(history, rule, windows, reference, labels)
     estimates = _estimates(rule, current, other)
     judged = _judged(estimates if windows.are_named else at_least_one(estimates), rule, current)
-    if limits_total(rule) and rule.required.wants_high:
+    if rule.total and rule.required.wants_high:
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
     waits = has_few_labels(rule)
-    if limits_count(rule):  # which no label can lower
+    if rule.total == "a count":  # which no label can lower
         certain = pl.lit("holds" if rule.required.wants_high else "breached")
         waits &= (pl.col(VERDICT) != certain).fill_null(True)
     others = [hidden(code) for code in REASONS if hidden(code) in judged.columns]
@@ -281,7 +281,7 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
     no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
     status = pl.when(no_rows).then(pl.lit("no_rows", Status)).otherwise(STATUS).alias(STATUS)
     estimates = with_note(estimates.with_columns(status), current.metrics)
-    required, least, sampled, units = rule.required, rule.min_rows, not limits_total(rule), current.folds is not None
+    required, least, sampled, units = rule.required, rule.min_rows, rule.total is None, current.folds is not None
     if rule.always or rule.alarm or rule.before_labels:
         verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)
     else:
