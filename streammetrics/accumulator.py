@@ -127,15 +127,15 @@ class Accumulator:
         roles = Roles(
             kind=kind,
             **names.targets(kind, y_true, y_pred, y_score, labels),
-            sample_weight=None if sample_weight is None else names.of(sample_weight),
-            unit=None if unit is None else names.of(unit),
-            by=tuple(names.of(column) for column in several(by)),
+            sample_weight=None if sample_weight is None else names.add(sample_weight),
+            unit=None if unit is None else names.add(unit),
+            by=tuple(names.add(column) for column in several(by)),
             positive=positive,
             negative=negative,
             nulls=nulls,
             renormalize=renormalize,
             probability=any(s.probabilities for s in statistics),
-            inputs={name: names.of(column) for name, column in sorted(inputs.items())},
+            inputs={name: names.add(column) for name, column in sorted(inputs.items())},
             row_id=_row_id(statistics, names, unit),
             folds=folds,
             expressions=names.expressions,
@@ -615,7 +615,7 @@ def with_state(like: Accumulator, state: State) -> Accumulator:
 def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:
     """The columns that a fingerprint of the rows includes in addition to those of the task."""
     given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.columns, unit)]
-    return tuple(dict.fromkeys(names.of(column) for column in given if column is not None))
+    return tuple(dict.fromkeys(names.add(column) for column in given if column is not None))
 
 
 def _require_accumulator(other: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import pa, whole, without_scheme
-from streammetrics.data import in_utc, require_columns
+from streammetrics.data import require_columns, utc_times
 from streammetrics.engines import base
 from streammetrics.engines.base import (
     Metrics,
@@ -116,7 +116,7 @@ def states(df: DataFrame, task: Accumulator, *, partitions: int | None = None) -
     no_rows, arrow = df.select(*_quoted(used)).limit(0), engine("pyspark.sql.pandas.types", extra="spark")
     spark_3 = not hasattr(no_rows, "toArrow")
     typed = arrow.to_arrow_schema(no_rows.schema).empty_table() if spark_3 else no_rows.toArrow()
-    schema = plain(task.empty().update(in_utc(typed)).to_arrow()).schema
+    schema = plain(task.empty().update(utc_times(typed)).to_arrow()).schema
     types = _described(arrow.from_arrow_schema(schema), spec)
     states = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
     return merge(states, task, partitions=partitions)
@@ -271,7 +271,7 @@ def _mapped(df: DataFrame, columns: Sequence[str], work: Work, schema: Any) -> D
 
 def _named(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     """A batch with its column names, and times in UTC instead of the time zone of the session."""
-    return in_utc(pa.record_batch(batch.columns, names=list(columns)))
+    return utc_times(pa.record_batch(batch.columns, names=list(columns)))
 
 
 def _quoted(columns: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics.base import A, B, hidden, joined, text
-from streammetrics.data import FEWEST_FOLDS, FOLD, MODEL, coarser_folds, common_types, typed
+from streammetrics.data import FEWEST_FOLDS, FOLD, MODEL, common_types, typed
 from streammetrics.reading.differences import showing, values_of
 from streammetrics.statistics import (
     GROUP,
@@ -148,7 +148,7 @@ def _advice(comparison: Comparison, rows: pl.DataFrame, are_same: bool) -> str |
 
 def _coarser(folds: State, times: int) -> State:
     """The state by fewer folds, of which each has so many."""
-    return folds if times == 1 else roll_up(for_reports(with_keys(folds, coarser_folds(times))), folds.by)
+    return folds if times == 1 else roll_up(for_reports(with_keys(folds, {FOLD: pl.col(FOLD) // times})), folds.by)
 
 
 def _with_sides(rows: pl.DataFrame, sides: Iterable[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:

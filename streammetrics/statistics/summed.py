@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import Codes, settled
-from streammetrics.data import Rows, of_words
+from streammetrics.data import Rows, decimals_of_words
 from streammetrics.errors import DataError, MergeError
 from streammetrics.statistics.counter import Counter
 from streammetrics.statistics.statistic import Statistic
@@ -81,7 +81,7 @@ class Summed(Statistic):
         """The columns of cells, of shape (cells, width)."""
         if not self.decimals or cells.dtype == np.float64:
             return [*cells.T]
-        return [*cells[:, : self.integers].T, *map(of_words, core.as_decimals(cells, self.integers))]
+        return [*cells[:, : self.integers].T, *map(decimals_of_words, core.as_decimals(cells, self.integers))]
 
     def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
         """Whether a cell of a table read from a file is valid: it has possible values, and is one of the cells."""

@@ -262,4 +262,4 @@ def _orders(neg: int, pos: int) -> Iterator[Ties]:
         yield ()
     for tie in product(range(neg + 1), range(pos + 1)):
         if tie != (0, 0):
-            yield from ((tie, *rest) for rest in _orders(neg - tie[0], pos - tie[1]))
+            yield from ((tie, *others) for others in _orders(neg - tie[0], pos - tie[1]))

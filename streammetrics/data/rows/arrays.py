@@ -107,7 +107,7 @@ class Rows:
         with np.errstate(over="ignore"):
             return replace(self, columns={**self.columns, WEIGHT: np.square(self.columns[WEIGHT])})
 
-    def of_labels(self, count: int) -> Iterator[Rows]:
+    def split_labels(self, count: int) -> Iterator[Rows]:
         """The rows as those of one binary task for each label: the label against the rest."""
         narrow = np.min_scalar_type(count)  # in which class numbers are compared faster
         targets = {f: a for f, a in self.columns.items() if self.labels is not None and f.role in TARGETS}

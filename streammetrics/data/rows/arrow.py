@@ -60,31 +60,31 @@ def as_readable(table: Any) -> Any:
     return table
 
 
-def in_utc(table: Any) -> Any:
+def utc_times(table: Any) -> Any:
     """Return a table or a record batch whose times with a zone are in UTC, also those in lists and structs.
 
     Engines return them in the zone of the session, by which the same rows would have other days on another machine.
     """
     for i, field in enumerate(table.schema):
-        utc = _in_utc(field.type)
+        utc = _utc_type(field.type)
         if utc != field.type:
             table = table.set_column(i, field.name, table.column(i).cast(utc))
     return table
 
 
-def _in_utc(kind: pa.DataType) -> pa.DataType:
+def _utc_type(kind: pa.DataType) -> pa.DataType:
     types = pa.types
     if types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp(kind.unit, UTC)
     if types.is_struct(kind):
-        return pa.struct([field.with_type(_in_utc(field.type)) for field in kind])
+        return pa.struct([field.with_type(_utc_type(field.type)) for field in kind])
     if types.is_map(kind):
-        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+        return pa.map_(_utc_type(kind.key_type), _utc_type(kind.item_type))
     if types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_in_utc(kind.value_type)), kind.list_size)
+        return pa.list_(kind.value_field.with_type(_utc_type(kind.value_type)), kind.list_size)
     if types.is_list(kind) or types.is_large_list(kind):
         of_values = pa.list_ if types.is_list(kind) else pa.large_list
-        return of_values(kind.value_field.with_type(_in_utc(kind.value_type)))
+        return of_values(kind.value_field.with_type(_utc_type(kind.value_type)))
     return kind
 
 

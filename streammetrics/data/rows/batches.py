@@ -61,7 +61,7 @@ class Batch:
         return types_of(self.keys, self.label) if self.keys else self.label
 
     @property
-    def by(self) -> pl.DataFrame:
+    def group_columns(self) -> pl.DataFrame:
         """The group columns."""
         return pl.DataFrame([key.head(self.height) for key in self.keys])
 
@@ -86,7 +86,7 @@ class Batch:
     def _encoded(self) -> tuple[pl.DataFrame, Codes | None]:
         if not self.keys:
             return NO_GROUPS, None
-        groups, codes = encode(self.by)
+        groups, codes = encode(self.group_columns)
         return groups.with_columns(map(decoded, groups.iter_columns())), codes
 
     @property

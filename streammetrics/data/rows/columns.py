@@ -14,7 +14,6 @@ from streammetrics.base import few, near, reason
 from streammetrics.core import NOTHING, Extent
 from streammetrics.data.rows.codes import number
 from streammetrics.data.rows.frames import CODED, group_column, has_values, limits, typed
-from streammetrics.data.rows.given import EXACT, as_series
 from streammetrics.data.rows.labels import (
     SOME_LABELS,
     equals,
@@ -26,6 +25,7 @@ from streammetrics.data.rows.labels import (
 )
 from streammetrics.data.rows.roles import INTEGERS, SINGLE, Roles
 from streammetrics.data.rows.row_by_row import differs_in_parts, looks_at_other_rows
+from streammetrics.data.rows.series import EXACT, as_series
 from streammetrics.errors import Argument, ColumnError, DataError, Parts, StreamMetricsError
 
 FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1

@@ -56,7 +56,7 @@ def added_up(values: pl.Series, place: Codes, size: int) -> pl.Series:
     sums = np.empty((size, 2), dtype=np.uint64)
     sums[:, 0] = parts[0] & LOW | parts[1] << HALF
     sums[:, 1] = parts[2] + (parts[1] >> HALF)
-    decimals = of_words(sums).alias(values.name)
+    decimals = decimals_of_words(sums).alias(values.name)
     if not values.null_count():
         return decimals
     unknown = np.zeros(size, dtype=bool)
@@ -64,10 +64,10 @@ def added_up(values: pl.Series, place: Codes, size: int) -> pl.Series:
     return decimals.set(pl.Series(unknown), None)
 
 
-def of_words(words: NDArray[np.uint64]) -> pl.Series:
+def decimals_of_words(words: NDArray[np.uint64]) -> pl.Series:
     """Decimals from the lower and the upper 64 bits of each, without a copy.
 
-    >>> of_words(np.array([[3, 0]], dtype=np.uint64)).to_list()
+    >>> decimals_of_words(np.array([[3, 0]], dtype=np.uint64)).to_list()
     [Decimal('3E-18')]
     """
     array = pa.Array.from_buffers(pa.decimal128(38, 18), len(words), [None, pa.py_buffer(words)])

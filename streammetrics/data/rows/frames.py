@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import pa, reason, require_threads
-from streammetrics.data.rows.arrow import as_readable, in_utc, is_relation, readable
+from streammetrics.data.rows.arrow import as_readable, is_relation, readable, utc_times
 from streammetrics.data.rows.codes import as_written
-from streammetrics.data.rows.given import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.data.rows.roles import LABEL
+from streammetrics.data.rows.series import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.errors import ColumnError, StreamMetricsError
 
 MOST = 2**63 - 1
@@ -46,7 +46,7 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
         used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
         shared = not all(isinstance(values, (list, tuple)) for values in used.values())
         return _converted({name: as_series(name, values) for name, values in used.items()}, copy=shared)
-    data = in_utc(pa.table(data)) if is_relation(data) else data
+    data = utc_times(pa.table(data)) if is_relation(data) else data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return _converted(_readable(data, columns))
     if hasattr(data, "iloc") and columns and set(columns) <= set(data.columns):
@@ -77,14 +77,14 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
             frame = frame.select(columns)
         return frame[pl.Series(np.arange(frame.height, dtype=np.uint32))] if copy and frame.width else frame
     except (*UNREADABLE, pa.ArrowException) as error:
-        if (table := _of_arrow(data, columns)) is not None:
+        if (table := _arrow_frame(data, columns)) is not None:
             return table
         name = _unreadable(data)
         where = "" if name is None else f" (column {name!r}). Pass values of one type"
         raise ColumnError(f"Cannot read the batch as a table: {reason(error)}{where}.") from error
 
 
-def _of_arrow(data: Any, columns: Sequence[str]) -> pl.DataFrame | None:
+def _arrow_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame | None:
     """A pandas frame or an Arrow stream whose columns Polars reads only in another type, such as times of +05:30."""
     if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
         return None

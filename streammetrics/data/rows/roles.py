@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -32,6 +33,7 @@ SINGLE = ""  # the model name of an accumulator with a single model
 MODEL = "model"
 LABEL = "label"
 FOLD = "fold"  # of units, stored as a group column
+OPTIONAL = ("sample_weight", "unit")  # roles of one column or none
 RESERVED = frozenset(
     {
         MODEL,
@@ -88,7 +90,8 @@ class Roles:
         if self.nulls not in ("raise", "drop"):
             raise SpecificationError(Argument("nulls"), f" must be 'raise' or 'drop', got {self.nulls!r}.")
         for option in ("positive", "negative"):
-            object.__setattr__(self, option, _label(option, getattr(self, option)))
+            if getattr(self, option) is not None:
+                object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
             raise SpecificationError(Argument("negative"), " requires ", Argument("positive"), ".")
         if self.negative is not None and self.negative == self.positive:
@@ -112,7 +115,8 @@ class Roles:
             raise SpecificationError(
                 Argument("by"), f" contains the column {name!r} {times:,} times. Pass the name of each column once."
             )
-        object.__setattr__(self, "labels", plain_labels(self.labels))
+        if len(self.labels):
+            object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
             raise SpecificationError(
                 Argument("labels"), f" applies to multiclass and multilabel tasks, not to {self.kind} tasks."
@@ -155,10 +159,20 @@ class Roles:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all columns in use."""
-        single = [c for c in (self.sample_weight, self.unit) if c is not None]
-        of_models = [*self.y_pred.values(), *self.y_score.values()]
-        targets = [*self.y_true, *(name for names in of_models for name in names), *self.inputs.values()]
-        return tuple(dict.fromkeys([*targets, *single, *self.by, *self.row_id]))
+        by_model = chain(*self.y_pred.values(), *self.y_score.values())
+        single = [column for role in OPTIONAL if (column := getattr(self, role)) is not None]
+        return tuple(dict.fromkeys([*self.y_true, *by_model, *self.inputs.values(), *single, *self.by, *self.row_id]))
+
+    @property
+    def targets(self) -> set[str]:
+        """Columns of true and predicted values."""
+        return {*self.y_true, *chain(*self.y_pred.values())}
+
+    @property
+    def numbers(self) -> set[str]:
+        """Columns that are only read as numbers: scores, inputs, and weights."""
+        weight = () if self.sample_weight is None else (self.sample_weight,)
+        return {*chain(*self.y_score.values()), *self.inputs.values(), *weight}
 
     @cached_property
     def undecided(self) -> frozenset[str]:
@@ -173,19 +187,32 @@ class Roles:
     @property
     def labeling(self) -> list[set[str]]:
         """Columns of a batch whose values are only names: each group column, unit, and row ID, and all class labels."""
-        classes = {*self.y_true, *(name for names in self.y_pred.values() for name in names)}
         undeclared = self.kind == "multiclass" and not self.labels
-        numbers = {name for names in self.y_score.values() for name in names} | {*self.inputs.values()}
-        numbers |= {self.sample_weight or ""} | (set() if undeclared else classes)
+        numbers = self.numbers if undeclared else self.numbers | self.targets
         computed = {name for name in self.names if name not in numbers and not self._is_plain(name)}
-        used = {*self.roots((numbers | computed).intersection(self.names))}
-        found = [{name} for name in (*self.by, self.unit, *self.row_id) if name in self.names] + [classes] * undeclared
-        sources = [{*self.roots(names - computed)} for names in found]
+        used = {*self.roots(numbers | computed)}
+        labels = [{name} for name in (*self.by, self.unit, *self.row_id) if name] + [self.targets] * undeclared
+        sources = [{*self.roots(names - computed)} for names in labels]
         return [names for names in sources if names and not names & used]
 
     def _is_plain(self, name: str) -> bool:
         """Whether a column is one of a batch, perhaps with another name."""
         return name not in self.expressions or self.expressions[name].meta.undo_aliases().meta.is_column()
+
+    def within(self, columns: Sequence[str]) -> Roles:
+        """The roles whose columns are some columns of a batch, or computed from them."""
+        present = {name for name in self.names if {*self.roots([name])} <= {*columns}}
+        absent: dict[str, Any] = {role: None for role in OPTIONAL if getattr(self, role) not in present}
+        return replace(
+            self,
+            y_true=self.y_true if present.issuperset(self.y_true) else (),
+            y_pred=self.y_pred if all(map(present.issuperset, self.y_pred.values())) else {},
+            y_score=self.y_score if all(map(present.issuperset, self.y_score.values())) else {},
+            folds=self.folds if self.unit in present else FOLDS,
+            by=tuple(name for name in self.by if name in present),
+            inputs={role: name for role, name in self.inputs.items() if name in present},
+            **absent,
+        )
 
     def roots(self, names: Iterable[str]) -> tuple[str, ...]:
         """Columns of a batch that some columns are computed from."""
@@ -203,7 +230,7 @@ class Names:
     """Assigns names to columns, and stores the expressions of computed columns.
 
     >>> names = Names()
-    >>> names.of("country"), names.of(pl.col("ts").dt.truncate("1d").alias("day"))
+    >>> names.add("country"), names.add(pl.col("ts").dt.truncate("1d").alias("day"))
     ('country', 'day')
     >>> list(names.expressions)
     ['day']
@@ -213,8 +240,8 @@ class Names:
         self.expressions: dict[str, pl.Expr] = {}
         self._plain: set[str] = set()
 
-    def of(self, column: Any) -> str:
-        """The name of a column."""
+    def add(self, column: Any) -> str:
+        """Return the name of a column."""
         if isinstance(column, str):
             name, clash = column, column in self.expressions
             self._plain.add(name)
@@ -228,14 +255,14 @@ class Names:
             other = self.expressions.setdefault(name, column)
             clash = name in self._plain or not other.meta.eq(column)
         else:
-            raise SpecificationError(f"A column must be a name or a Polars expression, got {_in_short(column)}.")
+            raise SpecificationError(f"A column must be a name or a Polars expression, got {_described(column)}.")
         if name in ("", "*") or "\0" in name or (name.startswith("^") and name.endswith("$")):
             raise SpecificationError(f"A column cannot be named {name!r}. Rename it, or give it an alias.")
         if clash:
             raise SpecificationError(f"Two different columns are named {name!r}. Give the expression an .alias(…).")
         return name
 
-    def by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
+    def columns_by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
         """Return column names by model.
 
         With ``labels``, a mapping assigns a column to each label. A mapping of names that are not labels, to such
@@ -243,42 +270,42 @@ class Names:
         """
         if columns is None:
             return {}
-        if not isinstance(columns, Mapping) or (labels is not None and not of_models(columns, labels)):
-            return {SINGLE: self.by_label(columns, labels)}
+        if not isinstance(columns, Mapping) or (labels is not None and not names_models(columns, labels)):
+            return {SINGLE: self.columns_by_label(columns, labels)}
         if not columns or not all(isinstance(model, str) and model for model in columns):
             raise SpecificationError(
                 "A mapping of models to columns must have at least one model, and each must have a name."
             )
-        return {model: self.by_label(column, labels) for model, column in columns.items()}
+        return {model: self.columns_by_label(column, labels) for model, column in columns.items()}
 
-    def by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
+    def columns_by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
         """Return the name of one column, or one name per label, in the order of the labels."""
         if columns is None:
             return ()
         if not isinstance(columns, Mapping) or labels is None:
-            return (self.of(columns),)
+            return (self.add(columns),)
         if set(columns) != set(labels):
             raise SpecificationError(
                 f"Columns are mapped for the labels {few(columns)}, but the labels are {few(labels)}."
             )
-        return tuple(self.of(columns[label]) for label in labels)
+        return tuple(self.add(columns[label]) for label in labels)
 
     def targets(
         self, kind: Kind, y_true: Any, y_pred: Any, y_score: Any, labels: Sequence[Any] | None
     ) -> dict[str, Any]:
         """Return the columns of true and predicted values and of scores, and the labels with columns of their own."""
         of_labels = {"multiclass": [y_score], "multilabel": [y_true, y_pred, y_score]}.get(kind, [])
-        found = labels_of(labels, *of_labels)
-        in_truth, in_score = (found if kind in kinds else None for kinds in (("multilabel",), SEVERAL))
+        declared = labels_of(labels, *of_labels)
+        in_truth, in_score = (declared if kind in kinds else None for kinds in (("multilabel",), SEVERAL))
         return {
-            "y_true": self.by_label(y_true, in_truth),
-            "y_pred": self.by_model(y_pred, in_truth),
-            "y_score": self.by_model(y_score, in_score),
-            "labels": found,
+            "y_true": self.columns_by_label(y_true, in_truth),
+            "y_pred": self.columns_by_model(y_pred, in_truth),
+            "y_score": self.columns_by_model(y_score, in_score),
+            "labels": declared,
         }
 
 
-def _in_short(column: Any) -> str:
+def _described(column: Any) -> str:
     """A short form of a value that is not a column, with the fix if it has several values."""
     listed = isinstance(column, list | tuple)
     if listed and all(isinstance(one, str | pl.Expr) for one in column):
@@ -291,36 +318,33 @@ def _in_short(column: Any) -> str:
 def coarser(roles: Roles, columns: Iterable[Column], folds: int | None) -> tuple[Roles, dict[str, pl.Expr]]:
     """The same roles with fewer or coarser group columns or folds, and the expressions that compute these."""
     names = Names()
-    by = tuple(names.of(column) for column in columns)
-    made, before = names.expressions, roles.expressions
-    for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
+    by = tuple(names.add(column) for column in columns)
+    expressions, before = names.expressions, roles.expressions
+    for column in (root for name in by for root in expressions.get(name, pl.col(name)).meta.root_names()):
         if column not in roles.by:
-            known = ", ".join(roles.by) or "none"
             similar = did_you_mean(column, roles.by)
-            raise SpecificationError(f"Unknown group column {column!r}.{similar} Group columns: {known}.")
-    of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
-    kept = {n: e for n, e in before.items() if n not in made}
-    found = replace(roles, by=by, expressions=kept | of_batches, folds=roles.folds if folds is None else folds)
-    if roles.folds % found.folds:
+            columns_of_groups = ", ".join(roles.by) or "none"
+            raise SpecificationError(f"Unknown group column {column!r}.{similar} Group columns: {columns_of_groups}.")
+    of_batches = {n: e for n, e in expressions.items() if not set(before).intersection(e.meta.root_names())}
+    others = {n: e for n, e in before.items() if n not in expressions}
+    rolled = replace(roles, by=by, expressions=others | of_batches, folds=roles.folds if folds is None else folds)
+    if roles.folds % rolled.folds:
         raise SpecificationError(
             Argument("folds"), f" must divide the {roles.folds} folds of the accumulator, got {folds}."
         )
-    return found, made | coarser_folds(roles.folds // found.folds)
+    if rolled.folds < roles.folds:
+        expressions = {**expressions, FOLD: pl.col(FOLD) // (roles.folds // rolled.folds)}
+    return rolled, expressions
 
 
-def coarser_folds(times: int) -> dict[str, pl.Expr]:
-    """Return the expression of the fold of fewer folds, of which each has so many."""
-    return {} if times == 1 else {FOLD: pl.col(FOLD) // times}
-
-
-def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
-    """Return the labels of a task: those given, else the keys of a mapping of labels to columns.
+def labels_of(declared: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
+    """Return the labels of a task: the declared ones, else the keys of a mapping of labels to columns.
 
     >>> labels_of(None, "y", {"cat": "p_cat", "dog": "p_dog"})
     ('cat', 'dog')
     """
-    if given is not None:
-        return plain_labels(given)
+    if declared is not None:
+        return plain_labels(declared)
     for mapping in columns:
         while isinstance(mapping, Mapping) and mapping:
             if not _nested(mapping):
@@ -385,12 +409,12 @@ def as_text(label: Any) -> Any:
 def _label(option: str, value: Any) -> Any:
     """One label of a binary task, as a Python value."""
     label = as_text(value.item() if isinstance(value, np.generic) else value)
-    if label is not None and (not isinstance(label, SCALARS) or label != label):
+    if not isinstance(label, SCALARS) or label != label:
         raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {value!r}.")
     return label
 
 
-def of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
+def names_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
     """Return whether columns are given for models rather than for labels."""
     return _nested(columns) or (bool(columns) and not set(columns).intersection(labels))
 

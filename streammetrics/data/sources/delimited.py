@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import Lazy, pa, translated
-from streammetrics.data.rows.given import EXACT
+from streammetrics.data.rows.series import EXACT
 from streammetrics.data.sources.kinds import decompressed
 from streammetrics.errors import SourceError
 

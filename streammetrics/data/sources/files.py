@@ -113,9 +113,9 @@ class Files:
         if self.kind in CSV:
             types = types_of_names(self._csv, [each - {*self.text} for each in names])
             typed = [replace(file, types={**types, **file.types}) for file in self._csv]
-            return _of_one_kind([(file, file.batches) for file in typed])
+            return _same_kinds([(file, file.batches) for file in typed])
         if self.kind in NDJSON:
-            return _of_one_kind([(file, partial(file.batches, names=names)) for file in self._ndjson])
+            return _same_kinds([(file, partial(file.batches, names=names)) for file in self._ndjson])
         if self.kind not in (*PARQUET, *IPC):
             return [self._table()]
         parts: list[scans.Part] = []
@@ -210,12 +210,12 @@ class Files:
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and the line of a text file."""
-        row, path = in_parts(row, ((Files((path,))._rows, path) for path in self.paths))
+        row, path = part_of_row(row, ((Files((path,))._rows, path) for path in self.paths))
         file = Csv(path) if self.kind in CSV else NdJson(path) if self.kind in NDJSON else None
         return f"row {row} (line {file.line(row)}) of {path}" if file else f"row {row} of {path}"
 
 
-def _of_one_kind(files: Sequence[tuple[Csv | NdJson, Read]]) -> list[scans.Part]:
+def _same_kinds(files: Sequence[tuple[Csv | NdJson, Read]]) -> list[scans.Part]:
     """Parts of text files, whose types are only known by block, without numbers, booleans, and lists in one column."""
     kinds: dict[str, str] = {}
 
@@ -245,10 +245,10 @@ def _kind_of_values(column: pl.Series) -> str | None:
     return "a Boolean" if column.dtype == pl.Boolean else "a number" if column.dtype.is_numeric() else None
 
 
-def in_parts(row: int, parts: Iterable[tuple[int, Item]]) -> tuple[int, Item]:
+def part_of_row(row: int, parts: Iterable[tuple[int, Item]]) -> tuple[int, Item]:
     """Return the number of a row within its part, and the part.
 
-    >>> in_parts(12, [(10, "a.csv"), (5, "b.csv")])
+    >>> part_of_row(12, [(10, "a.csv"), (5, "b.csv")])
     (2, 'b.csv')
     """
     for rows, part in parts:

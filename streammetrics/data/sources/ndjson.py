@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from streammetrics.base import translated
-from streammetrics.data.rows.given import EXACT
+from streammetrics.data.rows.series import EXACT
 from streammetrics.data.sources.delimited import beyond_floats, not_a_float
 from streammetrics.data.sources.kinds import decompressed
 from streammetrics.errors import SourceError

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from streammetrics.base import few, pa, reason
-from streammetrics.data.rows.arrow import in_utc, is_relation
+from streammetrics.data.rows.arrow import is_relation, utc_times
 from streammetrics.data.rows.batches import faults
 from streammetrics.data.rows.columns import require_columns
 from streammetrics.data.rows.frames import refuse_engines, to_frame
 from streammetrics.data.rows.roles import Roles
-from streammetrics.data.sources.files import UNREADABLE, Files, in_parts
+from streammetrics.data.sources.files import UNREADABLE, Files, part_of_row
 from streammetrics.data.sources.paths import PathLike, expand
 from streammetrics.data.sources.scans import ROW, Part, frames, height_of, scan_delta
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
@@ -178,7 +178,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
 
     def place(row: int) -> str:
         try:
-            row, path = in_parts(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
+            row, path = part_of_row(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
         except (ValueError, AttributeError, IndexError):  # some rows are filtered, or fragments are not files
             path = "the dataset"
         return f"row {row} of {path}"
@@ -208,7 +208,7 @@ def _relation(relation: Any, columns: Sequence[str]) -> Stream:
     def batches() -> Iterator[Any]:
         close()
         readers.append(pa.RecordBatchReader.from_stream(used))
-        return guarded(map(in_utc, readers[0]), "the relation")
+        return guarded(map(utc_times, readers[0]), "the relation")
 
     def place(row: int) -> str:
         close()

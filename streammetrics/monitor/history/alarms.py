@@ -141,8 +141,8 @@ def followed(verdicts: pl.DataFrame, rule: Rule, windows: pl.Series, days: float
     enough = (pl.col(ROWS) >= rule.min_rows) & ~has_few_labels(rule)
     evidence = both.select(pl.when(enough).then(column).fill_null(np.nan) for column in (EVIDENCE, RELIEF))
     shape = len(windows), segments.height
-    states = detect(*(column.to_numpy().reshape(shape) for column in evidence), rate, rule.fdr)
-    alarm, since, log_e = (state.ravel() for state in states)
+    breach, recovery = (column.to_numpy().reshape(shape) for column in evidence)
+    alarm, since, log_e = (state.ravel() for state in detect(breach, recovery, rate, rule.fdr))
     both = both.with_columns(
         pl.Series(ALARM, alarm),
         dates(windows).gather(since).alias(SINCE),

@@ -93,7 +93,7 @@ def verdicts_by_window(history: History, rule: Rule, windows: pl.Series, labels:
     elif rule.always or rule.before_labels:
         parts = _one_by_one(history, rule, looks, labels)
     else:
-        parts = _by_window(history, rule, looks, AT_ONCE)
+        parts = _chunks(history, rule, looks, AT_ONCE)
     none = pl.DataFrame(schema={name: history.starts.dtype, **SCHEMA})
     tidy = [none, *(part.select(*keys_of(part.drop(name)), name, *SCHEMA) for part in parts)]
     rows = pl.concat(tidy, how="diagonal_relaxed")  # windows without rows have no keys
@@ -107,7 +107,7 @@ def _one_by_one(history: History, rule: Rule, looks: Windows, labels: History) -
         yield rows.select(pl.lit(window, looks.names.dtype).alias(looks.names.name), pl.all())
 
 
-def _by_window(history: History, rule: Rule, windows: Windows, size: int) -> Iterator[pl.DataFrame]:
+def _chunks(history: History, rule: Rule, windows: Windows, size: int) -> Iterator[pl.DataFrame]:
     for i in range(0, len(windows), size):
         yield verdicts(history, rule, windows[i : i + size], history)
 
@@ -118,7 +118,7 @@ def _alarms_by_window(history: History, rule: Rule, looks: Windows) -> Iterator[
         return
     complete, newest, rows = _alarms(history, rule, looks.ends)
     early = int((newest < 0).sum())
-    yield from map(without_alarm, _by_window(history, rule, looks[:early], AT_ONCE))
+    yield from map(without_alarm, _chunks(history, rule, looks[:early], AT_ONCE))
     if early < len(looks):
         name = looks.names.name
         names = pl.DataFrame({PERIOD: complete.names[newest[early:]], name: looks.names[early:]})
@@ -139,7 +139,7 @@ def _alarms(history: History, rule: Rule, ends: pl.Series) -> tuple[Windows, pl.
         seen = history.times[: newest[-1] + 1]
         newest = complete.ends.search_sorted(seen[newest] + seen.diff().median(), side="right").cast(pl.Int64) - 1
     size = max(1, AT_ONCE * len(complete) // len(history.starts))  # of about as many windows as are read together
-    parts = _by_window(history, rule, complete, size)
+    parts = _chunks(history, rule, complete, size)
     return complete, newest, followed(pl.concat(parts, how="diagonal_relaxed"), rule, complete.names, days)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from streammetrics.data import FOLDS, Reader, Roles, as_written, read, require_columns, to_frame
+from streammetrics.data import Reader, Roles, as_written, read, require_columns, to_frame
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.monitor.history.label_coverage import GROUP
 
@@ -57,7 +57,7 @@ class Columns:
         for name in self.key:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
-        read(frame, _within(self.roles, needed))
+        read(frame, self.roles.within(needed))
         integers = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
         names = {*self.key}.union(*self.roles.labeling)
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
@@ -65,7 +65,7 @@ class Columns:
 
     def with_labels(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Remove rows whose label is null or NaN, which ``nulls="drop"`` allows: it would stand for the real label."""
-        columns = read(labels, _within(self.roles, labels.columns)).columns.items()
+        columns = read(labels, self.roles.within(labels.columns)).columns.items()
         truths = [column for field, column in columns if field.role == "truth"]
         return labels.filter(*(column.is_not_null() for column in truths)) if truths else labels
 
@@ -73,11 +73,8 @@ class Columns:
     def _numbers(self) -> set[str]:
         """Columns that are only read as floats. They are stored as floats even if the first batch has integers."""
         roles = self.roles
-        targets = {name for names in (roles.y_true, *roles.y_pred.values()) for name in names}
-        weight = () if roles.sample_weight is None else (roles.sample_weight,)
-        numbers = {name for names in (*roles.y_score.values(), roles.inputs.values(), weight) for name in names}
-        others = {*self.key, *roles.by, roles.unit, *roles.roots(roles.expressions)}
-        return (numbers | targets if roles.kind == "regression" else numbers - targets) - others
+        numbers = roles.numbers | roles.targets if roles.kind == "regression" else roles.numbers - roles.targets
+        return numbers - {*self.key, *roles.by, roles.unit, *roles.roots(roles.expressions)}
 
     def named(self, rows: pl.DataFrame, number: int) -> str:
         """Name a row by its key, for error messages."""
@@ -86,13 +83,13 @@ class Columns:
 
     def computed_groups(self, scores: pl.DataFrame) -> list[pl.Series]:
         """Return the group columns that are expressions over scores, which tell what label coverage a segment has."""
-        names = [name for name in _within(self.roles, scores.columns).by if name in self.roles.expressions]
+        names = [name for name in self.roles.within(scores.columns).by if name in self.roles.expressions]
         groups = map(Reader(scores, self.roles).column, names)
         return [group.alias(f"{GROUP}{group.name}") for group in groups if group.dtype not in UNSTORABLE]
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
         """Return the day of each score: its window, or the date of its window."""
-        groups = map(Reader(scores, self.roles).column, _within(self.roles, scores.columns).by)
+        groups = map(Reader(scores, self.roles).column, self.roles.within(scores.columns).by)
         times = [column for column in groups if isinstance(column.dtype, pl.Date | pl.Datetime)]
         windows = [column for column in times if window in (None, column.name)]
         if len(windows) != 1:
@@ -109,21 +106,6 @@ class Columns:
                 f"Column {windows[0].name!r} has times before {date.min} or after {LAST}. Remove these rows."
             )
         return days
-
-
-def _within(roles: Roles, columns: Sequence[str]) -> Roles:
-    there = {name for name in roles.names if {*roles.roots([name])} <= {*columns}}
-    return replace(
-        roles,
-        y_true=roles.y_true if there.issuperset(roles.y_true) else (),
-        y_pred=roles.y_pred if all(map(there.issuperset, roles.y_pred.values())) else {},
-        y_score=roles.y_score if all(map(there.issuperset, roles.y_score.values())) else {},
-        sample_weight=roles.sample_weight if roles.sample_weight in there else None,
-        unit=roles.unit if roles.unit in there else None,
-        folds=roles.folds if roles.unit in there else FOLDS,
-        by=tuple(name for name in roles.by if name in there),
-        inputs={role: name for role, name in roles.inputs.items() if name in there},
-    )
 
 
 def _is_whole(kind: pl.DataType) -> bool:

@@ -223,7 +223,7 @@ class Content:
         return [*(part.groups for part in self._parts), *([] if self._counters is None else [self._counters.groups])]
 
     def _require_few_groups(self, *more: pl.DataFrame) -> None:
-        buffered = [] if self._buffer is None else [self._buffer.by]
+        buffered = [] if self._buffer is None else [self._buffer.group_columns]
         tables = [table.select(self.roles.by) for table in (*self._tables_of_groups(), *buffered, *more)]
         require_few_groups(concat_groups(tables).unique(), self.max_groups)
 

@@ -62,7 +62,7 @@ class Counters:
         groups = self.groups.height
         for counter in self._others:
             counter.count(rows, groups)
-        for label, part in enumerate(rows.of_labels(len(self.roles.labels))):
+        for label, part in enumerate(rows.split_labels(len(self.roles.labels))):
             for counters in self._labels:
                 counters[label].count(part, groups)
 
