@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import LIMITS, STATUS, Status, hidden, joined, keys_of
+from streammetrics.core import Floats
 from streammetrics.metrics import (
     Metric,
     Range,
@@ -81,7 +82,7 @@ def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: f
     nearest = np.where(above, lower, upper)
     gap = np.where(above, nearest - limit, limit - nearest)
 
-    def undecided(log_rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def undecided(log_rows: Floats) -> NDArray[np.bool_]:
         times = np.exp(log_rows) / rows
         reach = errors_wide(times * rows, always, alpha, one_sided=True) * error / np.sqrt(times)
         drawn = times * total

@@ -13,11 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import Codes, Lattice
+from streammetrics.core import Codes, Floats, Lattice
 from streammetrics.data import Rows
 from streammetrics.statistics.counter import Counter
 
-Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
+Read = Callable[[Rows], tuple[Floats, NDArray[np.uint8] | None]]
 
 
 @dataclass

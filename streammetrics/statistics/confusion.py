@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from streammetrics.core import Floats
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import near_one, widened
 
@@ -214,7 +215,7 @@ def _share(over: Sequence[str]) -> pl.Expr:
     return pl.col("count") / pl.col("count").sum().over(over)
 
 
-def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
+def _square(weights: ArrayLike, size: int) -> Floats:
     try:
         matrix = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from streammetrics.core import Lattice
+from streammetrics.core import Floats, Lattice
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import methods
@@ -133,7 +132,7 @@ def require_role(role: Any, roles: Sequence[str]) -> None:
         raise SpecificationError(Argument("of"), f" must be one of {', '.join(roles)}, got {role!r}.")
 
 
-def _errors(rows: Rows) -> tuple[NDArray[np.float64], None]:
+def _errors(rows: Rows) -> tuple[Floats, None]:
     with np.errstate(over="ignore"):
         return rows.predicted[0] - rows.truth[0], None
 

@@ -74,7 +74,7 @@ class PairedScores(Paired):
         """Counts by cell."""
         return self.counter_of_pairs(lambda: Bins(self._read, PAIRS, self.capacity, 2, weighted))
 
-    def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    def _read(self, rows: Rows) -> tuple[Floats, NDArray[np.uint8]]:
         one, other = rows.score
         return keys_of_pairs(one, other, self.domain), rows.truth[0]
 

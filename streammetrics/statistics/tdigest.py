@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import whole
+from streammetrics.core import Floats
 from streammetrics.data import Rows
 from streammetrics.errors import Argument
 from streammetrics.statistics.bins import changes
@@ -168,7 +169,7 @@ def _merged(columns: Sequence[NDArray[Any]], compression: int) -> pl.DataFrame:
     return pl.DataFrame(table)
 
 
-def _shares(weight: NDArray[Any], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
+def _shares(weight: NDArray[Any], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
     """The share of each weight in the sum of its run."""
     weights = weight.astype(np.float64)
     total = np.add.reduceat(weights, starts)

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Spread, tidy
 from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample, runs_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
     from streammetrics.metrics.metric import Metric
 
-Values = NDArray[np.float64]
 
 FEW_PLACEMENTS = 30  # number of rows of a class below which the variance of its placements is unreliable
 
@@ -47,7 +47,7 @@ class AUC(Method):
         return tidy(keys, sample.index, [m.name for m in metrics], lower, upper, spread)
 
 
-def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, Values, Spread]:
+def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Floats, Floats, Spread]:
     """Return limits and the spread of the ROC AUC from the placements of DeLong, DeLong & Clarke-Pearson (1988).
 
     The placement of a positive is the share of negatives below it, and the placement of a negative is the share of
@@ -88,7 +88,7 @@ def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Values, V
 
 
 @np.errstate(all="ignore")
-def placements(table: pl.DataFrame) -> tuple[Values, Values, Values]:
+def placements(table: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
     """Return the AUC of each group, its change by one more negative or positive of each bin, and the rows of the bin.
 
     Shapes are (groups, 1) and (bins, 2).
@@ -103,7 +103,7 @@ def placements(table: pl.DataFrame) -> tuple[Values, Values, Values]:
     return auc[:, np.newaxis], (placed - np.repeat(auc, sizes)[:, np.newaxis]) / total, counts
 
 
-def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, side: int) -> Values:
+def newcombe_limit(auc: Floats, positives: Floats, negatives: Floats, z: float, side: int) -> Floats:
     """Return the lower (-1) or upper (1) limit by Newcombe's method 5 (2006), z standard errors from the AUC.
 
     >>> auc, ten = np.array([1.0]), np.array([10.0])
@@ -112,7 +112,7 @@ def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, 
     """
     more = (positives + negatives) / 2 - 1
 
-    def within(theta: Values) -> NDArray[np.bool_]:
+    def within(theta: Floats) -> NDArray[np.bool_]:
         spread = theta * (1 - theta) * (1 + more * ((1 - theta) / (2 - theta) + theta / (1 + theta)))
         near: NDArray[np.bool_] = (theta - auc) ** 2 <= z**2 * spread / (positives * negatives)
         return near

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Values = NDArray[np.float64]
+from streammetrics.core import Floats
 
 POINTS = 128  # nodes of the quadrature
 REACH = 45  # exp(-45) is smaller than rounding errors
@@ -18,20 +18,20 @@ TINY = 1e-300
 log_gamma: Final = np.vectorize(math.lgamma, otypes=[float])
 
 
-def log_beta(a: ArrayLike, b: ArrayLike) -> Values:
+def log_beta(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return the logarithm of the integral of ``t^(a - 1) (1 - t)^(b - 1)`` from 0 to 1.
 
     >>> round(float(np.exp(-log_beta(3, 4))), 9)
     60.0
     """
-    logarithm: Values = log_gamma(a) + log_gamma(b) - log_gamma(np.add(a, b))
+    logarithm: Floats = log_gamma(a) + log_gamma(b) - log_gamma(np.add(a, b))
     return logarithm
 
 
-def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
+def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     """Return the logarithm of the integral of ``t^(a - 1) (1 - t)^(b - 1)`` from 0 to x, for x between 0 and 1.
 
-    Values of x up to the mean of the distribution are integrated numerically. Above the mean, the integral from x to 1
+    Floats of x up to the mean of the distribution are integrated numerically. Above the mean, the integral from x to 1
     is subtracted from the total.
 
     >>> round(float(np.exp(log_beta_below(0.5, 3, 3) - log_beta(3, 3))), 9)
@@ -44,7 +44,7 @@ def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
     return np.where(low, part, total_beta + np.log1p(-np.exp(np.minimum(part - total_beta, -TINY))))
 
 
-def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
+def _up_to_the_mean(x: Floats, a: Floats, b: Floats) -> Floats:
     """Integrate over v, with ``t = x exp(-v)``. The integrand falls smoothly from v = 0, even if a or b is small."""
     odds = x / (1 - x)
     slope, bend = np.abs(a - (b - 1) * odds), np.abs(b - 1) * odds / (1 - x)
@@ -53,11 +53,11 @@ def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
     v = np.multiply.outer((1 + nodes) / 2, reach)
     rise = np.log1p(-odds * np.expm1(-v))  # increase of log(1 - t) from v = 0
     total = np.tensordot(weights, np.exp((b - 1) * rise - a * v), axes=1)
-    logarithm: Values = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
+    logarithm: Floats = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
     return logarithm
 
 
 @cache
-def _gauss() -> tuple[Values, Values]:
+def _gauss() -> tuple[Floats, Floats]:
     """Nodes and weights of Gaussian quadrature, computed on first use because they would slow down the import."""
     return np.polynomial.legendre.leggauss(POINTS)

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Values = NDArray[np.float64]
+from streammetrics.core import Floats
 
 
-def upper_tail(z: ArrayLike) -> Values:
+def upper_tail(z: ArrayLike) -> Floats:
     """Return the probability that a standard normal variable is greater than z.
 
     >>> upper_tail([0.0, 1.959964]).round(6)
     array([0.5  , 0.025])
     """
     erfc = np.frompyfunc(math.erfc, 1, 1)
-    tails: Values = np.asarray(erfc(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64) / 2
+    tails: Floats = np.asarray(erfc(np.asarray(z, dtype=np.float64) / math.sqrt(2)), dtype=np.float64) / 2
     return tails
 
 
-def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
+def as_normal(t: ArrayLike, degrees: ArrayLike) -> Floats:
     """Return the standard normal value with about the same tail probability as a value of Student's t (Wallace 1959).
 
     Below 1 degree of freedom, the result is 0.
@@ -33,11 +33,11 @@ def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
     t, degrees = np.asarray(t, dtype=np.float64), np.asarray(degrees, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.sqrt(degrees * np.log1p(t**2 / degrees)) * (8 * degrees + 1) / (8 * degrees + 3)
-    normal: Values = np.where(degrees >= 1, np.sign(t) * size, 0.0)
+    normal: Floats = np.where(degrees >= 1, np.sign(t) * size, 0.0)
     return normal
 
 
-def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayLike, other_total: ArrayLike) -> Values:
+def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayLike, other_total: ArrayLike) -> Floats:
     """Return the signed root of the likelihood ratio of two independent proportions, which is about standard normal.
 
     Counts are moved toward their common proportion by half a row. The result is then valid even for rare events, unlike
@@ -55,11 +55,11 @@ def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayL
         apart = np.sign(x - expected) * np.maximum(np.abs(x - expected) - 0.5, 0)
         cells = [(expected, apart), (n - expected, -apart), (other_expected, -apart), (m - other_expected, apart)]
         ratio = 2 * sum(_term(e + step, e) for e, step in cells)
-    roots: Values = np.where((n > 0) & (m > 0), np.sign(apart) * np.sqrt(np.maximum(ratio, 0)), np.nan)
+    roots: Floats = np.where((n > 0) & (m > 0), np.sign(apart) * np.sqrt(np.maximum(ratio, 0)), np.nan)
     return roots
 
 
-def _term(observed: Values, expected: Values) -> Any:
+def _term(observed: Floats, expected: Floats) -> Any:
     return np.where(observed > 0, observed * np.log(np.where(observed > 0, observed, 1) / expected), 0.0)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.base import require_level
+from streammetrics.core import Floats
 from streammetrics.errors import Argument
 
 BELOW_1 = math.nextafter(1, 0)
-Values = NDArray[np.float64]
 
 HALVINGS = 60  # more than a float has digits
 
@@ -69,7 +69,7 @@ ROUNDING_OF_DEGREES = 1e-9  # of degrees of freedom, so that intervals do not de
 MANY = 30  # degrees of freedom from which the expansion has six correct digits
 
 
-def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def t_quantiles(p: float, degrees: Floats) -> Floats:
     """Return quantiles of Student's t for any degrees of freedom. Below 30, degrees are rounded down.
 
     From 30 degrees of freedom, quantiles are computed from normal quantiles (Abramowitz & Stegun 1964, 26.7.5).
@@ -85,7 +85,7 @@ def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
     )
     with np.errstate(all="ignore"):
-        quantiles: NDArray[np.float64] = np.full_like(degrees, z)
+        quantiles: Floats = np.full_like(degrees, z)
         for power, term in enumerate(terms, 1):
             quantiles += term / degrees**power
     for number in range(MANY):
@@ -104,7 +104,7 @@ def _share_within(angle: float, degrees: int) -> float:
     return 2 / math.pi * (angle + within) if odd else within
 
 
-def bisected(near: Values, far: Values, within: Callable[[Values], NDArray[np.bool_]]) -> tuple[Values, Values]:
+def bisected(near: Floats, far: Floats, within: Callable[[Floats], NDArray[np.bool_]]) -> tuple[Floats, Floats]:
     """Return the last values within a set and the first ones outside of it, on the way from ``near`` to ``far``.
 
     >>> near, far = bisected(np.array([1.0]), np.array([2.0]), lambda x: x**2 <= 2)

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.metrics.intervals.beta import Values, log_beta_below
+from streammetrics.core import Floats
+from streammetrics.metrics.intervals.beta import log_beta_below
 from streammetrics.metrics.intervals.discoveries import discoveries as of_p_values
 
 SCALE = 1.0
@@ -22,7 +23,7 @@ TAIL = -25.0  # below this value, the normal distribution is computed from its a
 log_normal: Final = np.vectorize(lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), otypes=[float])
 
 
-def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
+def log_e_value(z: ArrayLike, scale: float = SCALE) -> Floats:
     """Return the evidence that the true value is beyond a limit, from an approximately normal estimate.
 
     It is the likelihood ratio, averaged over true values beyond the limit with half-normal distances. Asymptotically,
@@ -40,13 +41,13 @@ def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
     series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse))
     tail = np.log(series / (-far * math.sqrt(2 * math.pi)))
     weighted = np.where(x < TAIL, tail, near**2 / 2 + log_normal(near))
-    evidence: Values = math.log(2) - math.log1p(scale**2) / 2 + weighted
+    evidence: Floats = math.log(2) - math.log1p(scale**2) / 2 + weighted
     return evidence
 
 
 def log_e_value_of_share(
     successes: ArrayLike, rows: ArrayLike, limit: ArrayLike, *, above: bool, weight: ArrayLike | None = None
-) -> Values:
+) -> Floats:
     """Return the evidence that a true proportion is beyond a limit. Exact for any number of rows.
 
     It is the likelihood ratio, averaged over proportions beyond the limit with a beta distribution truncated at the
@@ -64,7 +65,7 @@ def log_e_value_of_share(
         successes, limit = rows - successes, 1 - limit
     failures, a, b = rows - successes, weight * limit, weight * (1 - limit)
     expected = successes * np.log(limit) + failures * np.log1p(-limit)
-    evidence: Values = log_beta_below(limit, a + successes, b + failures) - log_beta_below(limit, a, b) - expected
+    evidence: Floats = log_beta_below(limit, a + successes, b + failures) - log_beta_below(limit, a, b) - expected
     return evidence
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.base import SUM_ROUNDING
+from streammetrics.core import Floats
 from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
@@ -24,7 +24,6 @@ from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_o
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
-Values = NDArray[np.float64]
 
 SLICES = {"neg": 16, "pos": 48, "count": 64}  # number of slices of a histogram, within which the order is ignored
 STEP = 2**-10  # relative change of a cell
@@ -211,7 +210,7 @@ class Influence(Method):
         spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
         return tidy(groups, [GROUP], names, lower, upper, spread)
 
-    def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
+    def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Floats:
         """Return the derivative of each metric by each column of each row of the table: (rows, columns, metrics)."""
         starts, sizes = runs_of(table)
         copies = sizes**2 * len(self.columns)
@@ -220,7 +219,7 @@ class Influence(Method):
         parts = [table[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return np.concatenate([self._slopes(rows, names, read) for rows in parts])
 
-    def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Values:
+    def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Floats:
         """The slopes of some groups, from a copy of each, and copies in each of which one nonempty cell is varied."""
         amounts, (starts, sizes) = table.select(self.columns).to_numpy(), runs_of(table)
         cell, column = np.nonzero(amounts)
@@ -244,8 +243,8 @@ class Influence(Method):
 
     @np.errstate(all="ignore")
     def spread(
-        self, table: pl.DataFrame, slopes: Values, shares: float | Sequence[float] = 1.0
-    ) -> tuple[Spread, Values]:
+        self, table: pl.DataFrame, slopes: Floats, shares: float | Sequence[float] = 1.0
+    ) -> tuple[Spread, Floats]:
         """Return the spread of estimates, and the rows of the smaller class, of shape (groups, metrics).
 
         A class is a row of the table, or a set of columns: if they are counts, those of positives or of negatives, and
@@ -263,13 +262,13 @@ class Influence(Method):
         group = np.repeat(np.arange(len(starts)), np.diff(first_parts, append=len(parts)))
         squares = self.squares
 
-        def sum_by_class(values: Values) -> Values:
+        def sum_by_class(values: Floats) -> Floats:
             return np.add.reduceat(values, parts)
 
-        def sum_by_group(values: Values) -> Values:
+        def sum_by_group(values: Floats) -> Floats:
             return np.add.reduceat(values.sum(axis=0), first_parts)
 
-        def column(name: str) -> Values:
+        def column(name: str) -> Floats:
             return table[name].to_numpy()[:, np.newaxis]
 
         total, total_of_squares, square, terms = np.zeros((4, len(classes), len(parts), slopes.shape[2]))
@@ -355,13 +354,13 @@ def counted(*counts: str) -> tuple[tuple[tuple[str, str], str], ...]:
 
 
 def limits_within(
-    values: Values,
+    values: Floats,
     spread: Spread,
     level: float,
     ranges: Sequence[Range],
     scaled: Sequence[bool] = (),
-    growth: Callable[[Values], Values] | None = None,
-) -> tuple[Values, Values]:
+    growth: Callable[[Floats], Floats] | None = None,
+) -> tuple[Floats, Floats]:
     """Return limits within the ranges of metrics, NaN if there are none. Arrays have the shape (groups, metrics).
 
     Those of ``scaled`` metrics are on the scale of the range (see `moved`). A sample that lacks rare large errors has a
@@ -405,7 +404,7 @@ def _slice(count: str) -> Expr:
     return pl.when(place >= 1).then(place).otherwise(place.log(2)) if count == "pos" else place
 
 
-def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:
+def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Floats:
     """Return values with NaN for nulls: shape (rows, metrics)."""
     return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))
 

@@ -10,14 +10,13 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.base import EFFECTIVE_ROWS, VARIANCE, each, without_nan
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import t_quantiles
 
-Values = NDArray[np.float64]
-Number = TypeVar("Number", Expr, NDArray[np.float64])
+Number = TypeVar("Number", Expr, Floats)
 Interval: TypeAlias = tuple[Expr, Expr]
 Range: TypeAlias = tuple[float, float]
 
@@ -56,24 +55,24 @@ class Spread:
     [2.98, 4.6]
     """
 
-    squares: Values
-    cubes: Values
-    fourths: Values
-    degrees: Values
-    largest: Values | float = 0.0
+    squares: Floats
+    cubes: Floats
+    fourths: Floats
+    degrees: Floats
+    largest: Floats | float = 0.0
 
     @property
-    def errors(self) -> Values:
+    def errors(self) -> Floats:
         """Standard errors; NaN if estimates do not vary."""
         return np.sqrt(np.where(self.squares > 0, self.squares, np.nan))
 
     @property
-    def effective_rows(self) -> Values:
+    def effective_rows(self) -> Floats:
         """The number of rows of equal size with the same sums of squares and of fourth powers; NaN without variance."""
         with np.errstate(all="ignore"):
             return np.where(self.squares > 0, self.squares**2 / self.fourths, np.nan)
 
-    def distances(self, level: float) -> tuple[Values, Values]:
+    def distances(self, level: float) -> tuple[Floats, Floats]:
         """How far the lower and the upper limit, each with this probability on its side, are from the estimate."""
         with np.errstate(all="ignore"):
             rows = self.effective_rows
@@ -84,7 +83,7 @@ class Spread:
             down, up = (_reach(rows, side * skewness, largest, quantile) for side in (-1, 1))
             return size * down, size * up
 
-    def limits(self, values: Values, level: float, low: Values | float, high: Values | float) -> tuple[Values, Values]:
+    def limits(self, values: Floats, level: float, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
         """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
         down, up = self.distances(level)
         with np.errstate(invalid="ignore"):
@@ -95,7 +94,7 @@ class Spread:
         return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
 
 
-def _reach(rows: Values, skewness: Values, largest: Values, quantile: Values) -> Values:
+def _reach(rows: Floats, skewness: Floats, largest: Floats, quantile: Floats) -> Floats:
     """The distance of the upper limit in units of the size of the rows.
 
     Of ``rows`` rows, which need not be a whole number, the share (1 + skewness) / 2 increases the estimate by 1, and
@@ -120,7 +119,7 @@ def _reach(rows: Values, skewness: Values, largest: Values, quantile: Values) ->
     s = q / (1 + q)
     centred = np.array([1.0, 1.0, 0.0, 0.0]).reshape(4, *[1] * rows.ndim)  # the rows, but not the two halves
     terms = shapes * sizes / (1 - s * sizes)
-    reach: Values = unseen * (terms - centred * shapes * sizes).sum(axis=0)
+    reach: Floats = unseen * (terms - centred * shapes * sizes).sum(axis=0)
     return reach
 
 
@@ -160,8 +159,8 @@ def tidy(
     table: pl.DataFrame,
     by: Sequence[str],
     metrics: Sequence[str],
-    lower: Values,
-    upper: Values,
+    lower: Floats,
+    upper: Floats,
     spread: Spread | None = None,
 ) -> pl.DataFrame:
     """Return limits of shape (rows, metrics), NaN if there are none, in long format.
@@ -206,7 +205,7 @@ def moved(
     return low + (high - low) / (1 + 1 / odds)
 
 
-def squared(step: Values) -> Values:
+def squared(step: Floats) -> Floats:
     """The growth whose scale is the square root."""
     return np.maximum(1 + step / 2, 0) ** 2
 

@@ -10,11 +10,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from streammetrics.core import HIGHER, error_m2, moved_moment
-
-Values = NDArray[np.float64]
+from streammetrics.core import HIGHER, Floats, error_m2, moved_moment
 
 COLUMNS = ("weight", "over_sum", "square_error_sum", "actual_m2", "predicted_m2", "comoment")
 SUMS = (*COLUMNS, "under_sum")
@@ -32,7 +29,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
     weight, total = column(table, "weight"), column(table, "over_sum") - column(table, "under_sum")
     with np.errstate(all="ignore"):
         bias = total / weight
-        added: dict[str, dict[tuple[int, int], Values | float]] = {  # contributions of a row, by powers of dy, de
+        added: dict[str, dict[tuple[int, int], Floats | float]] = {  # contributions of a row, by powers of dy, de
             "weight": {(0, 0): 1.0},
             "over_sum": {(0, 0): bias, (0, 1): 1.0},
             "square_error_sum": {(0, 0): bias**2, (0, 1): 2 * bias, (0, 2): 1.0},
@@ -55,7 +52,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
+def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Floats]:
     """Central moments by order in y and in the error. ``end`` is the suffix of columns with squared weights."""
     sums = {name: column(table, name + end) for name in SUMS}
     central = {
@@ -72,6 +69,6 @@ def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
     return {(i, j): moved_moment(central, i, j, np.asarray(dy), np.asarray(dp - dy)) for i, j in ORDERS}
 
 
-def column(table: pl.DataFrame, name: str) -> Values:
+def column(table: pl.DataFrame, name: str) -> Floats:
     """Return a column as floats."""
     return table[name].cast(pl.Float64).to_numpy()

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import joined
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.influence import Influence, counted, limits_within, share_of_negatives, sliced
@@ -29,7 +30,6 @@ from streammetrics.metrics.intervals.tails import powers_of_sums
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
-Values = NDArray[np.float64]
 
 CLASSES = ["neg", "pos"]
 CELLS = ["tn", "fn", "fp", "tp"]  # by decision and label
@@ -74,7 +74,7 @@ class Pair:
         names, order = [m.name for m in others], [OUTCOMES.columns.index(c) for c in CELLS]
         numbers, read = np.arange(len(counts)), self.readers(others, False)
 
-        def slopes(table: pl.DataFrame) -> Values:
+        def slopes(table: pl.DataFrame) -> Floats:
             outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
             slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: numbers, **outcomes}), names, read)
             return slopes[:, order].reshape(-1, 2, len(names))
@@ -107,7 +107,7 @@ class Pair:
             [m for m, area in zip(metrics, is_area, strict=True) if area == side] for side in (True, False)
         )
 
-        def slopes(table: pl.DataFrame) -> Values:
+        def slopes(table: pl.DataFrame) -> Floats:
             slopes = np.empty((table.height, 2, len(metrics)))
             if areas:
                 _, of_auc, _ = placements(table)
@@ -178,8 +178,8 @@ class Pair:
         return self._limits(rows, metrics, spread, rows_of_class < [loss.fewest for loss in losses])
 
     def _spread(
-        self, cells: pl.DataFrame, slopes: Callable[[pl.DataFrame], Values], shares: float | Sequence[float] = 1.0
-    ) -> tuple[Spread, Values]:
+        self, cells: pl.DataFrame, slopes: Callable[[pl.DataFrame], Floats], shares: float | Sequence[float] = 1.0
+    ) -> tuple[Spread, Floats]:
         """The spread of metrics of the rows by score, or by decision, of each model, and the rows of the smaller class.
 
         Slopes of a table of one model have the shape (rows, 2, metrics).
@@ -202,7 +202,7 @@ class Pair:
         limits = limits_within(differences, spread, upper_level(self.confidence), ranges)
         return tidy(rows, rows.columns, [m.name for m in metrics], *limits, spread)
 
-    def _limits_of_share(self, rows: pl.DataFrame, metric: Metric, counts: Sequence[Values]) -> pl.DataFrame:
+    def _limits_of_share(self, rows: pl.DataFrame, metric: Metric, counts: Sequence[Floats]) -> pl.DataFrame:
         """The limits of a proportion: of rows that both models count, only b, only a, and of all rows."""
         both, more, less, total = counts
         limits = paired_limits(both, more, less, total, self.confidence, self.factor)
@@ -219,7 +219,7 @@ def range_of_difference(range: Range, factor: float) -> Range:
     return range[0] - ends[1], range[1] - ends[0]
 
 
-def _cells_of_share(metric: Metric) -> tuple[Values, Values] | None:
+def _cells_of_share(metric: Metric) -> tuple[Floats, Floats] | None:
     """The outcomes in the numerator and in the denominator of a proportion, by decision and label, or None.
 
     None if the denominators of both models can have different rows, because they do not depend on the label alone.
@@ -230,7 +230,7 @@ def _cells_of_share(metric: Metric) -> tuple[Values, Values] | None:
     return (hits, total) if (total[0] == total[1]).all() else None
 
 
-def _spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
+def _spread_of_matches(more: Floats, less: Floats, rows: Floats) -> Spread:
     """Return the spread of the difference of two shares of rows, of which more and less count for one model only."""
     sizes = np.array([[1.0], [-1.0], [0.0]])
     counts = np.stack([more, less, rows - more - less])
@@ -241,8 +241,8 @@ def _spread_of_matches(more: Values, less: Values, rows: Values) -> Spread:
 
 
 def powers_of_differences(
-    signed: bool, parts: pl.DataFrame, slopes: Values, influence: Influence, centre: Values
-) -> Sequence[Values]:
+    signed: bool, parts: pl.DataFrame, slopes: Floats, influence: Influence, centre: Floats
+) -> Sequence[Floats]:
     """Powers of influences: of differences from their sums, and of mean losses as those of a gamma distribution.
 
     Mean errors with a sign have those of a normal distribution.
@@ -262,7 +262,7 @@ def powers_of_differences(
 
 
 @np.errstate(all="ignore")  # an infinite variance has no interval
-def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, influence: Influence) -> Values:
+def _degrees_of_classes(parts: pl.DataFrame, slopes: Floats, influence: Influence) -> Floats:
     """Degrees of freedom of a variance with a part for each class (Satterthwaite 1946): shape (groups, metrics)."""
     starts, sizes = runs_of(parts)
     sums = {c: parts[c].to_numpy()[:, np.newaxis] for c in parts.columns}
@@ -273,5 +273,5 @@ def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, influence: Influenc
     centre = np.repeat(mean, sizes, axis=0)
     variance = np.maximum(square - 2 * centre * total + centre**2 * sums["w"], 0)
     freedom = np.maximum(sums["w"] - 1, 1)
-    degrees: Values = np.add.reduceat(variance, starts) ** 2 / np.add.reduceat(variance**2 / freedom, starts)
+    degrees: Floats = np.add.reduceat(variance, starts) ** 2 / np.add.reduceat(variance**2 / freedom, starts)
     return degrees

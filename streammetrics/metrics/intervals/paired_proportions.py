@@ -6,18 +6,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.beta import log_gamma
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.proportions import wilson_interval
-
-Values = NDArray[np.float64]
 
 FEW_DIFFERENT = 30  # number of rows with different outcomes below which the exact test is also used
 
 
 def paired_limits(
-    both: Values, more: Values, less: Values, rows: Values, confidence: float, factor: float
-) -> tuple[Values, Values]:
+    both: Floats, more: Floats, less: Floats, rows: Floats, confidence: float, factor: float
+) -> tuple[Floats, Floats]:
     """Return limits of the second proportion less ``factor`` times the first.
 
     They are the sum of those of the difference (see `paired_proportion_limits`) and those of ``1 - factor`` times the
@@ -39,8 +38,8 @@ def paired_limits(
 
 
 def paired_proportion_limits(
-    more: Values, less: Values, rows: Values, confidence: float = 0.95
-) -> tuple[Values, Values]:
+    more: Floats, less: Floats, rows: Floats, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
     """Return score limits of the difference between two proportions of the same rows (Tango 1998).
 
     At a difference of 0, the score test is McNemar's test (1947). If fewer than 30 rows are counted by only one of the
@@ -65,10 +64,10 @@ def paired_proportion_limits(
     return lower, upper
 
 
-def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) -> Values:
+def _tango_limit(more: Floats, less: Floats, rows: Floats, z: float, side: int) -> Floats:
     """The lower (-1) or upper (1) limit, z standard errors from the difference."""
 
-    def within(difference: Values) -> NDArray[np.bool_]:
+    def within(difference: Floats) -> NDArray[np.bool_]:
         b, c = (2 * rows - more + less) * difference - more - less, -less * difference * (1 - difference)
         least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted only by the first
         variance = rows * np.maximum(2 * least + difference * (1 - difference), 0)
@@ -79,14 +78,14 @@ def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) 
     return np.where(rows > 0, near, np.nan)
 
 
-def _least_share(count: Values, total: Values, tail: float) -> Values:
+def _least_share(count: Floats, total: Floats, tail: float) -> Floats:
     """The lower limit of a proportion by the method of Clopper & Pearson (1934), of fewer than `FEW_DIFFERENT` rows."""
     successes = np.arange(FEW_DIFFERENT)[:, np.newaxis]
     failures = np.maximum(total - successes, 0)
     combinations = np.exp(log_gamma(total + 1) - log_gamma(successes + 1) - log_gamma(failures + 1))
     combinations = np.where((count <= successes) & (successes <= total), combinations, 0)
 
-    def below(share: Values) -> NDArray[np.bool_]:
+    def below(share: Floats) -> NDArray[np.bool_]:
         rare: NDArray[np.bool_] = (combinations * share**successes * (1 - share) ** failures).sum(axis=0) < tail
         return rare
 

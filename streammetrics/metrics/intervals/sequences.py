@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.base import shown
+from streammetrics.core import Floats
 from streammetrics.errors import SpecificationError
-from streammetrics.metrics.intervals.beta import Values, log_beta
+from streammetrics.metrics.intervals.beta import log_beta
 from streammetrics.metrics.intervals.distributions import bisected
 from streammetrics.metrics.intervals.evalues import log_e_value_of_share
 
@@ -37,7 +38,7 @@ def require_rows(always: object) -> None:
         )
 
 
-def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False) -> Values:
+def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False) -> Floats:
     """Return the half-width, in standard errors, of an interval that holds at every look.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2021).
@@ -52,13 +53,13 @@ def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool =
     spread = np.asarray(rows, dtype=np.float64) * _density(always, 2 * alpha if one_sided else alpha)
     either = np.log1p(spread) - 2 * math.log(alpha)
     squared = 2 * np.log1p(np.sqrt(1 + spread) / (2 * alpha)) if one_sided else either
-    width: Values = np.sqrt((1 + spread) / spread * squared)
+    width: Floats = np.sqrt((1 + spread) / spread * squared)
     return width
 
 
 def share_limits(
     successes: ArrayLike, rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False
-) -> tuple[Values, Values]:
+) -> tuple[Floats, Floats]:
     """Return exact limits of a proportion that hold at every look, from the beta-binomial mixture (Robbins 1970).
 
     The interval contains all proportions against which the evidence is below ``1 / alpha``. With ``one_sided``, each
@@ -69,7 +70,7 @@ def share_limits(
     """
     successes, rows = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (successes, rows)))
 
-    def missed(share: Values, above: bool) -> NDArray[np.bool_]:
+    def missed(share: Floats, above: bool) -> NDArray[np.bool_]:
         if one_sided:
             return is_beyond(successes, rows, share, always, alpha, above=above)
         return _log_two_sided(successes, rows, share, 1 / _density(always, alpha)) >= -math.log(alpha)
@@ -98,14 +99,14 @@ def _density(always: int, alpha: float) -> float:
     return (double + math.log1p(double)) / always
 
 
-def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float) -> Values:
+def _log_two_sided(successes: Floats, rows: Floats, share: Floats, weight: float) -> Floats:
     """The log likelihood ratio of a beta mixture around a proportion to the proportion itself."""
     a, b, failures = weight * share, weight * (1 - share), rows - successes
     expected = successes * np.log(share) + failures * np.log1p(-share)
     return log_beta(a + successes, b + failures) - log_beta(a, b) - expected
 
 
-def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
+def _limit(missed: Callable[[Floats], NDArray[np.bool_]], outside: Floats, inside: Floats) -> Floats:
     """An interval endpoint by bisection, or the outermost proportion if the interval contains all proportions."""
     limit, _ = bisected(outside, inside, lambda share: missed(share.clip(EDGE, 1 - EDGE)))
     return np.where(np.abs(limit - outside) < 2 * EDGE, outside, limit)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streammetrics.core import mix
+from streammetrics.core import Floats, mix
 from streammetrics.metrics.intervals.distributions import normal_quantile, t_quantile, upper_level
 
 FLIPS = (1_023, 8_191)  # number of random signs, and the number if few of the first ones decide
@@ -21,7 +20,6 @@ DECIDE = 10  # ranges that decide a p-value or a quantile
 AT_ONCE = 1 << 20  # sums that are computed at once
 ROUNDING = 1e-9  # of a range
 
-Values = NDArray[np.float64]
 Bounds = tuple[float, float, float]  # value, lower, and upper bound
 
 
@@ -35,12 +33,12 @@ class FoldSums:
         hidden: How far the exact range of the rows, and of other signs, can be apart from these numbers in total.
     """
 
-    sums: Values
-    weight: Values
+    sums: Floats
+    weight: Floats
     hidden: float
 
     @classmethod
-    def of(cls, neg: Values, pos: Values, low: Values, high: Values) -> FoldSums:
+    def of(cls, neg: Floats, pos: Floats, low: Floats, high: Floats) -> FoldSums:
         """The sums of negatives and positives, (folds, bins), in bins with scores from low to high."""
         middle, weight = (low + high) / 2, neg + pos
         apart = (weight * (high - low) / 2).sum()  # between the ends of bins
@@ -91,7 +89,7 @@ class FoldSums:
         errors = self.sums - share[:, None] * self.sums.sum(axis=0)
         return replace(self, sums=errors * (folds / (folds - 1)) ** 0.5)
 
-    def flipped(self, count: int) -> Values:
+    def flipped(self, count: int) -> Floats:
         """The ranges with some other signs of the folds."""
         signs, step = _signs(count, len(self.sums)), max(1, AT_ONCE // self.sums.shape[1])
         return np.concatenate([_ranges(signs[i : i + step] @ self.sums) for i in range(0, count, step)])
@@ -100,14 +98,14 @@ class FoldSums:
         return min(max(size / float(self.weight.sum()), 0.0), 1.0)
 
 
-def _ranges(sums: Values) -> Values:
+def _ranges(sums: Floats) -> Floats:
     """The range of the cumulative sums in each row, which start at 0."""
-    ranges: Values = sums.max(axis=1, initial=0) - sums.min(axis=1, initial=0)
+    ranges: Floats = sums.max(axis=1, initial=0) - sums.min(axis=1, initial=0)
     return ranges
 
 
 @cache
-def _signs(count: int, folds: int) -> Values:
+def _signs(count: int, folds: int) -> Floats:
     """Random signs, (count, folds), which are the same on each machine."""
     bits = mix(np.arange(1, count * folds + 1, dtype=np.uint64)) >> np.uint64(63)
     return 1 - 2 * bits.reshape(count, folds).astype(np.float64)

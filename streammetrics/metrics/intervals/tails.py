@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.metrics.intervals.moments import PRODUCTS, Values, column
+from streammetrics.core import Floats
+from streammetrics.metrics.intervals.moments import PRODUCTS, column
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
 
-Tail: TypeAlias = Callable[[pl.DataFrame, Values, "Influence", Values], Sequence[Values]]
+Tail: TypeAlias = Callable[[pl.DataFrame, Floats, "Influence", Floats], Sequence[Floats]]
 """From a table, slopes of shape (rows, columns, metrics), the influence, and its mean in each row."""
 
 POWERS = (2, 3, 4)
@@ -27,7 +28,7 @@ POWERS_OF_ERRORS = {"over_sum": 1, "square_error_sum": 2}
 SQUARED_NORMAL = 8.0, 15.0  # squared skewness and kurtosis of the squares of normal errors
 
 
-def powers_of_cells(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
+def powers_of_cells(table: pl.DataFrame, slopes: Floats, influence: Influence, centre: Floats) -> Sequence[Floats]:
     """Powers of the influences of rows that are counted in columns: those of a cell are alike."""
     powers = [np.zeros_like(centre) for _ in POWERS]
     for i, (name, squares) in enumerate(influence.squares.items()):
@@ -39,7 +40,7 @@ def powers_of_cells(table: pl.DataFrame, slopes: Values, influence: Influence, c
     return powers
 
 
-def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
+def powers_of_losses(table: pl.DataFrame, slopes: Floats, influence: Influence, centre: Floats) -> Sequence[Floats]:
     """Powers of the influences of losses, as if each loss had a gamma distribution with its mean and mean square.
 
     The first column is the number of rows. The others are sums of losses, of which a row has one at most. The table can
@@ -65,7 +66,7 @@ def powers_of_losses(table: pl.DataFrame, slopes: Values, influence: Influence, 
     return [*powers, largest]
 
 
-def powers_of_sums(constant: Values, slope: Values, moments: Sequence[Values]) -> list[Values]:
+def powers_of_sums(constant: Floats, slope: Floats, moments: Sequence[Floats]) -> list[Floats]:
     """Sums over rows of the powers of ``constant + slope * x``, from the number of rows and the sums of powers of x."""
     return [
         sum((comb(power, i) * constant ** (power - i) * slope**i * moments[i] for i in range(power + 1)), np.zeros(()))
@@ -73,7 +74,7 @@ def powers_of_sums(constant: Values, slope: Values, moments: Sequence[Values]) -
     ]
 
 
-def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
+def _ratio(table: pl.DataFrame, name: str, otherwise: Floats) -> Floats:
     """The ratio of one power of a loss to the one before, if it is known."""
     if name not in table.columns:
         return otherwise
@@ -81,7 +82,7 @@ def _ratio(table: pl.DataFrame, name: str, otherwise: Values) -> Values:
     return np.where(np.isnan(ratio), otherwise, ratio)
 
 
-def powers_of_bins(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
+def powers_of_bins(table: pl.DataFrame, slopes: Floats, influence: Influence, centre: Floats) -> Sequence[Floats]:
     """Powers of the influences of labels and scores: those of each class in a bin are alike."""
     slope = {name: slopes[:, i] for i, name in enumerate(influence.columns)}
     rows, positives, scores, scores_of_positives = (
@@ -97,7 +98,7 @@ def powers_of_bins(table: pl.DataFrame, slopes: Values, influence: Influence, ce
     return powers
 
 
-def powers_of_moments(table: pl.DataFrame, slopes: Values, influence: Influence, centre: Values) -> Sequence[Values]:
+def powers_of_moments(table: pl.DataFrame, slopes: Floats, influence: Influence, centre: Floats) -> Sequence[Floats]:
     """Powers of the influences of squared and multiplied deviations, which are about as skewed as squared errors.
 
     The sign of the skewness is that of the larger of the influences at the extremes: rows with an extreme true value,
@@ -119,7 +120,7 @@ def powers_of_moments(table: pl.DataFrame, slopes: Values, influence: Influence,
     return [second, third, np.fmax(kurtosis * second**2 / rows, largest**4), largest]
 
 
-def _extremes(table: pl.DataFrame, bias: Values) -> list[tuple[Values, Values]]:
+def _extremes(table: pl.DataFrame, bias: Floats) -> list[tuple[Floats, Floats]]:
     """Distances of extreme rows to the mean true value and to the mean error.
 
     The part of the error that is a linear function of the true value is in the rows with an extreme true value only.
@@ -132,7 +133,7 @@ def _extremes(table: pl.DataFrame, bias: Values) -> list[tuple[Values, Values]]:
     return [*((dy, slope * dy) for dy in ends), (at_mean, largest), (at_mean, -largest)]
 
 
-def _row(dy: Values, de: Values, bias: Values) -> Mapping[str, Values]:
+def _row(dy: Floats, de: Floats, bias: Floats) -> Mapping[str, Floats]:
     """What a row adds to the columns of moments, from its distances to the mean true value and to the mean error."""
     return {
         "weight": np.ones_like(dy),
@@ -144,7 +145,7 @@ def _row(dy: Values, de: Values, bias: Values) -> Mapping[str, Values]:
     }
 
 
-def _influence(slopes: Values, columns: Sequence[str], row: Mapping[str, Values]) -> Values:
+def _influence(slopes: Floats, columns: Sequence[str], row: Mapping[str, Floats]) -> Floats:
     amounts = np.stack([row.get(c, np.zeros(len(slopes))) for c in columns], axis=1)[..., np.newaxis]
-    influence: Values = (slopes * amounts).sum(axis=1)
+    influence: Floats = (slopes * amounts).sum(axis=1)
     return influence
