@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         of_all_labels,
         of_labels_once,
         outer_limits,
+        tidy,
         told_apart,
         visible,
     )

@@ -57,4 +57,6 @@ def by_group(
     if table[group].is_sorted():
         rows = rows.set_sorted(group)  # groups are then slices of the table
     values = rows.group_by(index, maintain_order=True).agg(named).collect()
+    if values[group].equals(groups[group]):
+        return values
     return groups.select(group).join(values, on=group, how="left", maintain_order="left")

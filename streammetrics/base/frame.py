@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 KEPT = ("threshold", "label")  # keys that only some metrics have
 METRIC = "metric"  # columns before it are the keys of a row
@@ -125,6 +127,20 @@ def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.Da
 def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the columns of intervals, with some keys, and no rows."""
     return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(name) for name in SAMPLED)
+
+
+def tidy(keys: pl.DataFrame, metrics: Sequence[str], names: Sequence[str], numbers: ArrayLike) -> pl.DataFrame:
+    """Return numbers of shape (columns, rows, metrics), NaN if there is none, in long format.
+
+    The columns are the keys of each row, ``metric``, and the names, by row and then by metric.
+
+    >>> tidy(pl.DataFrame({"group": [0, 1]}), ["f1", "mcc"], ["value"], [[[0.5, 0.1], [0.6, 0.2]]]).rows()
+    [(0, 'f1', 0.5), (0, 'mcc', 0.1), (1, 'f1', 0.6), (1, 'mcc', 0.2)]
+    """
+    rows = np.repeat(np.arange(keys.height), len(metrics))
+    metric = pl.Series(METRIC, [*metrics] * keys.height, dtype=pl.String)
+    columns = zip(names, np.asarray(numbers, dtype=np.float64), strict=True)
+    return keys[rows].hstack([metric, *(pl.Series(name, column.ravel(), nan_to_null=True) for name, column in columns)])
 
 
 def bounds_status() -> pl.Expr:

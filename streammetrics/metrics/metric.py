@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -188,7 +188,11 @@ class Metric:
         >>> pl.DataFrame({"tp": [3.0], "fp": [1.0]}).select(precision.expression()).item()
         0.75
         """
-        return self._value([pl.col(c) for c in self.columns])
+        return self._expression
+
+    @cached_property
+    def _expression(self) -> Expr:
+        return self._value()
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
         """Return the lower and upper bound as expressions, or None for a metric without explicit bounds."""
@@ -229,12 +233,12 @@ class Metric:
             raise MetricError(f"{self.__name__} requires one value for each of its columns: {', '.join(self.columns)}.")
         ordered = [values[c] for c in self.columns]
         if any(isinstance(v, Expr) for v in ordered):
-            return bound._value([v if isinstance(v, Expr) else pl.lit(float(v)) for v in ordered])
+            return bound._value(*(v if isinstance(v, Expr) else pl.lit(float(v)) for v in ordered))
         return bound._compute(ordered)
 
-    def _value(self, columns: list[Expr]) -> Expr:
+    def _value(self, *columns: Expr) -> Expr:
         """The value. 0/0 is null, x/0 is infinite."""
-        result: Expr | Bounded = self._call(self.formula, columns)
+        result: Expr | Bounded = self._call(self.formula, *columns)
         return without_nan(result.value if isinstance(result, Bounded) else result)
 
     def _compute(self, values: list[Any]) -> float | list[float | None] | None:
@@ -244,13 +248,12 @@ class Metric:
         scalar = self.aggregates or all(np.ndim(v) == 0 for v in values)
         return result[0] if scalar else result
 
-    def _call(self, formula: Callable[..., Any], columns: list[Expr] | None = None) -> Any:
-        names, options = _parameters(formula)
+    def _call(self, formula: Callable[..., Any], *columns: Expr) -> Any:
+        """A formula of some columns, or of those that it names."""
+        names, defaults = _parameters(formula)
+        options = {name: self.options[name.rstrip("_")] for name in defaults}
         try:
-            return formula(
-                *(columns or [pl.col(c) for c in names]),
-                **{name: self.options[name.rstrip("_")] for name in options},
-            )
+            return formula(*columns, **options) if columns else _over_columns(formula, names, tuple(options.items()))
         except (OverflowError, pl.exceptions.InvalidOperationError) as error:  # such as of a square
             raise MetricError(f"An option of {self.name} is too large.") from error
 
@@ -417,6 +420,12 @@ def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str,
     parameters = inspect.signature(formula).parameters.values()
     options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return tuple(p.name for p in parameters if p.name not in options), options
+
+
+@lru_cache(maxsize=4096)
+def _over_columns(formula: Callable[..., Any], names: tuple[str, ...], options: tuple[tuple[str, Option], ...]) -> Any:
+    """A formula over columns. It is evaluated once, so metrics that share a note share its expression."""
+    return formula(*map(pl.col, names), **dict(options))
 
 
 SIMILAR = 0.65  # minimum similarity of suggestions

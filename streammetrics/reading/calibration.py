@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import LIMITS, METRIC, RIGHT, STATUS, VALUE, Status, bounds_status
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
-from streammetrics.reading.estimates import by_view, with_label
+from streammetrics.reading.estimates import by_view, with_groups, with_label
 from streammetrics.statistics import GROUP, State, Statistic, find_groups, first_case
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
@@ -53,7 +53,7 @@ def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Seq
     ]
     types = {GROUP: pl.UInt32(), METRIC: pl.String(), **dict.fromkeys(columns, pl.Float64())}
     frame = with_label(pl.DataFrame(found, types), state.labels_of(statistic))
-    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+    return with_groups(state, frame)
 
 
 def _by_group(

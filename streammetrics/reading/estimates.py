@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics.base import (
@@ -20,7 +21,10 @@ from streammetrics.base import (
     Status,
     bounds_status,
     by_group,
+    joined,
+    tidy,
 )
+from streammetrics.core import Floats
 from streammetrics.data import LABEL
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
@@ -70,9 +74,16 @@ def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame
     statistic, view = next((statistic, view) for statistic, view, own in by_view(state, [metric]) if own)
     table = _as_floats(view, first_case(view, state.table(statistic)))
     groups = state.groups_of(statistic) if view.folds else None
-    found = with_label(by_group(table, [GROUP, *view.kept], {"value": column}, groups), state.labels_of(statistic))
-    found = found.select(pl.exclude("value"), pl.lit(metric.name).alias(METRIC), "value")
-    return state.groups.join(found, on=GROUP, maintain_order="right").drop(GROUP)
+    values = by_group(table, [GROUP, *view.kept], {"value": column}, groups)
+    values = with_label(values, state.labels_of(statistic))
+    return with_groups(state, values.select(pl.exclude("value"), pl.lit(metric.name).alias(METRIC), "value"))
+
+
+def with_groups(state: State, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with the group columns in place of the number of the group."""
+    if not state.by:
+        return frame.drop(GROUP)
+    return pl.concat([state.keys[frame[GROUP]], frame.drop(GROUP)], how="horizontal")
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
@@ -88,29 +99,21 @@ def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic
 
 def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Values and certified bounds."""
-    views = list(by_view(state, metrics))
-    schema: dict[str, pl.DataType] = {GROUP: pl.UInt32()}
-    for statistic, view, _ in views:
-        schema |= _key_types(statistic, view, state)
-    parts = [
-        _without_overflow(_estimate(statistic, view, state, own), statistic, state.tables[statistic.name])
-        for statistic, view, own in views
-        if own
-    ]
-    order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
-    frame = pl.concat([pl.DataFrame(schema=schema | TYPES), *parts], how="diagonal_relaxed")
-    keys = [c for c in schema if c != GROUP]
-    place = {label: i for i, label in enumerate(state.labels)}
-    label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
-    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, *EXPLAINED)
-    frame = frame.with_columns(pl.coalesce(STATUS, _status()).alias(STATUS))
-    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
-
-
-def _status() -> pl.Expr:
+    keys, parts = dict[str, pl.DataType](), list[pl.DataFrame]()
+    for statistic, view, of_view in by_view(state, metrics):
+        keys |= _key_types(statistic, view, state)
+        if of_view:
+            estimates = _estimate(statistic, view, state, of_view)
+            parts.append(_without_overflow(estimates, statistic, state.tables[statistic.name]))
+    frame = pl.concat([pl.DataFrame(schema={GROUP: pl.UInt32(), **keys, **TYPES}), *parts], how="diagonal_relaxed")
+    order = [pl.col(METRIC).replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)]
+    if state.labels and LABEL in keys:
+        place = {label: i for i, label in enumerate(state.labels)}
+        order.append(pl.col(LABEL).replace_strict(place, default=0))
     no_label = (pl.col(UNDEFINED_LABELS) > 0).fill_null(False)
-    undefined = pl.when(no_label).then(pl.lit("no_label")).otherwise(pl.lit("undefined"))
-    return pl.coalesce(bounds_status(), undefined.cast(Status))
+    undefined = pl.when(no_label).then(pl.lit("no_label", Status)).otherwise(pl.lit("undefined", Status))
+    frame = frame.sort(GROUP, *order, maintain_order=True)
+    return with_groups(state, frame.with_columns(pl.coalesce(STATUS, bounds_status(), undefined).alias(STATUS)))
 
 
 def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.DataType]:
@@ -146,8 +149,9 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
 
 def _without_overflow(estimates: pl.DataFrame, statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
     """Estimates of a statistic, null in groups in which a sum exceeds the largest float."""
-    sums = [pl.col(c).is_finite() for c in statistic.checks.unbounded]
-    groups = table.filter(~pl.all_horizontal(pl.lit(True), *sums))[GROUP].unique()
+    if not statistic.checks.unbounded:
+        return estimates
+    groups = table.filter(~pl.all_horizontal(pl.col(statistic.checks.unbounded).is_finite()))[GROUP].unique()
     if groups.is_empty():
         return estimates
     overflow = pl.col(GROUP).is_in(groups.implode())
@@ -212,48 +216,39 @@ def _averaged(
 
 def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Metrics of a view: a row for each group, kept key and metric."""
-    index = [GROUP, *view.kept]
-    kept, *_ = tables = list(view.cases(table).values())
-    first, *others = (_as_floats(view, case) for case in tables)
-    own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
-    notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
-    hidden = [m for m in metrics if m not in own]
-    values = {f"value of {m}": m.expression() for m in metrics}
-    lower = {f"lower of {m}": low for m, (low, _) in own.items()}
-    upper = {f"upper of {m}": high for m, (_, high) in own.items()}
-    folded = groups if view.folds else None
-    parts = [by_group(first, index, values | lower | upper, folded)]
-    for i, case in enumerate(others if hidden else ()):
-        cases = {f"case {i} of {m}": m.expression() for m in hidden}
-        parts.append(by_group(case, index, cases, folded).select(*cases))
-    if remarks := {f"note of {m}": note for m, note in notes.items()}:
-        parts.append(by_group(kept, index, remarks, folded).select(*remarks))
+    index, names = [GROUP, *view.kept], [m.name for m in metrics]
+    stored, *cases = view.cases(table).values()
+    values, ends = {f"value of {m.name}": m.expression() for m in metrics}, dict[str, pl.Expr]()
+    for metric in metrics:
+        if (bounds := metric.bounds_expressions()) is not None:
+            ends |= zip((f"lower of {metric.name}", f"upper of {metric.name}"), bounds, strict=True)
+    hidden = {name: x for name, x in values.items() if name.replace("value", "lower", 1) not in ends}
 
-    def estimate_of(m: Metric) -> pl.Expr:
-        value = pl.col(f"value of {m}")
-        cases = [f"case {i} of {m}" for i in range(len(others))]
-        low, high = ([f"lower of {m}"], [f"upper of {m}"]) if m in own else (cases, cases)
-        defined = pl.when(value.is_not_null())
-        note = pl.col(f"note of {m}").cast(pl.String) if m in notes else pl.lit(None, pl.String)
-        return pl.struct(
-            value=value,
-            lower=defined.then(pl.min_horizontal(value, *low)),
-            upper=defined.then(pl.max_horizontal(value, *high)),
-            remark=note,
-        ).alias(m.name)
+    def read(case: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
+        return by_group(case, index, columns, groups if view.folds else None)
 
-    return (
-        pl.concat(parts, how="horizontal")
-        .select(*index, *map(estimate_of, metrics))
-        .unpivot(index=index, variable_name="metric", value_name="estimate")
-        .unnest("estimate")
-        .join(view.wide(table), on=GROUP, how="left", maintain_order="left")
-        .with_columns(wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"))
-        .with_columns(
-            pl.concat_str("remark", "wide", separator="; ", ignore_nulls=True).replace("", None).alias(REMARK)
-        )
-        .drop("remark", "wide")
-    )
+    def numbers(frame: pl.DataFrame, end: str) -> Floats:
+        columns = (frame.get_column(f"{end} of {name}", default=missing) for name in names)
+        return np.stack([column.cast(pl.Float64).to_numpy() for column in columns], axis=1)
+
+    rows = read(_as_floats(view, stored), values | ends)
+    missing = pl.repeat(None, rows.height, dtype=pl.Float64, eager=True)
+    frames = [rows, *(read(_as_floats(view, case), hidden) for case in cases if hidden)]
+    value, *others = [numbers(frame, end) for frame in frames for end in VALUE]
+    lower, upper = (np.where(np.isnan(value), np.nan, end.reduce([value, *others])) for end in (np.fmin, np.fmax))
+    estimates = tidy(rows.select(index), names, VALUE, [value, lower, upper])
+    notes = [metric.note_expression() for metric in metrics]
+    if columns := {str(id(note)): note for note in notes if note is not None}:  # metrics can share a note
+        nothing = pl.lit(None, pl.String)
+        texts = (nothing if note is None else pl.col(str(id(note))).cast(pl.String) for note in notes)
+        remarks = read(stored, columns).select(pl.concat_list(texts).explode()).to_series()
+        estimates = estimates.with_columns(remarks.alias(REMARK))
+    is_wide = (upper - lower).ravel() > WIDE
+    if not is_wide.any():
+        return estimates
+    parts = [pl.col(c) for c in (REMARK,) if columns] + [pl.when(pl.Series(is_wide)).then("wide")]
+    remarks = pl.concat_str(parts, separator="; ", ignore_nulls=True).replace("", None).alias(REMARK)
+    return joined(estimates, view.wide(table), [GROUP]).with_columns(remarks).drop("wide")
 
 
 def _as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from streammetrics.metrics import (
     rows_of_heaviest,
     share_of_negatives,
 )
-from streammetrics.reading.estimates import with_label
+from streammetrics.reading.estimates import with_groups, with_label
 from streammetrics.reading.independent_rows import Samples
 from streammetrics.statistics import GROUP, State
 
@@ -44,8 +44,8 @@ def few_rows_of_class(state: State, samples: Samples, fewest: Mapping[Metric, in
             least = pl.col("metric").replace_strict(needed, return_dtype=pl.Int64)
             few = found.filter(pl.col("rows") * (1 + SUM_ROUNDING) < least).drop("rows")
             parts.append(with_label(few, state.labels_of(statistic)))
-    whole = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP, maintain_order="right").drop(GROUP)
-    return whole.select(pl.exclude("metric"), "metric")
+    frame = with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
+    return frame.select(pl.exclude("metric"), "metric")
 
 
 def _rows_of(metric: Metric, sample: Sample) -> Expr | None:

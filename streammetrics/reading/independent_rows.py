@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import polars as pl
 
-from streammetrics.base import EFFECTIVE_ROWS, LIMITS, A, B, joined, no_limits
+from streammetrics.base import EFFECTIVE_ROWS, LIMITS, METRIC, SAMPLED, A, B, joined
 from streammetrics.metrics import Metric, Read, Sample, difference_interval, limits_of
-from streammetrics.reading.estimates import by_view, estimate, with_label
+from streammetrics.reading.estimates import by_view, estimate, with_groups, with_label
 from streammetrics.statistics import (
     GROUP,
     ProbabilityLoss,
@@ -28,15 +28,11 @@ Samples: TypeAlias = Iterable[tuple[Statistic, Sample, list[Metric]]]
 
 def rows_intervals(state: State, samples: Samples, confidence: float) -> pl.DataFrame:
     """Group columns, key columns, metric, and limits, from the tables of independent rows."""
-    parts = [no_limits(state.groups.with_columns(metric=pl.lit("")), [GROUP, "metric"])]
+    parts = [pl.DataFrame(schema={GROUP: pl.UInt32, METRIC: pl.String, **dict.fromkeys(SAMPLED, pl.Float64)})]
     for statistic, sample, metrics in samples:
-        limits = [
-            no_limits(sample.table.with_columns(metric=pl.lit("")), [*sample.index, "metric"]),
-            *limits_of(sample, metrics, confidence),
-        ]
-        parts.append(with_label(pl.concat(limits, how="diagonal_relaxed"), state.labels_of(statistic)))
+        parts.append(with_label(limits_of(sample, metrics, confidence), state.labels_of(statistic)))
     frame = pl.concat(parts, how="diagonal_relaxed")
-    return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+    return with_groups(state, frame)
 
 
 def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, Sample, list[Metric]]]:
@@ -49,7 +45,7 @@ def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statis
 
 def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     """The rows of a view. A view without the counts of its statistic is computed from pairs of labels."""
-    table, groups, squares = state.table(statistic), state.groups_of(statistic), statistic.twins
+    table, squares = state.table(statistic), statistic.twins
     weighted, first, index = is_weighted(statistic, table), first_case(view, table), [GROUP, *view.kept]
     if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
         first = first.join(
@@ -61,11 +57,13 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
         first = _with_squares(statistic, view, table) if of_pairs else table
     if of_pairs and not view.kept:
         read_pairs = partial(_reader_of_pairs, statistic)
-        pairs = Sample(table, [GROUP], groups, True, weighted, squares, read_pairs)
+        counts = table.with_columns(pl.exclude(GROUP, *statistic.keys).cast(pl.Float64))
+        pairs = Sample(counts, [GROUP], read_pairs, True, weighted, squares)
     if of_pairs:
         squares = {**squares, **{c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}}
     read = partial(reader, by_group=view.folds)
-    return Sample(first, index, groups, view.folds, weighted, squares, read, view.influences, pairs)
+    first = first.with_columns(pl.exclude(index).cast(pl.Float64))
+    return Sample(first, index, read, view.folds, weighted, squares, view.influences, pairs)
 
 
 def _scores(state: State) -> ScoreHistogram | None:

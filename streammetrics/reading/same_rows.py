@@ -10,7 +10,7 @@ from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, joined, keys_o
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import HIGH, LOW, TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
-from streammetrics.reading.estimates import by_view
+from streammetrics.reading.estimates import by_view, with_groups
 from streammetrics.reading.independent_rows import reader
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
@@ -70,7 +70,7 @@ def _limits(frame: pl.DataFrame, models: SameRows, pair: Pair, metrics: Sequence
         paired = PAIRED.get(type(statistic))
         if smooth and paired is not None and (table := models.table(paired)).height:
             for limits in _limits_of_table(pair, models, statistic, table, smooth):
-                parts.append(models.a.groups.join(limits, on=GROUP, maintain_order="right").drop(GROUP))
+                parts.append(with_groups(models.a, limits))
     return pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns)
 
 
@@ -152,8 +152,9 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
     elif rates.schema["rows"].is_float():  # weights do not give the number of rows
         rates = rates.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
     else:
-        rates = rates.with_columns(wilson_interval(FLIPS, ROWS, confidence))
-    return total.groups.join(rates, on=GROUP, maintain_order="right").drop(GROUP)
+        ends = wilson_interval(rates["flips"], rates["rows"], confidence)
+        rates = rates.with_columns(pl.Series(name, x, nan_to_null=True) for name, x in zip(LIMITS, ends, strict=True))
+    return with_groups(total, rates)
 
 
 def _flips(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import Spread, tidy
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Sample, runs_of
+from streammetrics.metrics.intervals.limits import Spread
+from streammetrics.metrics.intervals.method import FEWEST, Method, Sample, runs_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
@@ -35,16 +35,13 @@ class AUC(Method):
         """This method if rows have no weights."""
         return super().serving(metric, sample) if sample.weighted else self
 
-    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-        """Return the index of the sample, metric, and limits."""
-        keys = sample.table.select(sample.index).unique(maintain_order=True)
-        table = sample.table.select(pl.struct(sample.index).rle_id().alias(GROUP), "neg", "pos")
-        *limits, spread = auc_limits(table, confidence)
-        low, high = np.array([m.range for m in metrics], dtype=np.float64).T
-        lower, upper = (low + (high - low) * limit for limit in limits)
+    def limits(self, sample: Sample, methods: Mapping[Metric, Any], confidence: float) -> Floats:
+        """Return limits, effective rows, and variances."""
+        *limits, spread = auc_limits(sample.numbered, confidence)
+        low, high = np.array([m.range for m in methods], dtype=np.float64).T
         scale = high - low
-        spread = Spread(spread.squares * scale**2, spread.cubes * scale**3, spread.fourths * scale**4, spread.degrees)
-        return tidy(keys, sample.index, [m.name for m in metrics], lower, upper, spread)
+        lower, upper = (low + scale * limit for limit in limits)
+        return np.stack([lower, upper, np.broadcast_to(spread.effective_rows, lower.shape), spread.squares * scale**2])
 
 
 def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Floats, Floats, Spread]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
 from polars import Expr
 
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import bisected
-from streammetrics.metrics.intervals.limits import Interval, Number, exponential, named
+from streammetrics.metrics.intervals.limits import Limits
 from streammetrics.metrics.intervals.method import FEWEST, Closed
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 MEAN_RANGE = math.sqrt(8 / math.pi)
 FAR = 3.0  # from where the tail converges faster than the distribution function
 TERMS = 5
+Number = TypeVar("Number", Expr, Floats)
 LARGEST = 100.0  # a range that is never exceeded
 
 
@@ -50,6 +53,11 @@ def _upper_tail(z: Number) -> Number:
     return exponential(-z * z / 2) / (fraction * math.sqrt(2 * math.pi))
 
 
+def exponential(value: Number) -> Number:
+    """The exponential of an array or an expression."""
+    return value.exp() if isinstance(value, Expr) else np.exp(value)
+
+
 @cache
 def range_not_exceeded(confidence: float) -> float:
     """Return the size that the range does not exceed with a probability.
@@ -72,11 +80,15 @@ class RangeOfSums(Closed):
     takes_weights = True
     reason_of_units = "the jackknife is not valid for a maximum near 0"
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """The limits, within the range of the metric. Null if the squared errors sum to few rows."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The value, the squared errors, and the rows."""
         middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
         neg, pos = (pl.col(f"{c}_w2" if weighted else c) for c in ("neg", "pos"))
-        squares = (pos * (1 - middle) ** 2 + neg * middle**2).sum()
-        half = range_not_exceeded(confidence) * squares.sqrt() / rows
-        value = pl.when(squares >= FEWEST).then(metric.expression())
-        return named((value - half).clip(0), (value + half).clip(None, 1))
+        return metric.expression(), (pos * (1 - middle) ** 2 + neg * middle**2).sum(), rows
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+        """The limits, within the range of the metric. NaN if the squared errors sum to few rows."""
+        value, squares, rows = sums
+        value = np.where(squares >= FEWEST, value, np.nan)
+        half = range_not_exceeded(confidence) * np.sqrt(squares) / rows
+        return np.maximum(value - half, 0), np.minimum(value + half, 1)

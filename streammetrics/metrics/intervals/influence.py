@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Self
@@ -17,7 +17,7 @@ from streammetrics.core import Floats
 from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
-from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared, tidy
+from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared
 from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, runs_of
 from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
@@ -89,14 +89,14 @@ class Influence(Method):
     products: tuple[tuple[tuple[str, str], str], ...]
     constants: tuple[str, ...] = ()
     added: float = 0.0
-    fewest: tuple[int, int] = (2, 4)
-    share: str = ""
+    fewest: tuple[int, int] = field(default=(2, 4), compare=False)
+    share: str = field(default="", compare=False)
     sliced: bool = False
     prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     tail: Tail | None = None
     classes: bool = False
     weighted: bool = False
-    loss: PairedLoss | None = None
+    loss: PairedLoss | None = field(default=None, compare=False)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -148,83 +148,68 @@ class Influence(Method):
         """Whether a few heavy rows of a class can carry a metric of weighted rows."""
         return self.weighted and "neg" in self.columns and mixes_classes(metric)
 
-    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-        """Return the index of the sample, metric, and limits."""
-        keys = sample.table.select(sample.index).unique(maintain_order=True)
-        numbered = sample.floats.select(pl.struct(sample.index).rle_id().alias(GROUP), pl.exclude(sample.index))
-        table = numbered if self.prepared is None else self.prepared(numbered)
-        limits = self.limits_of_groups(table, metrics, sample.readers(metrics), confidence)
-        return pl.concat([keys[limits[GROUP]], limits.drop(GROUP)], how="horizontal")
-
     @np.errstate(all="ignore")  # an infinite variance has no interval
-    def limits_of_groups(
-        self, table: pl.DataFrame, metrics: Sequence[Metric], read: Read, confidence: float
-    ) -> pl.DataFrame:
-        """Return the intervals of metrics in each group.
+    def limits(self, sample: Sample, methods: Mapping[Metric, Influence], confidence: float) -> Floats:
+        """Return limits, effective rows, and variances, NaN if a metric is undefined or does not vary.
 
-        Args:
-            table: The column ``group``, those of the influence, and other columns that ``read`` needs. The rows of a
-                group must be adjacent.
-            metrics: Metrics to compute.
-            read: Function that returns a frame with a column for each metric, by name, and one row for each group
-                number, in ascending order.
-            confidence: Confidence level.
-
-        Returns:
-            ``group``, ``metric``, ``ci_lower``, ``ci_upper``, and the effective rows and the variance of each estimate,
-            by group and then in the order of the metrics. Limits are null if a metric is undefined or does not vary,
-            and if a class has too few rows.
+        There are no limits if a class has too few rows for the influence of a metric.
 
         >>> from streammetrics.metrics import pr_auc
-        >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
+        >>> table = pl.DataFrame({"group": 0, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
         >>> def read(table):
         ...     return table.group_by("group", maintain_order=True).agg(pr_auc=pr_auc.expression())
-        >>> limits = Influence(counted("neg", "pos")).limits_of_groups(table, [pr_auc], read, 0.95)
-        >>> limits.select("group", "metric", pl.col("ci_lower", "ci_upper").round(2)).rows()
-        [(0, 'pr_auc', 0.43, 0.72)]
+        >>> influence, sample = Influence(counted("neg", "pos")), Sample(table, ["group"], lambda _: read)
+        >>> influence.limits(sample, {pr_auc: influence}, 0.95)[:2].round(2).ravel()
+        array([0.43, 0.72])
         """
-        names = [m.name for m in metrics]
-        groups = table.select(pl.col(GROUP).unique(maintain_order=True))
-        if groups.is_empty() or not names:
-            return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
+        metrics, names, read = [*methods], [m.name for m in methods], sample.readers([*methods])
+        table = sample.numbered if self.prepared is None else self.prepared(sample.numbered)
+        if table.is_empty() or not names:
+            return np.empty((4, sample.estimates.height, len(names)))
         others = list({column for _, column in self.products} - {*self.columns})
-        amounts = pl.col(self.columns + others)
-        table = table.with_columns(amounts.cast(pl.Float64), pl.col(GROUP).rle_id())
-        filled = table.with_columns(amounts + self.added) if self.added else table
+        filled = table.with_columns(pl.col(self.columns + others) + self.added) if self.added else table
         cells = sliced(filled, self.columns, others) if self.sliced else filled
-        spread, rows = self.spread(cells, self.slopes(cells, names, read), [share_of_negatives(m) for m in metrics])
-        few = rows < np.array([self.least_of(m) for m in metrics])
-        carried = [self._is_carried(m) for m in metrics]
+        values, slopes = self.slopes(cells, names, read)
+        seen = matrix_of(read(table), names) if self.added or self.sliced else values
+        spread, rows = self.spread(cells, slopes, [share_of_negatives(m) for m in metrics])
+        few = rows < np.array([methods[m].least_of(m) for m in metrics])
+        carried = [methods[m]._is_carried(m) for m in metrics]
         if any(carried):
             sizes = cells.group_by(GROUP, maintain_order=True).agg(rows=rows_of_heavier_class() * (1 + SUM_ROUNDING))
             few |= (sizes["rows"].to_numpy() < FEWEST_OF_HEAVIEST)[:, np.newaxis] & carried
-        seen = matrix_of(read(table), names)
-        values = np.where(np.isnan(seen) | few, np.nan, matrix_of(read(filled), names) if self.added else seen)
+        values = np.where(np.isnan(seen) | few, np.nan, values if self.added else seen)
         of_counts = self.counts is self.columns or self.tail is powers_of_bins
         scaled = [not self.classes and (m.range == (0, inf) or not of_counts) for m in metrics]
-        growth = None if of_counts else squared
+        growth = np.exp if of_counts else squared
         ranges = [m.range for m in metrics]
         lower, upper = limits_within(values, spread, upper_level(confidence), ranges, scaled, growth)
         lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
         at_end = np.isin(seen, ranges)  # rows added to each cell are not few rows
-        spread = replace(spread, fourths=np.where(at_end, np.nan, spread.fourths))
-        return tidy(groups, [GROUP], names, lower, upper, spread)
+        return np.stack([lower, upper, np.where(at_end, np.nan, spread.effective_rows), spread.squares])
 
-    def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Floats:
-        """Return the derivative of each metric by each column of each row of the table: (rows, columns, metrics)."""
+    def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> tuple[Floats, Floats]:
+        """Return each metric of each group, and its derivative by each column of each row of the table.
+
+        The table has the column ``group``, those of the influence, and others that ``read`` needs. The rows of a group
+        must be adjacent. ``read`` returns a column for each metric, and a row for each group, in ascending order.
+
+        Returns:
+            Arrays of shape (groups, metrics) and (rows, columns, metrics).
+        """
         starts, sizes = runs_of(table)
         copies = sizes**2 * len(self.columns)
         part = (np.cumsum(copies) - copies) // ROWS
         ends = [*starts[np.flatnonzero(np.diff(part)) + 1], table.height]
-        parts = [table[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        return np.concatenate([self._slopes(rows, names, read) for rows in parts])
+        parts = [self._slopes(table[start:end], names, read) for start, end in zip([0, *ends], ends, strict=False)]
+        values, slopes = zip(*parts, strict=True)
+        return np.concatenate(values), np.concatenate(slopes)
 
-    def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> Floats:
+    def _slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> tuple[Floats, Floats]:
         """The slopes of some groups, from a copy of each, and copies in each of which one nonempty cell is varied."""
         amounts, (starts, sizes) = table.select(self.columns).to_numpy(), runs_of(table)
         cell, column = np.nonzero(amounts)
-        relative = np.where([c in self.counts for c in self.columns], STEP, STEP_OF_SUMS)
-        least = np.where([c in self.counts for c in self.columns], LEAST_STEP, 0.0)
+        is_count = np.array([c in self.counts for c in self.columns])
+        relative, least = np.where(is_count, STEP, STEP_OF_SUMS), np.where(is_count, LEAST_STEP, 0.0)
         step = np.maximum(least, np.abs(amounts) * relative)[cell, column]
         group = np.repeat(np.arange(len(starts)), sizes)
         group_of_copy = np.concatenate([np.arange(len(starts)), group[cell]])
@@ -234,12 +219,14 @@ class Influence(Method):
         varied = amounts[rows]
         varied[first[len(starts) :] + cell - starts[group[cell]], column] += step
         number = pl.Series(GROUP, np.repeat(np.arange(len(size)), size), dtype=pl.UInt32).set_sorted()
-        copies = table[rows].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(self.columns)))
+        columns = [number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(self.columns))]
+        constants = table.drop(GROUP, *self.columns)
+        copies = pl.DataFrame(columns) if not constants.width else constants[rows].hstack(columns)
         values = matrix_of(read(copies), names)
         slopes = np.zeros((*amounts.shape, len(names)))
         with np.errstate(invalid="ignore"):  # for infinite metrics
             slopes[cell, column] = (values[len(starts) :] - values[group[cell]]) / step[:, np.newaxis]
-        return slopes
+        return values[: len(starts)], slopes
 
     @np.errstate(all="ignore")
     def spread(
@@ -324,16 +311,18 @@ class PairsOfLabels(Influence):
         """Whether it can be computed: all metrics of the labels can."""
         return True
 
-    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-        """Return group, metric, and limits, for groups with few pairs of labels."""
+    def limits(self, sample: Sample, methods: Mapping[Metric, Influence], confidence: float) -> Floats:
+        """Return limits, effective rows, and variances, for groups with few pairs of labels."""
         assert sample.pairs is not None
-        small = sample.pairs.table.filter(~is_crowded())
-        limits = self.limits_of_groups(small, metrics, sample.pairs.readers(metrics), confidence)
-        if not sample.weighted:
-            return limits
-        rows = rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) * (1 + SUM_ROUNDING)
-        many = sample.table.group_by(GROUP).agg(rows=rows).filter(pl.col("rows") >= self.fewest[1])
-        return limits.join(many, on=GROUP, how="semi", maintain_order="left")
+        small = replace(sample.pairs, table=sample.pairs.table.filter(~is_crowded()))
+        numbers = np.full((4, sample.estimates.height, len(methods)), np.nan)
+        place = np.searchsorted(sample.estimates[GROUP].to_numpy(), small.estimates[GROUP].to_numpy())
+        numbers[:, place] = super().limits(small, methods, confidence)
+        if sample.weighted:
+            rows = rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) * (1 + SUM_ROUNDING)
+            sizes = sample.numbered.group_by(GROUP, maintain_order=True).agg(rows=rows)["rows"].to_numpy()
+            numbers[:, ~(sizes >= self.fewest[1])] = np.nan
+        return numbers
 
     def least_of(self, metric: Metric) -> int:
         """Minimum number of rows of all pairs. That of all labels counts instead."""
@@ -359,7 +348,7 @@ def limits_within(
     level: float,
     ranges: Sequence[Range],
     scaled: Sequence[bool] = (),
-    growth: Callable[[Floats], Floats] | None = None,
+    growth: Callable[[Floats], Floats] = np.exp,
 ) -> tuple[Floats, Floats]:
     """Return limits within the ranges of metrics, NaN if there are none. Arrays have the shape (groups, metrics).
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import inf
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
-import polars as pl
-from polars import Expr
 
-from streammetrics.base import EFFECTIVE_ROWS, VARIANCE, each, without_nan
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import t_quantiles
 
-Number = TypeVar("Number", Expr, Floats)
-Interval: TypeAlias = tuple[Expr, Expr]
+Limits: TypeAlias = tuple[Floats, Floats]
 Range: TypeAlias = tuple[float, float]
 
 EVERYWHERE: Range = (-inf, inf)
@@ -72,7 +67,7 @@ class Spread:
         with np.errstate(all="ignore"):
             return np.where(self.squares > 0, self.squares**2 / self.fourths, np.nan)
 
-    def distances(self, level: float) -> tuple[Floats, Floats]:
+    def distances(self, level: float) -> Limits:
         """How far the lower and the upper limit, each with this probability on its side, are from the estimate."""
         with np.errstate(all="ignore"):
             rows = self.effective_rows
@@ -83,7 +78,7 @@ class Spread:
             down, up = (_reach(rows, side * skewness, largest, quantile) for side in (-1, 1))
             return size * down, size * up
 
-    def limits(self, values: Floats, level: float, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
+    def limits(self, values: Floats, level: float, low: Floats | float, high: Floats | float) -> Limits:
         """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
         down, up = self.distances(level)
         with np.errstate(invalid="ignore"):
@@ -123,7 +118,7 @@ def _reach(rows: Floats, skewness: Floats, largest: Floats, quantile: Floats) ->
     return reach
 
 
-def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
+def limits(value: Floats, error: Floats, quantile: float, range: Range = EVERYWHERE) -> Limits:
     """Return the value plus and minus ``quantile`` times its standard error.
 
     In a finite range, this is computed on the logit scale. The standard error is transformed by the delta method.
@@ -131,69 +126,33 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
     Args:
         value: The estimate.
         error: Its standard error.
-        quantile: Quantile of the normal or of Student's t distribution.
+        quantile: Quantile of the normal distribution.
         range: Smallest and largest possible value, both finite or both infinite.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``. They are null if the value is at an end of its range or not finite, and if the
-        error is 0 or comes from rounding, because the true variation is then unknown.
+        Both limits. They are NaN if the value is at an end of its range or not finite, and if the error is 0 or comes
+        from rounding, because the true variation is then unknown.
 
-    >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
-    >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96)).rows()
-    [(0.802, 0.998), (0.902, 1.098)]
-    >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96, range=(0, 1))).rows()
-    [(0.7518, 0.9639), (None, None)]
+    >>> value, error = np.array([0.9, 1.0]), np.array([0.05, 0.05])
+    >>> [limit.round(4).tolist() for limit in limits(value, error, 1.96)]
+    [[0.802, 0.902], [0.998, 1.098]]
+    >>> [limit.round(4).tolist() for limit in limits(value, error, 1.96, range=(0, 1))]
+    [[0.7518, nan], [0.9639, nan]]
     """
-    quantile = pl.lit(quantile) if isinstance(quantile, float | int) else quantile
-    lower, upper = (partial(_limit, side=side, range=range) for side in (-1, 1))
-    columns = {"value": value, "error": error, "quantile": quantile}
-    return named(each(lower, **columns), each(upper, **columns))
-
-
-def named(lower: Expr, upper: Expr) -> Interval:
-    """Return limits as ``ci_lower`` and ``ci_upper``, with null for NaN."""
-    return without_nan(lower).alias("ci_lower"), without_nan(upper).alias("ci_upper")
-
-
-def tidy(
-    table: pl.DataFrame,
-    by: Sequence[str],
-    metrics: Sequence[str],
-    lower: Floats,
-    upper: Floats,
-    spread: Spread | None = None,
-) -> pl.DataFrame:
-    """Return limits of shape (rows, metrics), NaN if there are none, in long format.
-
-    The columns are ``by``, from the rows of a table, ``metric``, ``ci_lower``, and ``ci_upper``, by row and then by
-    metric. With a ``spread``, its effective rows and its variance are added.
-    """
-    numbers = {"ci_lower": lower, "ci_upper": upper}
-    if spread is not None:
-        numbers |= {EFFECTIVE_ROWS: spread.effective_rows, VARIANCE: spread.squares}
-    return table[np.repeat(np.arange(table.height), len(metrics))].select(
-        *by,
-        pl.Series("metric", [*metrics] * table.height, dtype=pl.String),
-        *(pl.Series(name, values.ravel(), nan_to_null=True) for name, values in numbers.items()),
-    )
-
-
-def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
     low, high = range
-    sound = (error > 0) & error.is_finite() & value.is_between(low, high, closed="none")
-    if (low, high) != EVERYWHERE:
-        sound &= error > LEAST_ERROR * pl.min_horizontal(value - low, high - value)
-    return pl.when(sound).then(moved(value, side * quantile * error, *range))
+    with np.errstate(all="ignore"):
+        sound = (error > 0) & np.isfinite(error) & (low < value) & (value < high)
+        if range != EVERYWHERE:
+            sound &= error > LEAST_ERROR * np.minimum(value - low, high - value)
+        lower, upper = (moved(value, side * quantile * error, low, high) for side in (-1, 1))
+    return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
 
 
-def moved(
-    value: Number, step: Number, low: float, high: float, growth: Callable[[Number], Number] | None = None
-) -> Number:
-    """Move a value by a step on the scale of its range. Accepts arrays and expressions.
+def moved(value: Floats, step: Floats, low: float, high: float, growth: Callable[[Floats], Floats] = np.exp) -> Floats:
+    """Move a value by a step on the scale of its range.
 
     The scale of a range with one end is the logarithm, or the inverse of another ``growth``.
     """
-    growth = exponential if growth is None else growth
     above, below = value - low, high - value
     if (low, high) == EVERYWHERE:
         return value + step
@@ -201,15 +160,10 @@ def moved(
         return low + above * growth(step / above)
     if low == -inf:
         return high - below * growth(-step / below)
-    odds = above / below * exponential(step / above + step / below)
+    odds = above / below * np.exp(step / above + step / below)
     return low + (high - low) / (1 + 1 / odds)
 
 
 def squared(step: Floats) -> Floats:
     """The growth whose scale is the square root."""
     return np.maximum(1 + step / 2, 0) ** 2
-
-
-def exponential(value: Number) -> Number:
-    """Return the exponential of an array or an expression."""
-    return value.exp() if isinstance(value, Expr) else np.exp(value)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
 
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import Interval, limits
+from streammetrics.metrics.intervals.limits import Limits, limits
 from streammetrics.metrics.intervals.method import Closed
 from streammetrics.metrics.intervals.proportions import wilson_interval
 
@@ -20,41 +21,48 @@ if TYPE_CHECKING:
 LEAST_VARIANCE = 1e-12  # as a share of the mean square; less comes from rounding
 
 
+class Mean(Closed):
+    """A mean, from its value and its standard error."""
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+        """Normal limits within the range of the metric, NaN for equal values."""
+        value, error = sums
+        return limits(value, error, normal_quantile(upper_level(confidence)), metric.range)
+
+
 @dataclass(frozen=True, eq=False)
-class MeanOfBins(Closed):
+class MeanOfBins(Mean):
     """The mean of a value that is the same for all rows of a bin."""
 
     value: Callable[[Metric], Expr]
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Normal limits within the range of the metric, null for fewer than two rows and for equal values."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The mean and its error, null for fewer than two rows and for equal values."""
         each, count = self.value(metric), pl.col("count")
         rows, square = count.sum(), (each**2 * count).sum() / count.sum()
         mean = (each * count).sum() / rows
         variance = square - mean**2
-        error = pl.when(variance > LEAST_VARIANCE * square).then((variance / (rows - 1)).sqrt())
-        return limits(mean, error, normal_quantile(upper_level(confidence)), metric.range)
+        return mean, pl.when(variance > LEAST_VARIANCE * square).then((variance / (rows - 1)).sqrt())
 
 
 @dataclass(frozen=True)
-class MeanOfMoments(Closed):
+class MeanOfMoments(Mean):
     """The mean of the true values or predictions, from stored moments. ``side`` is ``actual`` or ``predicted``."""
 
     side: str
     takes_weights = True
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Normal limits."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The mean and its error."""
         weight, middle, spread = pl.col("weight"), pl.col(f"{self.side}_mean"), pl.col(f"{self.side}_m2")
         if weighted:  # moments with squared weights are about another mean
             apart = pl.col(f"{self.side}_mean_w2") - middle
             spread = pl.col(f"{self.side}_m2_w2") + pl.col("weight_w2") * apart**2
-        error = (spread / weight / (weight - 1)).sqrt()
-        return limits(middle, error, normal_quantile(upper_level(confidence)))
+        return middle, (spread / weight / (weight - 1)).sqrt()
 
 
 @dataclass(frozen=True)
-class MeanOfShares(Closed):
+class MeanOfShares(Mean):
     """The mean over rows of a share of parts, from a sum and a sum of squares. All rows must have as many parts."""
 
     total_sum: str
@@ -63,15 +71,14 @@ class MeanOfShares(Closed):
     rows: str
     takes_weights = True
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Normal limits on the logit scale."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The mean and its error."""
         end = "_w2" if weighted else ""
         weight, each = pl.col(self.rows), pl.col(self.parts) / pl.col(self.rows)
         middle = pl.col(self.total_sum) / pl.col(self.parts)
         square = pl.col(self.square_sum + end) / each**2
         spread = square - 2 * middle * pl.col(self.total_sum + end) / each + middle**2 * pl.col(self.rows + end)
-        error = pl.when(spread > LEAST_VARIANCE * square).then((spread / weight / (weight - 1)).sqrt())
-        return limits(middle, error, normal_quantile(upper_level(confidence)), metric.range)
+        return middle, pl.when(spread > LEAST_VARIANCE * square).then((spread / weight / (weight - 1)).sqrt())
 
 
 class ShareOfSets(MeanOfShares):
@@ -81,8 +88,12 @@ class ShareOfSets(MeanOfShares):
         """All rows."""
         return pl.col(self.rows)
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Wilson limits, of weighted rows those of a mean."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The count and the rows, of weighted rows the mean and its error."""
         if weighted:
-            return super().ends(metric, confidence, weighted=True)
-        return wilson_interval(pl.col(self.total_sum), pl.col(self.rows), confidence)
+            return super().sums(metric, confidence, weighted=True)
+        return pl.col(self.total_sum), pl.col(self.rows)
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+        """Wilson limits, of weighted rows those of a mean."""
+        return super().ends(metric, confidence, sums, weighted=True) if weighted else wilson_interval(*sums, confidence)

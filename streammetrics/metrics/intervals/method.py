@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.base import LIMITS, by_group
-from streammetrics.metrics.intervals.limits import Interval
+from streammetrics.core import Floats
+from streammetrics.metrics.intervals.limits import Limits
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
@@ -30,31 +30,37 @@ class Sample:
     """Independent rows, as a table of their counts, sums, or bins.
 
     Args:
-        table: The table. Weights are scaled so that their sum equals the sum of their squares in each group.
+        table: The table, with floats, so that no product overflows. Weights are scaled so that their sum equals the
+            sum of their squares in each group.
         index: The columns that identify an estimate: the number of the group and the kept keys.
-        groups: The numbers of all groups, in order.
+        readers: Returns a function that computes metrics, by name, of each group of tables like this one.
         folds: Whether metrics aggregate the rows of the table, or are computed in every row.
         weighted: Whether rows have weights.
         squares: For each column with weights, the column of the same sum with squared weights.
-        readers: Returns a function that computes metrics, by name, of each group of tables like this one.
         influences: The influences of rows on metrics of the table.
         pairs: The rows by pairs of labels, if the table was derived from them.
     """
 
     table: pl.DataFrame
     index: Sequence[str]
-    groups: pl.DataFrame
-    folds: bool
-    weighted: bool
-    squares: Mapping[str, str]
     readers: Callable[[Sequence[Any]], Read]
+    folds: bool = True
+    weighted: bool = False
+    squares: Mapping[str, str] | None = None
     influences: Sequence[Influence] = ()
     pairs: Sample | None = None
 
     @cached_property
-    def floats(self) -> pl.DataFrame:
-        """The table with its numbers as Float64, so that no product overflows."""
-        return self.table.with_columns(pl.exclude(self.index).cast(pl.Float64))
+    def numbered(self) -> pl.DataFrame:
+        """The table with the number of its estimate as the group of each row."""
+        number = pl.struct(self.index).rle_id() if self.folds else pl.int_range(pl.len(), dtype=pl.UInt32)
+        return self.table.select(number.alias(GROUP), pl.exclude(self.index))
+
+    @cached_property
+    def estimates(self) -> pl.DataFrame:
+        """The index of each estimate."""
+        rows = self.table.select(self.index)
+        return rows[runs_of(self.numbered)[0]] if self.folds else rows
 
 
 class Method:
@@ -79,7 +85,7 @@ class Method:
     def serving(self, metric: Metric, sample: Sample) -> Method | None:
         """The method for these rows, which can have weights; None if there is none."""
         influence = self.influence(metric, sample.influences)
-        return influence.with_squares(sample.squares) if influence is not None and sample.weighted else influence
+        return influence.with_squares(sample.squares or {}) if influence and sample.weighted else influence
 
     def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
@@ -89,8 +95,11 @@ class Method:
         """Minimum number of rows of each class for an interval."""
         return FEWEST
 
-    def limits(self, sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-        """Return the index of the sample, metric, and limits. Not all estimates need to occur."""
+    def limits(self, sample: Sample, methods: Mapping[Metric, Any], confidence: float) -> Floats:
+        """Return limits of metrics with equal methods, and the effective rows and the variance behind them.
+
+        The shape is (4, estimates of the sample, metrics), or (2, ...) without the latter. NaN without an interval.
+        """
         raise NotImplementedError
 
 
@@ -106,7 +115,7 @@ class Without(Method):
 
 
 class Closed(Method):
-    """An interval whose limits are expressions over the table."""
+    """An interval whose limits follow from a few sums of the table."""
 
     takes_weights = False  # whether it is also valid for weighted rows
 
@@ -114,23 +123,13 @@ class Closed(Method):
         """This method if it is valid for the rows, else the influence of a row."""
         return self if self.takes_weights or not sample.weighted else super().serving(metric, sample)
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """The limits, as expressions over the rows of an estimate."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The numbers that limits are computed from, as expressions over the rows of an estimate."""
         raise NotImplementedError
 
-
-def closed_limits(sample: Sample, methods: Mapping[Metric, Closed], confidence: float) -> pl.DataFrame:
-    """Limits of metrics with closed methods, in one query for all of them."""
-    ends = {
-        f"{side} of {m.name}": end
-        for m, method in methods.items()
-        for side, end in zip(LIMITS, method.ends(m, confidence, weighted=sample.weighted), strict=True)
-    }
-    limits = by_group(sample.floats, sample.index, ends, sample.groups if sample.folds else None)
-    return pl.concat(
-        limits.select(*sample.index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m.name}") for side in LIMITS})
-        for m in methods
-    )
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+        """The limits from these numbers."""
+        raise NotImplementedError
 
 
 def runs_of(table: pl.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 from polars import Expr
 
+from streammetrics.base import SAMPLED, by_group, tidy
 from streammetrics.metrics.intervals.auc import AUC as OfAUC
 from streammetrics.metrics.intervals.brownian import RangeOfSums as RangeOfSums
 from streammetrics.metrics.intervals.influence import Influence, PairedLoss, PairsOfLabels, counted
@@ -17,7 +19,7 @@ from streammetrics.metrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.metrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
-from streammetrics.metrics.intervals.method import Closed, Method, Sample, Without, closed_limits
+from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample, Without
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.metrics.intervals.proportions import CELLS, as_proportion
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
@@ -148,11 +150,24 @@ def method_of(metric: Metric, sample: Sample) -> Method | None:
     return LABELS.serving(metric, sample)
 
 
-def limits_of(sample: Sample, metrics: Sequence[Metric], confidence: float) -> list[pl.DataFrame]:
-    """Return the index of a sample, metric, and limits: of closed methods together, and method by method of others."""
+def limits_of(sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Return the index of each estimate of a sample, metric, limits, effective rows, and variance.
+
+    Closed methods are computed in one query, and others method by method.
+    """
     methods = {m: method for m in metrics if (method := method_of(m, sample)) is not None}
+    numbers = np.full((4, sample.estimates.height, len(methods)), np.nan)
+    place = {m: i for i, m in enumerate(methods)}
     closed = {m: method for m, method in methods.items() if isinstance(method, Closed)}
-    parts = [closed_limits(sample, closed, confidence)] if closed else []
+    sums = {m: method.sums(m, confidence, weighted=sample.weighted) for m, method in closed.items()}
+    columns = {f"{i} of {m.name}": total for m, totals in sums.items() for i, total in enumerate(totals)}
+    groups = sample.numbered.select(pl.col(GROUP).unique(maintain_order=True)) if sample.folds else None
+    table = by_group(sample.numbered, [GROUP], columns, groups) if columns else sample.numbered
+    for m, method in closed.items():
+        totals = [table[f"{i} of {m.name}"].cast(pl.Float64).to_numpy() for i in range(len(sums[m]))]
+        numbers[:2, :, place[m]] = method.ends(m, confidence, totals, weighted=sample.weighted)
     for method in dict.fromkeys(method for m, method in methods.items() if m not in closed):
-        parts.append(method.limits(sample, [m for m in methods if methods[m] == method], confidence))
-    return parts
+        equal = {m: other for m, other in methods.items() if other == method}
+        limits = method.limits(sample, equal, confidence)
+        numbers[: len(limits), :, [place[m] for m in equal]] = limits
+    return tidy(sample.estimates, [m.name for m in methods], SAMPLED, numbers)

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import joined
+from streammetrics.base import LIMITS, SAMPLED, joined, tidy
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.influence import Influence, counted, limits_within, share_of_negatives, sliced
-from streammetrics.metrics.intervals.limits import Range, Spread, tidy
+from streammetrics.metrics.intervals.limits import Range, Spread
 from streammetrics.metrics.intervals.method import GROUP, Read, runs_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
 from streammetrics.metrics.intervals.paired_proportions import paired_limits
@@ -76,7 +76,7 @@ class Pair:
 
         def slopes(table: pl.DataFrame) -> Floats:
             outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
-            slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: numbers, **outcomes}), names, read)
+            _, slopes = OUTCOMES.slopes(pl.DataFrame({GROUP: numbers, **outcomes}), names, read)
             return slopes[:, order].reshape(-1, 2, len(names))
 
         decisions = {"one": np.tile([0, 0, 1, 1], len(counts)), "other": np.tile([0, 1, 0, 1], len(counts))}
@@ -116,7 +116,7 @@ class Pair:
                 slices = sliced(table.with_row_index("row"), CLASSES)
                 slice_of_row = np.searchsorted(slices["row"].to_numpy(), np.arange(table.height), side="right") - 1
                 names, read = [m.name for m in others], self.readers(others, True)
-                slopes[..., ~is_area] = SCORES.slopes(slices, names, read)[slice_of_row]
+                slopes[..., ~is_area] = SCORES.slopes(slices, names, read)[1][slice_of_row]
             return slopes
 
         rows, cells = (
@@ -160,7 +160,7 @@ class Pair:
             varied = pl.when(pl.col(total_of_model) == 0).then(NONE).otherwise(total_of_model).alias(total)
             zeros = [pl.lit(0.0).alias(c) for c in others]
             table = sums.with_columns(varied, pl.col("weight").alias(weight), *zeros)
-            of_models.append(influence.slopes(table, [m.name for m in metrics], self.readers(metrics, by_group)))
+            of_models.append(influence.slopes(table, [m.name for m in metrics], self.readers(metrics, by_group))[1])
         a, b = self.factor * of_models[0], of_models[1]
         slopes = np.stack([b[:, 0] - a[:, 0], (a[:, 1] + b[:, 1]) / 2, b[:, 1] - a[:, 1]], axis=1)
         products = (
@@ -200,13 +200,13 @@ class Pair:
         ranges = [range_of_difference(m.range, self.factor) for m in metrics]
         differences = np.where(few, np.nan, np.stack(columns, axis=1))
         limits = limits_within(differences, spread, upper_level(self.confidence), ranges)
-        return tidy(rows, rows.columns, [m.name for m in metrics], *limits, spread)
+        return tidy(rows, [m.name for m in metrics], SAMPLED, [*limits, spread.effective_rows, spread.squares])
 
     def _limits_of_share(self, rows: pl.DataFrame, metric: Metric, counts: Sequence[Floats]) -> pl.DataFrame:
         """The limits of a proportion: of rows that both models count, only b, only a, and of all rows."""
         both, more, less, total = counts
         limits = paired_limits(both, more, less, total, self.confidence, self.factor)
-        return tidy(rows, rows.columns, [metric.name], *limits)
+        return tidy(rows, [metric.name], LIMITS, np.stack(limits)[..., np.newaxis])
 
 
 def range_of_difference(range: Range, factor: float) -> Range:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.core import Floats
@@ -31,8 +30,7 @@ def paired_limits(
     lower, upper = paired_proportion_limits(more, less, rows, confidence)
     if factor == 1:
         return lower, upper
-    table = pl.DataFrame({"count": both + less, "total": rows})
-    of_first = table.select(wilson_interval(pl.col("count"), pl.col("total"), confidence)).to_numpy().T
+    of_first = np.stack(wilson_interval(both + less, rows, confidence))
     low, high = sorted((1 - factor) * of_first, key=lambda limits: float(np.nansum(limits)))
     return lower + low, upper + high
 

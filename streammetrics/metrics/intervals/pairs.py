@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.intervals.limits import Interval, named
+from streammetrics.base import without_nan
+
+Interval: TypeAlias = tuple[Expr, Expr]
 
 
 def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
@@ -20,7 +24,7 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
     """
     lower = a - b - ((a - a_limits[0]) ** 2 + (b_limits[1] - b) ** 2).sqrt()
     upper = a - b + ((a_limits[1] - a) ** 2 + (b - b_limits[0]) ** 2).sqrt()
-    return named(lower, upper)
+    return without_nan(lower).alias("ci_lower"), without_nan(upper).alias("ci_upper")
 
 
 def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
@@ -37,4 +41,5 @@ def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> 
     high, high_of_b = a_limits[1] * (2 * a - a_limits[1]), b_limits[0] * (2 * b - b_limits[0])
     lower = low / (product + (product**2 - low * low_of_b).sqrt())
     upper = (product + (product**2 - high * high_of_b).sqrt()) / high_of_b
-    return named(pl.when(low == 0).then(0.0).otherwise(lower), upper)
+    lower = pl.when(low == 0).then(0.0).otherwise(lower)
+    return without_nan(lower).alias("ci_lower"), without_nan(upper).alias("ci_upper")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 from polars import Expr
 
-from streammetrics.base import each
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import Interval, named
-from streammetrics.metrics.intervals.method import COUNT, Closed
+from streammetrics.metrics.intervals.limits import Limits
+from streammetrics.metrics.intervals.method import COUNT, Closed, Method, Sample, runs_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
@@ -22,24 +24,24 @@ CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not equal a proportion by chance
 
 
-def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Interval:
+def wilson_interval(count: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> Limits:
     """Return the score interval of ``count / total`` (Wilson 1927), which is within [0, 1] and valid at 0 and 1.
 
-    Limits are null if there are no rows.
+    Limits are NaN if there are no rows.
 
-    >>> table = pl.DataFrame({"tp": [81, 0], "fn": [182, 20]})
-    >>> table.select(x.round(4) for x in wilson_interval(pl.col("tp"), pl.col("tp") + pl.col("fn"))).rows()
-    [(0.2553, 0.3662), (0.0, 0.1611)]
+    >>> [limit.round(4).tolist() for limit in wilson_interval([81, 0], [263, 20])]
+    [[0.2553, 0.0], [0.3662, 0.1611]]
     """
+    count, total = np.asarray(count, dtype=np.float64), np.asarray(total, dtype=np.float64)
     z = normal_quantile(upper_level(confidence))
-    share = count / total
-    # The roots of (p - share)² total = z² p (1 - p), in a form without cancellation.
-    both = 2 * count + z**2 + z * (z**2 + 4 * count * (1 - share)).sqrt()
-    upper = pl.when((share == 1) & (total > 0)).then(1.0).otherwise(both / (2 * (total + z**2)))
-    return named(2 * count * share / both, upper)
+    with np.errstate(all="ignore"):
+        share = count / total
+        # The roots of (p - share)² total = z² p (1 - p), in a form without cancellation.
+        both = 2 * count + z**2 + z * np.sqrt(z**2 + 4 * count * (1 - share))
+        return 2 * count * share / both, np.where(share == 1, 1.0, both / (2 * (total + z**2)))
 
 
-def effective_share(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
+def effective_share(count: Floats, total: Floats, count_squares: Floats, total_squares: Floats) -> Limits:
     """Return the count and total of rows of equal weight whose proportion is as uncertain as that of weighted rows.
 
     The total is the squared sum of weights divided by the sum of their squares (Kish 1965), or the number of rows whose
@@ -47,15 +49,15 @@ def effective_share(count: Expr, total: Expr, count_squares: Expr, total_squares
 
     The arguments are sums of weights, of successes and of all rows, and those of squared weights.
 
-    >>> table = pl.DataFrame({"w": [90.0], "all": [100.0], "w2": [90.0], "all2": [190.0]})
-    >>> table.select(x.round(2) for x in effective_share(*(pl.col(c) for c in table.columns))).row(0)
-    (9.89, 10.99)
+    >>> [x.round(2).item() for x in effective_share(*map(np.array, (90.0, 100.0, 90.0, 190.0)))]
+    [9.89, 10.99]
     """
-    share, scale = count / total, total_squares / total
-    spread = (1 - share) ** 2 * count_squares + share**2 * (total_squares - count_squares).clip(0)
-    same_variance = pl.when(spread > 0).then(share * (1 - share) / (spread / total / total))
-    rows = pl.when(total > 0).then(pl.min_horizontal(total / scale, same_variance)).otherwise(0.0)
-    return (rows * share).fill_nan(0.0).alias("count"), rows.alias("total")
+    with np.errstate(all="ignore"):
+        share = count / total
+        spread = (1 - share) ** 2 * count_squares + share**2 * np.maximum(total_squares - count_squares, 0)
+        same_variance = np.where(spread > 0, share * (1 - share) / (spread / total / total), np.nan)
+        rows = np.where(total > 0, np.fmin(total / (total_squares / total), same_variance), 0.0)
+        return np.nan_to_num(rows * share), rows
 
 
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
@@ -119,12 +121,13 @@ class Proportion(Closed):
         """The number of rows."""
         return self.rows
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The counts, and those of squared weights if rows have weights."""
+        return self.count, self.rows, *((self.squares or ()) if weighted else ())
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """Wilson limits, of effective rows if rows have weights."""
-        share = self.count, self.rows
-        if weighted and self.squares is not None:
-            share = effective_share(*share, *self.squares)
-        return wilson_interval(*share, confidence)
+        return wilson_interval(*(effective_share(*sums) if weighted else sums), confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +140,14 @@ class ShareOfRows(Closed):
         """All rows."""
         return self.count.sum()
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The proportion and the rows."""
+        return metric.expression(), self.count.sum()
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """Wilson limits."""
-        rows = self.count.sum()
-        return wilson_interval(metric.expression() * rows, rows, confidence)
+        share, rows = sums
+        return wilson_interval(share * rows, rows, confidence)
 
 
 class ShareOfBins(ShareOfRows):
@@ -163,21 +170,23 @@ class SumOfProportions(Closed):
     shift: float
     shares: tuple[tuple[str, str], ...]
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """Both columns of each proportion."""
+        return [pl.col(c) for share in self.shares for c in share]
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """Limits by the method MOVER."""
-        parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in self.shares]
-        limits = [wilson_interval(count, total, confidence) for count, total in parts]
-        shares = [count / total for count, total in parts]
-        value = pl.when(*(total > 0 for _, total in parts)).then(self.shift + self.factor * pl.sum_horizontal(shares))
-        below, above = (
-            pl.sum_horizontal((share - ends[side]) ** 2 for share, ends in zip(shares, limits, strict=True)).sqrt()
-            for side in (0, 1)
-        )
-        return named(value - self.factor * below, value + self.factor * above)
+        counts, others = np.stack(sums[::2]), np.stack(sums[1::2])
+        lower, upper = wilson_interval(counts, counts + others, confidence)
+        with np.errstate(all="ignore"):
+            shares = counts / (counts + others)
+        value = self.shift + self.factor * shares.sum(axis=0)
+        below, above = (np.sqrt(((shares - ends) ** 2).sum(axis=0)) for ends in (lower, upper))
+        return value - self.factor * below, value + self.factor * above
 
 
 @dataclass(frozen=True)
-class MeanOfProportions(Closed):
+class MeanOfProportions(Method):
     """The mean of proportions of different rows, one in each row of the table: of a count in a total.
 
     It is computed as in `SumOfProportions`. If a proportion is 0 or 1, whose rows do not vary, the interval also
@@ -187,29 +196,33 @@ class MeanOfProportions(Closed):
 
     count: str
     total: str = ""
-    takes_weights = True
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
+    def serving(self, metric: Metric, sample: Sample) -> Method | None:
+        """This method, also for weighted rows."""
+        return self
+
+    def limits(self, sample: Sample, methods: Mapping[Metric, Any], confidence: float) -> Floats:
         """Limits by the method MOVER, of effective rows if rows have weights."""
-        columns = {"count": pl.col(self.count), "total": pl.col(self.total)}
-        if weighted:
-            squares = (pl.col(f"{c}_w2") for c in (self.count, self.total))
-            columns = dict(zip(columns, effective_share(*columns.values(), *squares), strict=True))
-        some = columns["total"] > 0
+        table, (starts, _) = sample.numbered, runs_of(sample.numbered)
+        counts = [table[c].to_numpy() for c in (self.count, self.total)]
+        if sample.weighted:
+            counts = [*effective_share(*counts, *(table[f"{c}_w2"].to_numpy() for c in (self.count, self.total)))]
+        some = counts[1] > 0
 
-        def each_share(formula: Callable[..., Expr]) -> Expr:
-            return each(formula, **columns).filter(some)
+        def sum_by_group(values: Floats) -> Floats:
+            return np.add.reduceat(np.where(some, values, 0.0), starts)
 
-        def squares_to_limit(count: Expr, total: Expr, side: int) -> Expr:
-            return (count / total - wilson_interval(count, total, confidence)[side]) ** 2
-
-        below, above = (each_share(partial(squares_to_limit, side=side)).sum().sqrt() / some.sum() for side in (0, 1))
-        shares = each_share(lambda count, total: count / total)
-        value, rows = shares.mean(), some.sum() ** 2 / each_share(lambda count, total: 1 / total).sum()
-        pooled = wilson_interval(value * rows, rows, confidence)
-        lower, upper = value - below, value + above
-        extreme = ((shares == 0) | (shares == 1)).any()
-        return named(
-            pl.when(extreme).then(pl.min_horizontal(lower, pooled[0])).otherwise(lower),
-            pl.when(extreme).then(pl.max_horizontal(upper, pooled[1])).otherwise(upper),
+        with np.errstate(all="ignore"):
+            share, labels = counts[0] / counts[1], sum_by_group(np.ones(len(some)))
+            value, rows = sum_by_group(share) / labels, labels**2 / sum_by_group(1 / counts[1])
+            below, above = (
+                np.sqrt(sum_by_group((share - end) ** 2)) / labels for end in wilson_interval(*counts, confidence)
+            )
+            lower, upper = value - below, value + above
+            low, high = wilson_interval(value * rows, rows, confidence)
+            is_extreme = sum_by_group((share == 0) | (share == 1)) > 0
+        lower, upper = (
+            np.where(is_extreme, np.fmin(lower, low), lower),
+            np.where(is_extreme, np.fmax(upper, high), upper),
         )
+        return np.stack([lower, upper])[..., np.newaxis].repeat(len(methods), axis=2)

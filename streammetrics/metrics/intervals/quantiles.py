@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
 
+from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
-from streammetrics.metrics.intervals.limits import Interval
+from streammetrics.metrics.intervals.limits import Limits
 from streammetrics.metrics.intervals.method import COUNT, Closed
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def quantile_interval(
     q: float = 0.5,
     confidence: float = 0.95,
     squares: Expr | None = None,
-) -> Interval:
+) -> tuple[Expr, Expr]:
     """Return the distribution-free interval of the quantile q (Conover 1999, 3.2).
 
     The number of values below the quantile is binomial. The quantile therefore lies between two order statistics with a
@@ -85,8 +87,13 @@ class Quantile(Closed):
     takes_weights = True
     reason_of_units = "the jackknife is not valid for quantiles"
 
-    def ends(self, metric: Metric, confidence: float, *, weighted: bool) -> Interval:
-        """Order statistics."""
+    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+        """The limits, which are order statistics."""
         level = float(metric.options["q"] or 0) if self.q is None else self.q
         squares = pl.col("count_w2") if weighted else None
         return quantile_interval(self.low, self.high, self.count, level, confidence, squares)
+
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+        """These limits."""
+        lower, upper = sums
+        return lower, upper

@@ -58,9 +58,8 @@ def _bins(report: Reports, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.
     bins = series.frame.filter(pl.col("weight") > 0)
     bins = bins.select(cs.exclude("lower", "upper"), x="mean_score", y="observed_rate")  # those are bounds of x
     if report.confidence is not None and bins.schema["weight"].is_integer() and len(series.names) <= LEGIBLE:
-        weight = pl.col("weight").cast(pl.Float64)
-        lower, upper = wilson_interval(pl.col("y") * weight, weight, report.confidence)
-        bins = bins.with_columns(lower=lower, upper=upper)
+        lower, upper = wilson_interval(bins["y"] * bins["weight"], bins["weight"], report.confidence)
+        bins = bins.with_columns(pl.Series("lower", lower), pl.Series("upper", upper))
     return series, bins
 
 
