@@ -30,8 +30,8 @@ from streammetrics.base import (
 )
 from streammetrics.metrics import BEST, Metric, direction
 from streammetrics.reading.compared_rows import common_folds, compared_rows, has_common_folds
+from streammetrics.reading.confidence import independent_intervals
 from streammetrics.reading.differences import BOUNDS, estimates_of, metrics_of, values_of
-from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.same_rows import same_rows_intervals, spread_of_pairs
 from streammetrics.reading.units import paired_intervals, units_that_differ, with_effective_units, with_fewest_rows
 from streammetrics.statistics import State

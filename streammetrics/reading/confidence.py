@@ -1,30 +1,65 @@
-"""Confidence intervals of estimates, and the status of those without one."""
+"""Confidence intervals of estimates, from the tables of their groups, and the status of those without one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import polars as pl
+from polars import Expr
 
 from streammetrics.base import (
+    EFFECTIVE_ROWS,
     LIMITS,
     METRIC,
     NO_LIMITS,
+    SAMPLED,
     STATUS,
+    SUM_ROUNDING,
     VARIANCE,
+    A,
+    B,
     Status,
     few_effective,
     hidden,
     joined,
     keys_of,
 )
-from streammetrics.metrics import FEWEST, Metric, Sample, is_crowded, method_of, methods
-from streammetrics.reading.few_rows import few_rows_of_class
-from streammetrics.reading.independent_rows import rows_intervals, samples_of
-from streammetrics.reading.units import units_intervals
-from streammetrics.statistics import State
+from streammetrics.metrics import (
+    FEWEST,
+    Method,
+    Metric,
+    Read,
+    Sample,
+    cells_of,
+    difference_interval,
+    is_crowded,
+    limits_of,
+    method_of,
+    methods,
+    mixes_classes,
+    rows_of_heavier_class,
+    rows_of_heaviest,
+    share_of_negatives,
+)
+from streammetrics.reading.estimates import by_view, estimate, with_groups, with_label
+from streammetrics.statistics import (
+    GROUP,
+    ProbabilityLoss,
+    ScoreHistogram,
+    State,
+    Statistic,
+    View,
+    first_case,
+    is_weighted,
+    tails_of_losses,
+)
 
 FEW = hidden("few rows of a class")
+FEWEST_OF_A_CLASS = 2  # of a loss in which every row counts, so that it does not depend on the smaller class
+Methods: TypeAlias = dict[Metric, Method | None]
+Samples: TypeAlias = Iterable[tuple[Statistic, Sample, Methods]]
 
 
 def with_intervals(
@@ -40,21 +75,27 @@ def with_intervals(
     if folds is None:
         limits = rows_intervals(state, samples, confidence)
     else:
+        from streammetrics.reading.units import units_intervals  # when it is needed
+
         limits = units_intervals(frame, folds, metrics, confidence)
     estimates = joined(frame, limits, [c for c in (*keys_of(frame), METRIC) if c in limits.columns])
-    statuses, fewest = dict[str, str | None](), dict[Metric, int]()
-    for _, sample, of_sample in samples:
-        for metric in of_sample:
-            method = method_of(metric, sample)
-            fewest[metric] = FEWEST if method is None else method.fewest_of(metric)
-            statuses[metric.name] = _status(metric, sample) if folds is None else _status_of_units(metric)
+    statuses = {
+        metric.name: _status(metric, method, sample) if folds is None else _status_of_units(metric)
+        for _, sample, of_sample in samples
+        for metric, method in of_sample.items()
+    }
     of_metric = pl.col(METRIC).replace_strict(statuses, return_dtype=Status)
     of_metric = pl.when(pl.col("value").is_infinite()).then(pl.lit("infinite", Status)).otherwise(of_metric)
     lower, upper = map(pl.col, LIMITS)
     missing = ~pl.col("value").is_nan() & lower.is_null() & upper.is_null()
-    undecided = set(estimates.filter(missing & of_metric.is_null())[METRIC])
-    few = few_rows_of_class(state, samples, {m: least for m, least in fewest.items() if m.name in undecided})
-    estimates = joined(estimates, few.with_columns(pl.lit(True).alias(FEW)), few.columns)
+    undecided = estimates.filter(missing & of_metric.is_null())
+    has_few = pl.lit(False)
+    if undecided.height:
+        names = {*undecided[METRIC]}
+        fewest = {m: method.fewest_of(m) if method else FEWEST for *_, own in samples for m, method in own.items()}
+        few = few_rows_of_class(state, samples, {m: least for m, least in fewest.items() if m.name in names})
+        estimates = joined(estimates, few.with_columns(pl.lit(True).alias(FEW)), few.columns)
+        has_few = pl.col(FEW)
     lowest, highest = (
         pl.col(METRIC).replace_strict({m.name: float(m.range[end]) for m in metrics}, return_dtype=pl.Float64)
         for end in (0, 1)
@@ -63,7 +104,7 @@ def with_intervals(
     status = (
         pl.when(missing & of_metric.is_not_null())
         .then(of_metric)
-        .when(missing & pl.col(FEW))
+        .when(missing & has_few)
         .then(pl.lit("few_rows_of_class", Status))
         .when(missing & at_end)
         .then(pl.lit("at_end", Status))
@@ -85,14 +126,185 @@ def _status_of_units(metric: Metric) -> str | None:
     return "no_method_of_units" if method.reason_of_units and not has_method else None
 
 
-def _status(metric: Metric, sample: Sample) -> str | None:
+def _status(metric: Metric, method: Method | None, sample: Sample) -> str | None:
     """Why no estimate of a metric has an interval if rows are independent, None if this depends on the rows."""
-    method = metric.interval
-    if method.reason:
+    if metric.interval.reason:
         return "no_method"
-    if method_of(metric, sample) is None:
-        needs_units = metric.average is not None or method.reason_of_rows or not sample.weighted
+    if method is None:
+        needs_units = metric.average is not None or metric.interval.reason_of_rows or not sample.weighted
         return "needs_units" if needs_units else "weighted_rows"
     if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
         return "many_labels"
     return None
+
+
+def rows_intervals(state: State, samples: Samples, confidence: float) -> pl.DataFrame:
+    """Group columns, key columns, metric, and limits, from the tables of independent rows."""
+    parts = [pl.DataFrame(schema={GROUP: pl.UInt32, METRIC: pl.String, **dict.fromkeys(SAMPLED, pl.Float64)})]
+    for statistic, sample, of_sample in samples:
+        parts.append(with_label(limits_of(sample, of_sample, confidence), state.labels_of(statistic)))
+    return with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
+
+
+def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, Sample, Methods]]:
+    """The tables of a state, each with the methods of the metrics that are computed from it.
+
+    Averages over labels are computed from the table of all labels.
+    """
+    for statistic, view, of_view in by_view(state, metrics):
+        for averaged in (False, True):
+            if some := [m for m in of_view if (m.average is not None) == averaged]:
+                sample = _sample(state, statistic, statistic.views()[0] if averaged else view)
+                yield statistic, sample, {m: method_of(m, sample) for m in some}
+
+
+def _sample(state: State, statistic: Statistic, view: View) -> Sample:
+    """The rows of a view. A view without the counts of its statistic is computed from pairs of labels."""
+    table, squares = state.table(statistic), statistic.twins
+    weighted, first, index = is_weighted(statistic, table), first_case(view, table), [GROUP, *view.kept]
+    if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
+        first = first.join(
+            tails_of_losses(scores, state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left"
+        )
+    pairs, of_pairs = None, not {*statistic.counts} <= {*first.columns}
+    if weighted and squares:
+        table = _scaled_to_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
+        first = _with_squares(statistic, view, table) if of_pairs else table
+    if of_pairs and not view.kept:
+        read_pairs = partial(_reader_of_pairs, statistic)
+        counts = table.with_columns(pl.exclude(GROUP, *statistic.keys).cast(pl.Float64))
+        pairs = Sample(counts, [GROUP], read_pairs, True, weighted, squares)
+    if of_pairs:
+        squares = {**squares, **{c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}}
+    read = partial(reader, by_group=view.folds)
+    first = first.with_columns(pl.exclude(index).cast(pl.Float64))
+    return Sample(first, index, read, view.folds, weighted, squares, view.influences, pairs)
+
+
+def _scores(state: State) -> ScoreHistogram | None:
+    """The histogram of probabilities, which shows how skewed their losses are."""
+    histograms = (s for s in state.statistics if isinstance(s, ScoreHistogram))
+    return next((s for s in histograms if s.domain == "probability"), None)
+
+
+def _scaled_to_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
+    """The table with weights scaled so that their sum equals the sum of their squares: the effective number of rows.
+
+    Groups without weight, or with infinite squares of weights, are dropped.
+    """
+    rows = statistic.checks.rows
+    twins = [statistic.twins[c] for c in rows]
+    weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in (rows, twins))
+    scale, scaled = pl.col("scale"), {c: twin for c, twin in statistic.twins.items() if c not in statistic.means}
+    return (
+        table.with_columns(scale=weight / squares)
+        .filter(scale.is_finite() & (scale > 0))
+        .with_columns(pl.col([*scaled]) * scale, pl.col([*scaled.values()]) * scale**2)
+        .drop("scale")
+    )
+
+
+def _with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.DataFrame:
+    """The table of a view, and that of squared weights in columns that end in _w2."""
+    squared = table.with_columns(pl.col(twin).alias(c) for c, twin in statistic.twins.items())
+    squares = first_case(view, squared).select(pl.exclude(GROUP, *view.kept).name.suffix("_w2"))
+    return first_case(view, table).with_columns(squares)
+
+
+def reader(metrics: Sequence[Metric], by_group: bool = True) -> Read:
+    """Return a function that computes metrics of each group of some tables, or of each row."""
+    expressions = {m.name: m.expression() for m in metrics}
+    if not by_group:
+        return lambda tables: tables.select(**expressions)
+    return lambda tables: tables.group_by(GROUP, maintain_order=True).agg(**expressions)
+
+
+def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
+    """Return a function that computes metrics of all labels, from tables of pairs of labels."""
+
+    def read(tables: pl.DataFrame) -> pl.DataFrame:
+        groups = tables.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
+        estimates = estimate(State((matrix,), groups, {matrix.name: tables}), metrics)
+        values = estimates["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
+        return pl.DataFrame(values, schema=[m.name for m in metrics])
+
+    return read
+
+
+def few_rows_of_class(state: State, samples: Samples, fewest: Mapping[Metric, int]) -> pl.DataFrame:
+    """Return group columns, kept keys, and metric of the estimates from fewer rows of a class than the metric needs.
+
+    For weighted rows, the effective number of rows of a class counts, so that a few rows of large weight stay few, or
+    the number of rows of average weight if it is smaller.
+    """
+    parts = [pl.DataFrame(schema={GROUP: state.groups.schema[GROUP], METRIC: pl.String})]
+    for statistic, sample, of_sample in samples:
+        counts = ((m, _rows_of(m, sample, statistic)) for m in of_sample if m in fewest)
+        is_few = {m.name: count * (1 + SUM_ROUNDING) < fewest[m] for m, count in counts if count is not None}
+        if is_few:
+            few = sample.table.group_by(sample.index, maintain_order=True).agg(**is_few)
+            few = few.unpivot([*is_few], index=sample.index, variable_name=METRIC, value_name=FEW).filter(FEW)
+            parts.append(with_label(few.drop(FEW), state.labels_of(statistic)))
+    frame = with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
+    return frame.select(pl.exclude(METRIC), METRIC)
+
+
+def _rows_of(metric: Metric, sample: Sample, statistic: Statistic) -> Expr | None:
+    """The number of rows of the smallest class, or in the denominator of a proportion; None without classes.
+
+    The interval of a proportion of weighted rows needs rows of both classes, since a few heavy rows of either class can
+    carry it.
+    """
+    weighted = sample.weighted and bool(sample.squares)
+
+    def rows(count: Callable[[Callable[[str], Expr]], Expr]) -> Expr:
+        total = count(pl.col)
+        squares = count(lambda c: pl.col(f"{c}_w2"))
+        return pl.min_horizontal(total, total / (squares / total)) if weighted else total
+
+    def rows_with(names: Sequence[str]) -> Expr:
+        return rows(lambda c: pl.sum_horizontal(map(c, names)).sum())
+
+    if sample.pairs is not None:
+        if metric.interval.total == "actual" and metric.average in (None, "macro"):
+            return rows(lambda c: c("actual")).filter(pl.col("actual") > 0).min()
+        return rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) if weighted else None
+    if metric.average is not None or not sample.influences:
+        return None
+    influence = sample.influences[0]
+    if influence.classes and statistic.kind == "binary":
+        own = metric.interval.influence(metric, sample.influences)
+        depends_on_classes = own is None or own.loss is None or own.loss.fewest > FEWEST_OF_A_CLASS
+        if not depends_on_classes and metric.options["label"] is None:
+            return None
+        positive = pl.col("actual")
+        return pl.min_horizontal(
+            rows(lambda c: (c("weight") * positive).sum()), rows(lambda c: (c("weight") * (1 - positive)).sum())
+        )
+    positives, negatives = influence.sides
+    if not (positives and negatives and influence.counts is influence.columns):
+        return None
+    cells = cells_of(metric)
+    if cells and not weighted and {*cells[1]} in ({*positives}, {*negatives}, {*positives, *negatives}):
+        return rows_with(cells[1])
+    least = pl.min_horizontal(rows_with(negatives) * share_of_negatives(metric), rows_with(positives))
+    is_carried = influence.sliced and weighted and mixes_classes(metric)
+    return pl.min_horizontal(least, rows_of_heavier_class()) if is_carried else least
+
+
+def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame, factor: float) -> pl.DataFrame:
+    """Return keys, metric, and limits of ``b - factor * a`` (see `difference_interval`), of independent rows.
+
+    The effective rows are those of the side with fewer. ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
+    """
+    keys = frame.columns[: frame.columns.index("a")]
+    both = frame
+    for side, limits in ((A, a), (B, b)):
+        numbers = [c for c in (*LIMITS, EFFECTIVE_ROWS) if c in limits.columns]
+        ends = limits.select(*keys, pl.col(numbers).name.prefix(side)).cast(frame.select(keys).schema)
+        both = joined(both, ends, keys)
+    of_a, of_b = ([pl.col(f"{side}{limit}") for limit in LIMITS] for side in (A, B))
+    low, high = (factor * limit for limit in (of_a if factor > 0 else reversed(of_a)))
+    rows = [c for c in (f"{A}{EFFECTIVE_ROWS}", f"{B}{EFFECTIVE_ROWS}") if c in both.columns]
+    fewest = pl.min_horizontal(rows or pl.lit(None, pl.Float64)).alias(EFFECTIVE_ROWS)
+    return both.select(*keys, *difference_interval(pl.col("b"), (of_b[0], of_b[1]), pl.col("a"), (low, high)), fewest)

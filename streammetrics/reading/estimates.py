@@ -241,9 +241,10 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     if columns := {str(id(note)): note for note in notes if note is not None}:  # metrics can share a note
         nothing = pl.lit(None, pl.String)
         texts = (nothing if note is None else pl.col(str(id(note))).cast(pl.String) for note in notes)
-        remarks = read(stored, columns).select(pl.concat_list(texts).explode()).to_series()
-        estimates = estimates.with_columns(remarks.alias(REMARK))
-    is_wide = (upper - lower).ravel() > WIDE
+        texts_of_rows = read(stored, columns).select(pl.concat_list(texts).explode()).to_series()
+        estimates = estimates.with_columns(texts_of_rows.alias(REMARK))
+    with np.errstate(invalid="ignore"):  # between infinities
+        is_wide = (upper - lower).ravel() > WIDE
     if not is_wide.any():
         return estimates
     parts = [pl.col(c) for c in (REMARK,) if columns] + [pl.when(pl.Series(is_wide)).then("wide")]

@@ -10,8 +10,8 @@ from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, joined, keys_o
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import HIGH, LOW, TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
+from streammetrics.reading.confidence import reader
 from streammetrics.reading.estimates import by_view, with_groups
-from streammetrics.reading.independent_rows import reader
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     CELLS,
@@ -152,8 +152,8 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
     elif rates.schema["rows"].is_float():  # weights do not give the number of rows
         rates = rates.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)
     else:
-        ends = wilson_interval(rates["flips"], rates["rows"], confidence)
-        rates = rates.with_columns(pl.Series(name, x, nan_to_null=True) for name, x in zip(LIMITS, ends, strict=True))
+        lower, upper = wilson_interval(rates["flips"], rates["rows"], confidence)
+        rates = rates.with_columns(pl.Series("ci_lower", lower), pl.Series("ci_upper", upper))
     return with_groups(total, rates)
 
 

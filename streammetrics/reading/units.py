@@ -36,9 +36,8 @@ from streammetrics.metrics import (
     range_of_difference,
 )
 from streammetrics.reading.calibration import limits_of_ranges
+from streammetrics.reading.confidence import few_rows_of_class, independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.estimates import estimate
-from streammetrics.reading.few_rows import few_rows_of_class
-from streammetrics.reading.independent_rows import independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.looks import TOTAL as ROWS_OF_SHARE
 from streammetrics.reading.looks import with_total
 from streammetrics.statistics import GROUP, State, roll_up, with_keys

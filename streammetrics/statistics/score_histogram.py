@@ -63,7 +63,7 @@ class ScoreHistogram(Binned):
         if self.domain != "probability":
             return views
         columns = views[0].columns - {*self.keys} | {"score_low", "score_high", "row_weight"}
-        return (*views, View(columns, (), True, self._with_edges))
+        return (*views, View(columns, (), True, self._with_edges, influences=self.influences))
 
     def _with_edges(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         ends = self.edges(table).rename({"low": "score_low", "high": "score_high"}).drop("shift", "bin")

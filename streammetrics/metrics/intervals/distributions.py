@@ -88,8 +88,8 @@ def t_quantiles(p: float, degrees: Floats) -> Floats:
         quantiles: Floats = np.full_like(degrees, z)
         for power, term in enumerate(terms, 1):
             quantiles += term / degrees**power
-    for number in range(MANY):
-        quantiles[few == number] = t_quantile(p, number) if number else math.nan
+    for number in np.unique(few[few < MANY]):
+        quantiles[few == number] = t_quantile(p, int(number)) if number >= 1 else math.nan
     return quantiles
 
 

@@ -17,7 +17,7 @@ from streammetrics.core import Floats
 from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
-from streammetrics.metrics.intervals.limits import Range, Spread, moved, squared
+from streammetrics.metrics.intervals.limits import Spread, squared
 from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, runs_of
 from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
@@ -114,6 +114,12 @@ class Influence(Method):
         products = dict(self.products)
         return {c: products[(c, c) if c in self.counts else (self.columns[0], c)] for c in self.columns}
 
+    @cached_property
+    def sides(self) -> tuple[list[str], list[str]]:
+        """The counts of positives and of negatives."""
+        positives = [c for c in self.columns if c in POSITIVES]
+        return positives, [c for c in self.columns if c not in POSITIVES]
+
     def fits(self, metric: Metric) -> bool:
         """Whether a metric reads columns that are varied, and others only if they are constants."""
         varied = {*metric.columns} - {*self.constants}
@@ -155,7 +161,7 @@ class Influence(Method):
         There are no limits if a class has too few rows for the influence of a metric.
 
         >>> from streammetrics.metrics import pr_auc
-        >>> table = pl.DataFrame({"group": 0, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
+        >>> table = pl.DataFrame({"group": 0, "neg": [40.0, 30.0, 20.0, 10.0], "pos": [5.0, 10.0, 15.0, 20.0]})
         >>> def read(table):
         ...     return table.group_by("group", maintain_order=True).agg(pr_auc=pr_auc.expression())
         >>> influence, sample = Influence(counted("neg", "pos")), Sample(table, ["group"], lambda _: read)
@@ -181,10 +187,10 @@ class Influence(Method):
         of_counts = self.counts is self.columns or self.tail is powers_of_bins
         scaled = [not self.classes and (m.range == (0, inf) or not of_counts) for m in metrics]
         growth = np.exp if of_counts else squared
-        ranges = [m.range for m in metrics]
-        lower, upper = limits_within(values, spread, upper_level(confidence), ranges, scaled, growth)
+        low, high = np.array([m.range for m in metrics], dtype=np.float64).T
+        lower, upper = spread.limits(values, upper_level(confidence), low, high, scaled, growth)
         lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
-        at_end = np.isin(seen, ranges)  # rows added to each cell are not few rows
+        at_end = np.isin(seen, [low, high])  # rows added to each cell are not few rows
         return np.stack([lower, upper, np.where(at_end, np.nan, spread.effective_rows), spread.squares])
 
     def slopes(self, table: pl.DataFrame, names: Sequence[str], read: Read) -> tuple[Floats, Floats]:
@@ -242,8 +248,7 @@ class Influence(Method):
         as many rows with equal weights.
         """
         columns, counts, (starts, sizes) = self.columns, self.counts, runs_of(table)
-        sides = [[c for c in columns if (c in POSITIVES) == side] for side in (True, False)]
-        classes = [side for side in sides if side] if counts is columns else [columns]
+        classes = [side for side in self.sides if side] if counts is columns else [columns]
         parts = np.arange(table.height) if self.classes else starts  # the first row of each class of a group
         first_parts = starts if self.classes else np.arange(len(starts))
         group = np.repeat(np.arange(len(starts)), np.diff(first_parts, append=len(parts)))
@@ -340,30 +345,6 @@ def counted(*counts: str) -> tuple[tuple[tuple[str, str], str], ...]:
     ((('neg', 'neg'), 'neg'), (('pos', 'pos'), 'pos'))
     """
     return tuple(((c, c), c) for c in counts)
-
-
-def limits_within(
-    values: Floats,
-    spread: Spread,
-    level: float,
-    ranges: Sequence[Range],
-    scaled: Sequence[bool] = (),
-    growth: Callable[[Floats], Floats] = np.exp,
-) -> tuple[Floats, Floats]:
-    """Return limits within the ranges of metrics, NaN if there are none. Arrays have the shape (groups, metrics).
-
-    Those of ``scaled`` metrics are on the scale of the range (see `moved`). A sample that lacks rare large errors has a
-    mean error and a variance that are both too small, so limits in proportion to the value miss less often.
-    """
-    low, high = np.array(ranges, dtype=np.float64).T
-    lower, upper = spread.limits(values, level, low, high)
-    if any(scaled):
-        down, up = spread.distances(level)
-        for i in np.flatnonzero(scaled):
-            for limit, step in ((lower, -down), (upper, up)):
-                sound = np.isfinite(limit[:, i])
-                limit[sound, i] = moved(values[sound, i], step[sound, i], low[i], high[i], growth)
-    return lower, upper
 
 
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:

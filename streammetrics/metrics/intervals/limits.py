@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
@@ -75,18 +75,36 @@ class Spread:
             skewness = np.clip(self.cubes / (self.squares * size), -1, 1)
             largest = np.fmax(self.largest / size, 1)
             quantile = t_quantiles(level, self.degrees)
-            down, up = (_reach(rows, side * skewness, largest, quantile) for side in (-1, 1))
-            return size * down, size * up
+            down, up = size * _reach(rows, np.stack([-skewness, skewness]), largest, quantile)
+            return down, up
 
-    def limits(self, values: Floats, level: float, low: Floats | float, high: Floats | float) -> Limits:
-        """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary."""
+    def limits(
+        self,
+        values: Floats,
+        level: float,
+        low: Floats | float,
+        high: Floats | float,
+        scaled: Sequence[bool] = (),
+        growth: Callable[[Floats], Floats] = np.exp,
+    ) -> Limits:
+        """Limits of estimates between the ends of their ranges; NaN if an estimate is not finite or does not vary.
+
+        Those of ``scaled`` columns are on the scale of the range (see `moved`). A sample that lacks rare large errors
+        has a mean error and a variance that are both too small, so limits in proportion to the value miss less often.
+        """
         down, up = self.distances(level)
         with np.errstate(invalid="ignore"):
             nearest = np.minimum(values - low, high - values)
             rounding = np.isfinite(nearest) & (self.errors <= LEAST_ERROR * nearest)
         sound = np.isfinite(values) & np.isfinite(down) & np.isfinite(up) & ~rounding
-        lower, upper = np.maximum(values - down, low), np.minimum(values + up, high)
-        return np.where(sound, lower, np.nan), np.where(sound, upper, np.nan)
+        lower = np.where(sound, np.maximum(values - down, low), np.nan)
+        upper = np.where(sound, np.minimum(values + up, high), np.nan)
+        for i in np.flatnonzero(scaled):
+            ends = np.asarray(low)[i], np.asarray(high)[i]
+            for limit, step in ((lower, -down), (upper, up)):
+                is_finite = np.isfinite(limit[:, i])
+                limit[is_finite, i] = moved(values[is_finite, i], step[is_finite, i], *ends, growth)
+        return lower, upper
 
 
 def _reach(rows: Floats, skewness: Floats, largest: Floats, quantile: Floats) -> Floats:
@@ -98,7 +116,7 @@ def _reach(rows: Floats, skewness: Floats, largest: Floats, quantile: Floats) ->
     r = sqrt(2 (s K' - K)) and u = s sqrt(K''). With s = q / (1 + q) and 1 as the largest size, Newton's method solves
     it for log(q).
     """
-    ones = np.ones_like(rows)
+    ones = np.ones_like(skewness)
     unseen = np.where(skewness > 0, largest, ones)
     sizes = np.stack([ones, -ones, np.maximum(skewness, 0), unseen]) / unseen
     shapes = np.stack([rows * (1 + skewness) / 2, rows * (1 - skewness) / 2, ones / 2, ones / 2])
@@ -112,7 +130,7 @@ def _reach(rows: Floats, skewness: Floats, largest: Floats, quantile: Floats) ->
         step = (quantile - r - np.log(second / r**2) / (2 * r)) * r * (1 + q) / second
         q = q * np.exp(np.clip(step, -LARGEST_STEP, LARGEST_STEP))
     s = q / (1 + q)
-    centred = np.array([1.0, 1.0, 0.0, 0.0]).reshape(4, *[1] * rows.ndim)  # the rows, but not the two halves
+    centred = np.array([1.0, 1.0, 0.0, 0.0]).reshape(4, *[1] * skewness.ndim)  # the rows, but not the two halves
     terms = shapes * sizes / (1 - s * sizes)
     reach: Floats = unseen * (terms - centred * shapes * sizes).sum(axis=0)
     return reach

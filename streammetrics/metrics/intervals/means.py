@@ -96,4 +96,7 @@ class ShareOfSets(MeanOfShares):
 
     def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """Wilson limits, of weighted rows those of a mean."""
-        return super().ends(metric, confidence, sums, weighted=True) if weighted else wilson_interval(*sums, confidence)
+        if weighted:
+            return super().ends(metric, confidence, sums, weighted=True)
+        count, rows = sums
+        return wilson_interval(count, rows, confidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
 from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample, Without
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
-from streammetrics.metrics.intervals.proportions import CELLS, as_proportion
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
 from streammetrics.metrics.intervals.proportions import ShareOfBins as ShareOfBins
 from streammetrics.metrics.intervals.proportions import ShareOfRows as ShareOfRows
 from streammetrics.metrics.intervals.proportions import SumOfProportions as SumOfProportions
+from streammetrics.metrics.intervals.proportions import as_proportion
 from streammetrics.metrics.intervals.quantiles import Quantile as Quantile
 from streammetrics.metrics.intervals.tails import powers_of_bins, powers_of_moments
 
@@ -46,17 +46,13 @@ class Smooth(Method):
 
     def serving(self, metric: Metric, sample: Sample) -> Method | None:
         """That of a proportion if rows have no weights."""
-        share = None if sample.weighted else _as_proportion(metric)
+        share = None if sample.weighted else as_proportion(metric)
         return super().serving(metric, sample) if share is None else Proportion(*share)
 
     def rows_of(self, metric: Metric) -> Expr | None:
         """The rows of which the metric is a proportion, such as those of one label or prediction."""
-        share = _as_proportion(metric)
+        share = as_proportion(metric)
         return None if share is None else share[1]
-
-
-def _as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
-    return as_proportion(metric) if {*metric.columns} <= {*CELLS} else None
 
 
 def share_of_labels(*, correct: bool) -> Proportion:
@@ -150,24 +146,31 @@ def method_of(metric: Metric, sample: Sample) -> Method | None:
     return LABELS.serving(metric, sample)
 
 
-def limits_of(sample: Sample, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+def limits_of(sample: Sample, methods: Mapping[Metric, Method | None], confidence: float) -> pl.DataFrame:
     """Return the index of each estimate of a sample, metric, limits, effective rows, and variance.
 
-    Closed methods are computed in one query, and others method by method.
+    Closed methods are computed in one query, and metrics with equal methods together.
     """
-    methods = {m: method for m in metrics if (method := method_of(m, sample)) is not None}
-    numbers = np.full((4, sample.estimates.height, len(methods)), np.nan)
-    place = {m: i for i, m in enumerate(methods)}
-    closed = {m: method for m, method in methods.items() if isinstance(method, Closed)}
-    sums = {m: method.sums(m, confidence, weighted=sample.weighted) for m, method in closed.items()}
-    columns = {f"{i} of {m.name}": total for m, totals in sums.items() for i, total in enumerate(totals)}
-    groups = sample.numbered.select(pl.col(GROUP).unique(maintain_order=True)) if sample.folds else None
-    table = by_group(sample.numbered, [GROUP], columns, groups) if columns else sample.numbered
-    for m, method in closed.items():
-        totals = [table[f"{i} of {m.name}"].cast(pl.Float64).to_numpy() for i in range(len(sums[m]))]
-        numbers[:2, :, place[m]] = method.ends(m, confidence, totals, weighted=sample.weighted)
-    for method in dict.fromkeys(method for m, method in methods.items() if m not in closed):
-        equal = {m: other for m, other in methods.items() if other == method}
-        limits = method.limits(sample, equal, confidence)
-        numbers[: len(limits), :, [place[m] for m in equal]] = limits
-    return tidy(sample.estimates, [m.name for m in methods], SAMPLED, numbers)
+    metrics = {m: i for i, m in enumerate(m for m, method in methods.items() if method is not None)}
+    numbers = np.full((4, sample.estimates.height, len(metrics)), np.nan)
+    sums: dict[Metric, list[str]] = {}
+    columns: dict[str, Expr] = {}
+    others: dict[Method, dict[Metric, Method]] = {}
+    for metric, method in methods.items():
+        if isinstance(method, Closed):
+            expressions = method.sums(metric, confidence, weighted=sample.weighted)
+            sums[metric] = [f"{i} of {metric.name}" for i in range(len(expressions))]
+            columns |= zip(sums[metric], expressions, strict=True)
+        elif method is not None:
+            others.setdefault(method, {})[metric] = method
+    if columns:
+        groups = sample.numbered.select(pl.col(GROUP).unique(maintain_order=True)) if sample.folds else None
+        table = by_group(sample.numbered, [GROUP], columns, groups).cast(dict.fromkeys(columns, pl.Float64))
+        for metric, names in sums.items():
+            method, totals = methods[metric], [table[name].to_numpy() for name in names]
+            assert isinstance(method, Closed)
+            numbers[:2, :, metrics[metric]] = method.ends(metric, confidence, totals, weighted=sample.weighted)
+    for method, of_method in others.items():
+        limits = method.limits(sample, of_method, confidence)
+        numbers[: len(limits), :, [metrics[m] for m in of_method]] = limits
+    return tidy(sample.estimates, [m.name for m in metrics], SAMPLED, numbers)

@@ -19,7 +19,7 @@ from streammetrics.base import LIMITS, SAMPLED, joined, tidy
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
-from streammetrics.metrics.intervals.influence import Influence, counted, limits_within, share_of_negatives, sliced
+from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced
 from streammetrics.metrics.intervals.limits import Range, Spread
 from streammetrics.metrics.intervals.method import GROUP, Read, runs_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
@@ -197,9 +197,9 @@ class Pair:
         """The limits of metrics from their spread, none where rows are too few."""
         values = self.differences.select(*rows.columns, "metric", pl.col("value").cast(pl.Float64))
         columns = [joined(rows, values.filter(metric=m.name), rows.columns)["value"].to_numpy() for m in metrics]
-        ranges = [range_of_difference(m.range, self.factor) for m in metrics]
+        low, high = np.array([range_of_difference(m.range, self.factor) for m in metrics]).T
         differences = np.where(few, np.nan, np.stack(columns, axis=1))
-        limits = limits_within(differences, spread, upper_level(self.confidence), ranges)
+        limits = spread.limits(differences, upper_level(self.confidence), low, high)
         return tidy(rows, [m.name for m in metrics], SAMPLED, [*limits, spread.effective_rows, spread.squares])
 
     def _limits_of_share(self, rows: pl.DataFrame, metric: Metric, counts: Sequence[Floats]) -> pl.DataFrame:

@@ -60,6 +60,7 @@ def effective_share(count: Floats, total: Floats, count_squares: Floats, total_s
         return np.nan_to_num(rows * share), rows
 
 
+@cache
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
     """Return the count and total of a confusion-count metric that is a proportion, or None for other metrics.
 
@@ -84,6 +85,8 @@ def cells_of(metric: Metric) -> tuple[list[str], list[str]] | None:
     >>> cells_of(recall), cells_of(f1)
     ((['tp'], ['tp', 'fn']), None)
     """
+    if not {*metric.columns} <= {*CELLS}:
+        return None
     singles = [tuple(int(c == cell) for c in CELLS) for cell in CELLS]
     tables = pl.DataFrame([*singles, *PROBES], schema=dict.fromkeys(CELLS, pl.Float64), orient="row")
     alone = dict(zip(CELLS, tables.select(metric.expression()).to_series(), strict=False))
@@ -127,7 +130,8 @@ class Proportion(Closed):
 
     def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """Wilson limits, of effective rows if rows have weights."""
-        return wilson_interval(*(effective_share(*sums) if weighted else sums), confidence)
+        count, total = effective_share(*sums) if weighted else sums
+        return wilson_interval(count, total, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,19 +208,20 @@ class MeanOfProportions(Method):
     def limits(self, sample: Sample, methods: Mapping[Metric, Any], confidence: float) -> Floats:
         """Limits by the method MOVER, of effective rows if rows have weights."""
         table, (starts, _) = sample.numbered, runs_of(sample.numbered)
-        counts = [table[c].to_numpy() for c in (self.count, self.total)]
+        count, total = (table[c].to_numpy() for c in (self.count, self.total))
         if sample.weighted:
-            counts = [*effective_share(*counts, *(table[f"{c}_w2"].to_numpy() for c in (self.count, self.total)))]
-        some = counts[1] > 0
+            squares = [table[f"{c}_w2"].to_numpy() for c in (self.count, self.total)]
+            count, total = effective_share(count, total, *squares)
+        some = total > 0
 
         def sum_by_group(values: Floats) -> Floats:
             return np.add.reduceat(np.where(some, values, 0.0), starts)
 
         with np.errstate(all="ignore"):
-            share, labels = counts[0] / counts[1], sum_by_group(np.ones(len(some)))
-            value, rows = sum_by_group(share) / labels, labels**2 / sum_by_group(1 / counts[1])
+            share, labels = count / total, sum_by_group(np.ones(len(some)))
+            value, rows = sum_by_group(share) / labels, labels**2 / sum_by_group(1 / total)
             below, above = (
-                np.sqrt(sum_by_group((share - end) ** 2)) / labels for end in wilson_interval(*counts, confidence)
+                np.sqrt(sum_by_group((share - end) ** 2)) / labels for end in wilson_interval(count, total, confidence)
             )
             lower, upper = value - below, value + above
             low, high = wilson_interval(value * rows, rows, confidence)

@@ -26,9 +26,9 @@ from streammetrics.metrics import (
     upper_tail,
 )
 from streammetrics.reading.available import columns_of
+from streammetrics.reading.confidence import independent_intervals
 from streammetrics.reading.differences import values
 from streammetrics.reading.estimates import by_view, estimate
-from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.slicing import SLICE
 from streammetrics.reading.slicing.cuts import Cut, Numbers, subtracts
 from streammetrics.reading.thresholds import threshold_state

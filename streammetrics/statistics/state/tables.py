@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
@@ -54,7 +55,16 @@ class State:
 
     def table(self, statistic: Statistic) -> pl.DataFrame:
         """Return the table of a statistic for metrics: of `groups_of`, with floats in place of decimals."""
-        return statistic.with_floats(join_label(self.tables[statistic.name], len(self.labels_of(statistic))))
+        table = self._tables.get(statistic.name)
+        if table is None:
+            table = statistic.with_floats(join_label(self.tables[statistic.name], len(self.labels_of(statistic))))
+            self._tables[statistic.name] = table
+        return table
+
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        """Tables for metrics that were already asked for."""
+        return {}
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:
         """Return the groups of a statistic: each label of each group if it has labels, with the column ``label``."""
