@@ -40,8 +40,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.score_distributions import PAIRED, Distribution, distributions, paired, side_by_side
     from streammetrics.reading.segments import ranked, sorted_by
     from streammetrics.reading.slicing import explained
-    from streammetrics.reading.slicing.calibration import CALIBRATION
-    from streammetrics.reading.slicing.slices import CONFIDENCE, MIN_ROWS, slices
+    from streammetrics.reading.slicing.slices import CALIBRATION, CONFIDENCE, MIN_ROWS, slices
     from streammetrics.reading.thresholds import THRESHOLD, at_only, operating_point, threshold_state
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -672,7 +672,7 @@ class Report:
         >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "excess_loss").rows()
         [('g = b', 0.0, 1.0, 200, 1.0)]
         """
-        return slices(self, metric, depth, min_rows, fdr, keys)
+        return visible(slices(self, metric, depth, min_rows, fdr, **keys))
 
     def findings(self) -> list[Finding]:
         """Return what stands out, the most important first: by severity, then by code.

@@ -11,7 +11,7 @@ from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError, escaped
 from streammetrics.metrics import in_a_sentence
 from streammetrics.reading.diagnosis.finding import MANY, PLACE, WHERE, Finding, Searched, finding, listed
-from streammetrics.reading.slicing.slices import OF_SLICE, with_columns_of_slices
+from streammetrics.reading.slicing.slices import OF_SLICE, slices
 from streammetrics.statistics import PAIR, RowCounts, select
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one
@@ -31,7 +31,7 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
     for model in models:
         keys = {} if model is None else {MODEL: model}
         try:
-            worse = with_columns_of_slices(report, metric, fdr=error / len(models), **keys)
+            worse = slices(report, metric, fdr=error / len(models), **keys)
         except (MetricError, ReportError):  # no intervals here
             return
         large = list(rows(worse.filter(pl.col("difference").abs() >= LARGE * (pl.col("rest") - best).abs())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +17,10 @@ from streammetrics.reading.slicing import SLICE
 from streammetrics.statistics import GROUP, RowCounts, State, select
 
 if TYPE_CHECKING:
-    from streammetrics.reading.slicing.cuts import Numbers
-    from streammetrics.reading.slicing.lots import Lot
-    from streammetrics.reading.slicing.remainders import Remainders
-    from streammetrics.reading.slicing.search import Failing
+    from streammetrics.reading.slicing.candidates import Candidates, Numbers
     from streammetrics.report import Report
 
+CALIBRATION = "ecce"  # the metric by which slices are tested against their own scores
 CONFIDENCE = 0.95  # of intervals, if a report has none
 MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
 OF_SLICE = hidden("columns")
@@ -34,76 +31,76 @@ COLUMNS = (
 
 
 def slices(
-    report: Report, metric: str | Metric, depth: int, min_rows: int, fdr: float, keys: Mapping[str, Any]
-) -> pl.DataFrame:
-    """Return the slices of a report in which a metric is worse than in the other rows. See `Report.slices`."""
-    return with_columns_of_slices(report, metric, depth, min_rows, fdr, **keys).drop(OF_SLICE)
-
-
-def with_columns_of_slices(
     report: Report, metric: str | Metric, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
 ) -> pl.DataFrame:
-    """Return the frame of `slices` with `OF_SLICE`, the group columns of each slice, whose value can be null."""
-    from streammetrics.reading.slicing.calibration import CALIBRATION, miscalibrated
-    from streammetrics.reading.slicing.lots import all_lots  # when they are needed: they take a while to import
-    from streammetrics.reading.slicing.remainders import RESULT, Remainders
-    from streammetrics.reading.slicing.search import Search
+    """Return the slices of a report in which a metric is worse than in the other rows. See `Report.slices`.
 
-    found = report.find(metric, of_label=LABEL in keys)
+    `OF_SLICE` has the group columns of each slice, whose value can be null.
+    """
+    from streammetrics.reading.slicing.candidates import all_candidates  # when it is needed: it takes a while to import
+    from streammetrics.reading.slicing.remainders import Remainders
+    from streammetrics.reading.slicing.search import miscalibrated, worse
+
+    loss = report.find(metric, of_label=LABEL in keys)
     depth, min_rows = whole(Argument("depth"), depth, least=1), whole(Argument("min_rows"), min_rows, least=1)
     require_level(Argument("fdr"), fdr)
-    if found.better is None:
-        raise MetricError(f"Metric {found.name!r} has no preferred direction, so slices cannot be ranked by it.")
+    if loss.better is None:
+        raise MetricError(f"Metric {loss.name!r} has no preferred direction, so slices cannot be ranked by it.")
     require_free(report.by, COLUMNS)
     if MODEL in keys:
         require_models(report.state, keys[MODEL])
-    own = {k: v for k, v in keys.items() if k in report.by}
-    some = report._with_states(lambda state: select(state, matching(state.keys, state.by, own)) if own else state)
-    state, folds = some.state, some.folds
+    searched = {k: v for k, v in keys.items() if k in report.by}
+    if searched:
+        report = report._with_states(lambda state: select(state, matching(state.keys, state.by, searched)))
+    state, folds = report.state, report.folds
     models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
     if len(models) > 1:
         raise ReportError(
             "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
         )
-    columns = [c for c in state.by if c not in own and c != MODEL]
+    columns = [c for c in state.by if c not in searched and c != MODEL]
     if not columns:
         raise ReportError("The report has no group columns to slice by. Evaluate with ", Argument("by"), ".")
-    rows = _rows(state)
-    others = {k: v for k, v in keys.items() if k not in own}
-    remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
-    if folds is None and state.weighted and found.name != CALIBRATION:
+    rows, groups = _rows(state), state.keys.select(columns)
+    others = {k: v for k, v in keys.items() if k not in searched}
+    states = [state] if folds is None else [state, folds]
+    remainders = Remainders.from_states(loss, states, rows, others, report.confidence or CONFIDENCE)
+    if folds is None and state.weighted and loss.name != CALIBRATION:
         raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
     overall = remainders.overall()
-    everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
-    searched = state.keys.select(columns)
-    if found.name == CALIBRATION:
-        failing = miscalibrated(remainders, lots[1:], fdr)
+    candidates = all_candidates(groups, rows, depth, min_rows)
+    if loss.name == CALIBRATION:
+        failing, p = miscalibrated(remainders, candidates, fdr)
     else:
-        failing = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr).findings()
-    parts = [_described(searched, of_lot, remainders, everywhere) for of_lot in failing]
-    schema = searched.schema | {SLICE: pl.String(), OF_SLICE: pl.List(pl.String)} | RESULT | {"rows": pl.Int64()}
-    frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
-    return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
+        failing, p = worse(remainders.coarse(len(candidates.rows)), candidates, fdr)
+    is_failing = np.isin(np.arange(len(p) + 1), failing)  # the last is that of groups without a slice
+    numbers = [np.where(is_failing[slices], slices, -1) for slices in candidates.numbers.values()]
+    tables, everywhere = remainders.tables(numbers, len(p)), remainders.tables([candidates.numbers[()]], 1)
+    result = remainders.compare(tables, failing, everywhere, np.zeros_like(failing))
+    result = result.with_columns(
+        p_value=pl.Series(p[failing]), rows=pl.Series(candidates.rows[failing]), metric=pl.lit(loss.name)
+    )
+    frame = _described(groups, candidates, failing).hstack(result)
+    return _ranked(frame, loss, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
 
 
 def _rows(state: State) -> Numbers:
     table = state.tables[RowCounts.name]
-    found = np.zeros(state.groups.height, np.int64)
-    found[table[GROUP].to_numpy()] = table["rows"].to_numpy()
-    return found
+    rows = np.zeros(state.groups.height, np.int64)
+    rows[table[GROUP].to_numpy()] = table["rows"].to_numpy()
+    return rows
 
 
-def _described(keys: pl.DataFrame, finding: Failing, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
-    """Failing slices by the same columns: their values, text, comparison with all other rows, and number of rows."""
-    lot = finding.lot
-    values = keys[lot.first]
-    unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]
-    names = [pl.lit(f"{c} = ") + readable(keys[c], lot.first).fill_null("null") for c in lot.columns]
-    name = pl.concat_str(names, separator=" and ")
-    slices, whole = (remainders.tables(of.numbers, len(of.rows)) for of in (lot, everywhere))
-    result = remainders.compare(slices, whole, np.zeros_like(lot.first)).with_columns(p_value=finding.p)
-    own = pl.lit([*lot.columns], pl.List(pl.String)).alias(OF_SLICE)
-    return values.with_columns(name.alias(SLICE), own, *unused).hstack(result).with_columns(pl.Series("rows", lot.rows))
+def _described(groups: pl.DataFrame, candidates: Candidates, slices: Numbers) -> pl.DataFrame:
+    """The group columns of slices, null if a slice has any value; the same as text; and which columns have values."""
+    first, columns = candidates.first[slices], [list(candidates.columns[i]) for i in slices]
+    values, names = groups[first], list[pl.Expr]()
+    for c in groups.columns:
+        used = pl.Series([c in names for names in columns], dtype=pl.Boolean)
+        names.append(pl.when(used).then(pl.lit(f"{c} = ") + readable(groups[c], first).fill_null("null")))
+        values = values.with_columns(pl.when(used).then(c).alias(c))
+    name = pl.concat_str(names, separator=" and ", ignore_nulls=True).alias(SLICE)
+    return values.with_columns(name, pl.Series(OF_SLICE, columns, pl.List(pl.String)))
 
 
 def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:
