@@ -27,7 +27,6 @@ from streammetrics.data import several
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.reading import (
-    LEVEL,
     PAIRED,
     VERDICT,
     Finding,
@@ -280,9 +279,7 @@ class Drift:
     @cached_property
     def _verdicts(self) -> pl.DataFrame:
         """The verdict on each distribution and group, with the change that decides it; of 95% without a confidence."""
-        confidence = self.confidence or LEVEL
-        psi = replace(self, confidence=confidence).frame.filter(measure="psi")
-        return drift_verdicts(self.metrics, self.of, confidence, psi)
+        return drift_verdicts(self.metrics, self.of, self.bins, self.confidence)
 
     @property
     def _judged(self) -> pl.DataFrame:
@@ -309,10 +306,7 @@ class Drift:
         return self._findings(("reference", "current"))
 
     def _findings(self, names: tuple[str, str]) -> list[Finding]:
-        def verdicts(sides: Comparison, confidence: float) -> pl.DataFrame:
-            return replace(self, metrics=sides, confidence=confidence)._verdicts
-
-        return findings_of_drift(replace(self.metrics, names=names), verdicts, self.rolling)
+        return findings_of_drift(replace(self.metrics, names=names), self.of, self.bins, self.rolling)
 
     def save_html(
         self,

@@ -16,14 +16,14 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.curves import curve
     from streammetrics.reading.diagnosis.comparison import findings_of_comparison
     from streammetrics.reading.diagnosis.data import of_one_class
-    from streammetrics.reading.diagnosis.drift import LEVEL, findings_of_drift
+    from streammetrics.reading.diagnosis.drift import findings_of_drift
     from streammetrics.reading.diagnosis.finding import Finding, listed
     from streammetrics.reading.diagnosis.findings import findings
     from streammetrics.reading.diagnosis.rules import arrived, findings_of_rules
-    from streammetrics.reading.distribution_shifts import VERDICT, drift_verdicts
     from streammetrics.reading.drift.distances import MEASURES
     from streammetrics.reading.drift.measures import drift_measures, without_bias
     from streammetrics.reading.drift.sampling import WITH_INTERVALS
+    from streammetrics.reading.drift.verdicts import VERDICT, drift_verdicts
     from streammetrics.reading.estimates import by_view, estimate
     from streammetrics.reading.fairness_gaps import fairness, gaps
     from streammetrics.reading.looks import (

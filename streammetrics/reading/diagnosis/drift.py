@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import polars as pl
+from typing import TYPE_CHECKING, Final
 
 from streammetrics.base import LIMITS, compared, interval, percentage
 from streammetrics.data import MODEL
@@ -24,30 +22,13 @@ from streammetrics.reading.diagnosis.finding import (
     placed,
 )
 from streammetrics.reading.differences import showing
-from streammetrics.reading.distribution_shifts import (
-    IS_SHARE,
-    LARGE,
-    LEAST,
-    MEAN,
-    MEANS,
-    NUMBERS,
-    POSITIVES,
-    PSI,
-    QUANTITY,
-    RATE,
-    SCALE,
-    SIZE,
-    SMALL,
-    VERDICT,
-)
+from streammetrics.reading.drift.shifts import IS_SHARE, LEAST, MEAN, POSITIVES, QUANTITY, RATE, SCALE, SIZE
+from streammetrics.reading.drift.verdicts import LARGE, LEVEL, MEANS, NUMBERS, PSI, SMALL, VERDICT, drift_verdicts
 from streammetrics.reading.score_distributions import distributions
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
 
-    Verdicts: TypeAlias = Callable[[Comparison, float], pl.DataFrame]  # on distributions and groups, at a level
-
-LEVEL = 0.95
 VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
     "stable": ("info", "is stable"),
     "open": ("info", "may have moved"),
@@ -56,22 +37,22 @@ VERDICTS: Final[dict[str, tuple[Severity, str]]] = {
 }
 
 
-def findings_of_drift(sides: Comparison, verdicts: Verdicts, rolling: bool) -> list[Finding]:
+def findings_of_drift(sides: Comparison, names: Sequence[str], bins: int, rolling: bool) -> list[Finding]:
     """Return all findings: the distributions of all rows, then the others by severity and by code.
 
-    With a ``rolling`` reference, all rows cannot be compared, but only groups, or windows.
+    PSI has so many bins. With a ``rolling`` reference, all rows cannot be compared, but only groups, or windows.
     """
-    others = [*_groups(sides, verdicts, rolling)]
+    others = [*_groups(sides, names, bins, rolling)]
     if rolling:
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
     others += [*_rates(sides.total), *findings_of_comparison(sides)]
-    return [*_distributions(sides.total, verdicts), *by_severity(others)]
+    return [*_distributions(sides.total, names, bins), *by_severity(others)]
 
 
-def _distributions(total: Comparison, verdicts: Verdicts) -> Iterator[Finding]:
+def _distributions(total: Comparison, names: Sequence[str], bins: int) -> Iterator[Finding]:
     """SM711: whether a distribution drifted."""
-    for row in placed(verdicts(total, LEVEL).drop_nulls("difference"), total.b):
+    for row in placed(drift_verdicts(total, names, bins, LEVEL).drop_nulls("difference"), total.b):
         if row["of"] == "y_true" and total.b.readable(RATE):
             continue  # whose distribution is the rate of positives
         sentence = f"{escaped(row['of'])} {VERDICTS[row[VERDICT]][1]}: {_changes(row)}{_psi(row)}."
@@ -109,13 +90,13 @@ def _change(quantity: str, row: Row) -> str:
 
 def _psi(row: Row) -> str:
     """PSI with its interval, if there is one."""
-    if row[PSI] is None:
+    psi, low, high = (row[PSI + name] for name in ("value", *LIMITS))
+    if psi is None:
         return ""
-    low, high = (row[PSI + limit] for limit in LIMITS)
-    return f"; PSI is {row[PSI]:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
+    return f"; PSI is {psi:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
 
 
-def _groups(sides: Comparison, verdicts: Verdicts, rolling: bool) -> Iterator[Finding]:
+def _groups(sides: Comparison, names: Sequence[str], bins: int, rolling: bool) -> Iterator[Finding]:
     """SM712: groups, or windows, whose distributions drifted."""
     keys = sides.b.state.keys
     named = [c for c in keys.columns if c != MODEL]
@@ -125,7 +106,8 @@ def _groups(sides: Comparison, verdicts: Verdicts, rolling: bool) -> Iterator[Fi
         if number > MANY:
             continue
         sides_of_groups = sides if rolling else sides.rollup(*some)
-        frame = verdicts(sides_of_groups, 1 - (1 - LEVEL) / len(columns) / number).drop_nulls("difference")
+        level = 1 - (1 - LEVEL) / len(columns) / number
+        frame = drift_verdicts(sides_of_groups, names, bins, level).drop_nulls("difference")
         for of in frame["of"].unique(maintain_order=True):
             groups = placed(frame.filter(of=of).with_columns(value="difference"), sides_of_groups.b)
             rows = sorted(groups, key=lambda row: -float(row[LEAST] or 0))

@@ -11,6 +11,8 @@ Wasserstein distance hold for any position of the rows in their bins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 from polars import Expr
 
@@ -22,6 +24,7 @@ SMALLEST_SHARE = 1e-4
 
 LOW, HIGH = pl.col("low"), pl.col("high")
 REFERENCE, CURRENT = pl.col("reference"), pl.col("current")
+A, B = pl.col("a"), pl.col("b")  # shares of both
 
 
 def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
@@ -30,13 +33,28 @@ def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
     Returns:
         Columns group, measure, value, lower, upper; null if one side has no rows.
     """
-    wide = _by_shares(quantile_bins(table, bins)).join(_along_the_line(table), on=GROUP)
-    return (
-        wide.unpivot(MEASURES, index=[GROUP, "both"], variable_name="measure", value_name="estimate")
-        .sort(GROUP, maintain_order=True)
-        .unnest("estimate")
-        .select(GROUP, "measure", pl.when("both").then(pl.col("value", "lower", "upper")))
-    )
+    values = (
+        quantile_shares(table, bins)
+        .group_by(GROUP, maintain_order=True)
+        .agg(psi=_exact(psi(A, B).sum()), js=_exact(js(A, B).sum().clip(0, 1)), both=(A.sum() + B.sum()).is_not_nan())
+    )  # shares of no rows are 0/0
+    estimates = long(values.join(_along_the_line(table), on=GROUP), MEASURES, "measure")
+    return estimates.select(GROUP, "measure", pl.when("both").then(pl.col("value", "lower", "upper")))
+
+
+def long(wide: pl.DataFrame, names: Iterable[str], variable: str) -> pl.DataFrame:
+    """Return the named columns of structs below each other, beside their name and the other columns of each group."""
+    names = list(names)
+    index = [c for c in wide.columns if c not in names]
+    rows = wide.unpivot(names, index=index, variable_name=variable, value_name="estimate")
+    return rows.sort(GROUP, maintain_order=True).unnest("estimate")
+
+
+def quantile_shares(table: pl.DataFrame, bins: int) -> pl.DataFrame:
+    """Return the shares ``a`` and ``b`` of both sides in each quantile bin, and their rows, ``n`` and ``m``."""
+    cells = quantile_bins(table, bins).group_by(GROUP, "place", maintain_order=True).agg(REFERENCE.sum(), CURRENT.sum())
+    n, m = (side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
+    return cells.select(GROUP, n=n, m=m, a=REFERENCE / n, b=CURRENT / m)
 
 
 def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
@@ -56,8 +74,8 @@ def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
     """
     occupied = REFERENCE > 0
     share = REFERENCE / REFERENCE.sum()
-    own = occupied & ((occupied.sum() <= bins) | (share * bins >= 1 - ROUNDING))
-    stretch = own.cum_sum() + own.cum_sum().shift(fill_value=0)  # odd for a separate bin, even between two
+    common = occupied & ((occupied.sum() <= bins) | (share * bins >= 1 - ROUNDING))
+    stretch = common.cum_sum() + common.cum_sum().shift(fill_value=0)  # odd for a separate bin, even between two
     quantile = (share.cum_sum().shift(fill_value=0.0) * bins + ROUNDING).floor()
     last = pl.col("quantile").filter("occupied").max().over(GROUP, "stretch")
     return (
@@ -67,17 +85,6 @@ def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
         .with_columns(place=pl.struct("stretch", "quantile").rle_id().over(GROUP).cast(pl.Int64))
         .drop("occupied", "stretch", "quantile")
     )
-
-
-def _by_shares(table: pl.DataFrame) -> pl.DataFrame:
-    joined = table.group_by(GROUP, "place", maintain_order=True).agg(REFERENCE.sum(), CURRENT.sum())
-    shares = joined.with_columns(side / side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
-    terms = shares.select(GROUP, "reference", "current", psi=psi(REFERENCE, CURRENT), js=js(REFERENCE, CURRENT))
-    sums = terms.group_by(GROUP, maintain_order=True).agg(
-        pl.sum("psi"), pl.sum("js").clip(0, 1), REFERENCE.sum(), CURRENT.sum()
-    )
-    both = (REFERENCE + CURRENT).is_not_nan()  # shares of no rows are 0/0
-    return sums.select(GROUP, psi=_exact("psi"), js=_exact("js"), both=both)
 
 
 def psi(reference: Expr, current: Expr) -> Expr:
@@ -161,5 +168,5 @@ def _area(height: Expr, low: Expr, high: Expr) -> Expr:
     return pl.when(flat).then(0.0).otherwise(area)
 
 
-def _exact(value: str) -> Expr:
+def _exact(value: Expr) -> Expr:
     return pl.struct(value=value, lower=value, upper=value)
