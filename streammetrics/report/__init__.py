@@ -22,11 +22,9 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         SCHEMA,
         VERDICT,
         Verdicts,
-        at_least_one,
         judged,
-        judged_of_sample,
+        nonempty,
         verdict_rows,
-        with_rows_needed,
     )
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -13,11 +13,9 @@ import polars as pl
 
 from streammetrics.base import (
     EFFECTIVE_ROWS,
-    ENOUGH_ROWS,
     NO_LIMITS,
     as_float,
     because,
-    enough_rows,
     false_discovery_rate,
     few_effective,
     hidden,
@@ -32,11 +30,10 @@ from streammetrics.report.verdicts import (
     PASSING,
     VERDICT,
     Verdicts,
-    at_least_one,
     judged,
     levels,
+    nonempty,
     verdict_rows,
-    with_rows_needed,
 )
 from streammetrics.show import reason_without_interval, without_change
 
@@ -65,7 +62,7 @@ def check_margins(
         example = Argument("not_worse", {"roc_auc": 0.002})
         raise SpecificationError("Pass ", Argument("not_worse"), " or ", Argument("better"), ", such as ", example, ".")
     metrics = list(dict.fromkeys(margin.metric for margin in required))
-    at_level = at(comparison, metrics, level, keys.get("threshold"))
+    at_level = narrowed(comparison, metrics, level, keys.get("threshold"))
     changes = pl.DataFrame() if all(margin.relative for margin in required) else changes_of(at_level)
     passes = pl.col(VERDICT).is_in(PASSING[open])
     parts, reasons = [], dict[str, list[str]]()
@@ -85,7 +82,9 @@ def check_margins(
     return Verdicts(frame, tuple(comparison.b.by), "\n".join(notes))
 
 
-def at(comparison: Comparison, metrics: Sequence[str | Metric], confidence: float | None, threshold: Any) -> Comparison:
+def narrowed(
+    comparison: Comparison, metrics: Sequence[str | Metric], confidence: float | None, threshold: Any
+) -> Comparison:
     """Return the comparison of some metrics, at a threshold that the evaluations need not have counted, if any."""
     a, b = comparison.a, comparison.b
     if isinstance(threshold, Real) and not isnan(as_float(threshold)):
@@ -118,25 +117,29 @@ class _Gate:
         for report, name in ((comparison.a, OTHER_ROWS), (comparison.b, ROWS)):
             change = with_row_count(change, report.state, name)
         change = change.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).fill_null(0).alias(ROWS))
-        change = at_least_one(matching(change, keys_of(change), self.keys))
+        change = nonempty(matching(change, keys_of(change), self.keys))
         without = NO_INTERVAL & pl.lit(sampled)
-        few = few_effective(units=by_units) & ~NO_INTERVAL
-        verdicts = judged(change, limit, self.min_rows, sampled=False, undecided=without | few)
-        is_open = pl.col(VERDICT) == "open"
-        untested = pl.when(is_open & without).then(pl.lit(reason_without_interval(self.metric, comparison)))
-        verdicts = verdicts.with_columns(
-            pl.lit(enough_rows(by_units)).alias(ENOUGH_ROWS),
-            *because(no_interval=without, **{few_rows_reason(comparison): few}),
-            note=pl.coalesce(without_change(comparison.names), untested),
+        verdicts = judged(
+            change,
+            limit,
+            self.min_rows,
+            sampled=False,
+            units=by_units,
+            undecided={
+                "no_interval": without,
+                few_rows_reason(comparison): few_effective(units=by_units) & ~NO_INTERVAL,
+            },
+            needed=rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(EFFECTIVE_ROWS), units=by_units),
         )
-        needed = rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(EFFECTIVE_ROWS), units=by_units)
-        return with_rows_needed(verdicts, needed)
+        untested = pl.when(pl.col(VERDICT) == "open", without)
+        reason = pl.lit(reason_without_interval(self.metric, comparison))
+        return verdicts.with_columns(note=pl.coalesce(without_change(comparison.names), untested.then(reason)))
 
     def _change(self, limit: float) -> pl.DataFrame:
         """The change of the metric, relative if the margin is."""
         comparison, confidence = self.comparison, self.comparison.confidence
         if self.margin.relative:
-            change = changes_of(at(comparison, [self.metric], confidence, None), limit)
+            change = changes_of(narrowed(comparison, [self.metric], confidence, None), limit)
         else:
             change = self.changes.filter(metric=self.metric.name)
         return change if confidence is not None else change.with_columns(NO_LIMITS)
@@ -159,7 +162,7 @@ class _Gate:
         )
 
     def _breached(self, error: float) -> pl.Series:
-        comparison = at(self.comparison, [self.metric], 1 - 2 * min(error, MOST), None)
+        comparison = narrowed(self.comparison, [self.metric], 1 - 2 * min(error, MOST), None)
         changes = self.changes if self.margin.relative else changes_of(comparison)
         return replace(self, comparison=comparison, changes=changes).verdicts[VERDICT] == "breached"
 

@@ -23,7 +23,7 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
 from streammetrics.reading import ROWS, changes_of, with_row_count
 from streammetrics.report.comparison import Comparison
-from streammetrics.report.gate import at
+from streammetrics.report.gate import narrowed
 from streammetrics.report.report import Report
 from streammetrics.show import reason_without_interval
 
@@ -110,7 +110,7 @@ def rows_needed(
             f"The difference in {found.name} must be below {high - low:g}, got {difference:g}.{of_percent(difference)}"
         )
     if isinstance(pilot, Comparison):
-        pilot = at(pilot, [found], confidence, keys.get("threshold"))
+        pilot = narrowed(pilot, [found], confidence, keys.get("threshold"))
         every = of_labels_once(changes_of(pilot))
         row, range = only(metric, matching(every, keys_of(every), keys), keys, lambda: every), EVERYWHERE
     else:

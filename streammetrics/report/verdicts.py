@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -60,7 +61,6 @@ VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows
 COVERAGE = hidden("coverage")
 FEW_EFFECTIVE = ("few_rows", "few_rows_differ")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
-UNDECIDED = (pl.col(STATUS) == "few_rows_of_class").fill_null(False)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Verdicts:
 
     ``by`` has the group columns, and ``"model"``. ``note`` has lines of text below the verdicts.
 
-    >>> found = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
-    >>> found.hold, found.frame["verdict"].to_list()
+    >>> verdicts = Verdicts(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
+    >>> verdicts.hold, verdicts.frame["verdict"].to_list()
     (False, ['holds', 'breached'])
     """
 
@@ -145,52 +145,55 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
     return 2 * confidence - 1, least
 
 
-def with_rows_needed(found: pl.DataFrame, needed: pl.Expr) -> pl.DataFrame:
-    """Add `NEEDED`, the number of rows that would decide open verdicts, or the reason if none would."""
-    is_open, is_bounded = pl.col(VERDICT) == "open", (pl.col("lower") < pl.col("upper")).fill_null(False)
-    is_finite = is_open & (needed < MOST_ROWS).fill_null(False)
-    never = is_open & ~is_finite
-    return found.with_columns(
-        pl.when(is_finite).then(needed.clip(pl.col(ROWS)).round_sig_figs(2)).cast(pl.Int64).alias(NEEDED),
-        *because(wide_bounds=never & is_bounded, at_limit=never & ~is_bounded),
-    )
-
-
 def is_total(metric: Metric) -> bool:
     """Whether a metric is a count or a sum over the rows, whose verdicts require no interval."""
     return metric.interval.reason in ("a count", "a sum")
 
 
-def at_least_one(found: pl.DataFrame) -> pl.DataFrame:
+def nonempty(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return estimates, or one without a value if there are none, so that each rule has a verdict."""
-    none = found.select(pl.exclude(keys_of(found))).clear(1)
-    return none.with_columns(pl.lit("no_rows", Status).alias(STATUS)) if found.is_empty() else found
+    none = estimates.select(pl.exclude(keys_of(estimates))).clear(1)
+    return none.with_columns(pl.lit("no_rows", Status).alias(STATUS)) if estimates.is_empty() else estimates
 
 
 def judged(
-    found: pl.DataFrame,
+    estimates: pl.DataFrame,
     required: Requirement,
     min_rows: int,
     *,
     sampled: bool,
+    units: bool,
     bounded: bool = False,
-    undecided: pl.Expr = UNDECIDED,
+    undecided: Mapping[str, pl.Expr] = MappingProxyType({}),
+    needed: pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Return estimates, with their `ROWS`, with the verdict on a requirement in `VERDICT`.
+    """Return estimates, with their `ROWS`, with the `VERDICT` on a requirement, its reasons, and `NEEDED`.
 
     It ``"holds"`` or is ``"breached"`` if the bounds and the confidence interval, widened by them, lie on one side of
-    the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
-    are decided by their bounds, which is a reason if rows are ``sampled``. Those without a value are ``"undefined"``,
-    and groups with fewer than ``min_rows`` rows have ``"too few rows"``. With ``bounded``, intervals contain the
-    bounds. ``undecided`` rows are open.
+    the limit. Otherwise it is ``"open"``. Estimates without an interval are decided by their bounds, which is a reason
+    if rows are ``sampled``. Those without a value are ``"undefined"``, and groups with fewer than ``min_rows`` rows
+    have ``"too few rows"``.
+
+    Args:
+        estimates: The estimates.
+        required: The requirement.
+        min_rows: Minimum number of rows of a group.
+        sampled: Whether the verdicts are about more than these rows.
+        units: Whether effective rows are units.
+        bounded: Whether intervals contain the bounds.
+        undecided: Reasons for an open verdict whatever the interval is, and when they apply. That a class has too few
+            rows for an interval is always one.
+        needed: Number of rows that would decide open verdicts: at least `MOST_ROWS` if none does, null if unknown.
     """
     value = pl.col("value")
     limits = map(pl.col, LIMITS) if bounded else outer_limits()
     low, high = ([pl.col(bound), limit] for bound, limit in zip(("lower", "upper"), limits, strict=True))
     worst, best = (low, high) if required.wants_high else (high, low)
+    undecided = {"few_rows_of_class": pl.col(STATUS) == "few_rows_of_class", **undecided}
+    is_undecided = pl.any_horizontal(undecided.values()).fill_null(False)
 
-    def met(ends: list[pl.Expr], wanted: bool) -> pl.Expr:
-        by_bound, by_limit = (required.holds(end) == wanted for end in ends)
+    def met(ends: list[pl.Expr], expected: bool) -> pl.Expr:
+        by_bound, by_limit = (required.holds(end) == expected for end in ends)
         decided: pl.Expr = by_bound & (NO_INTERVAL | by_limit.fill_null(False))
         return decided
 
@@ -199,7 +202,7 @@ def judged(
         .then(pl.lit("too few rows"))
         .when(value.is_null())
         .then(pl.lit("undefined"))
-        .when(undecided)
+        .when(is_undecided)
         .then(pl.lit("open"))
         .when(met(worst, True))
         .then(pl.lit("holds"))
@@ -207,48 +210,42 @@ def judged(
         .then(pl.lit("breached"))
         .otherwise(pl.lit("open"))
     )
-    alone = NO_INTERVAL & ~undecided & value.is_not_null() & sampled
-    return found.with_columns(
+    number, never = pl.lit(None, pl.Int64), pl.lit(False)
+    if needed is not None:
+        is_open = verdict == "open"
+        number = pl.when(is_open & (needed < MOST_ROWS)).then(needed.clip(pl.col(ROWS)).round_sig_figs(2))
+        never = is_open & pl.when(needed.is_null()).then(~is_undecided).otherwise(needed >= MOST_ROWS)
+    is_bounded = (pl.col("lower") < pl.col("upper")).fill_null(False)
+    without_interval = NO_INTERVAL & ~is_undecided & value.is_not_null()
+    reasons = {"bounds_only": without_interval & sampled, "wide_bounds": never & is_bounded} | undecided
+    return estimates.with_columns(
         verdict.alias(VERDICT),
         pl.lit(required.limit).alias(LIMIT),
         pl.lit(required.comparison).alias(COMPARISON),
-        *because(bounds_only=alone, few_rows_of_class=UNDECIDED),
+        pl.lit(enough_rows(units)).alias(ENOUGH_ROWS),
+        number.cast(pl.Int64).alias(NEEDED),
+        *because(at_limit=never & ~is_bounded, **reasons),
     )
 
 
-def judged_of_sample(
-    found: pl.DataFrame, required: Requirement, min_rows: int, *, sampled: bool, units: bool
-) -> pl.DataFrame:
-    """Return estimates of rows or ``units`` with verdicts as `judged` does, which are open on few effective rows."""
-    few = few_effective(units=units)
-    found = judged(found, required, min_rows, sampled=sampled, undecided=UNDECIDED | few)
-    return found.with_columns(pl.lit(enough_rows(units)).alias(ENOUGH_ROWS), *because(few_rows=few))
-
-
 def verdict_rows(
-    found: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
+    verdicts: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
 ) -> pl.DataFrame:
     """Return the frame of `Verdicts` of judged estimates with notes. Rules of a history add the columns `OF_RULES`."""
-    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
-    columns |= _reasons(found) | {"rule": pl.lit(str(rule)), "where": where(found.select(keys_of(found)), by)}
-    columns |= {"rows_needed": pl.col(NEEDED)} if NEEDED in found.columns else {}
-    columns |= {"rows": pl.col(ROWS), "verdict": pl.col(VERDICT), "passes": passes}
-    columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
-    schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
-    return found.select(columns[name].alias(name) for name in schema).cast(schema)
-
-
-def _reasons(found: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The codes of the reasons for verdicts, of which some explain open ones alone; effective rows if they are few."""
-    codes = [code for code in REASONS if hidden(code) in found.columns]
     is_open = pl.col(VERDICT) == "open"
-    each = [pl.when(pl.col(hidden(code)) & (is_open | (code not in WHY_OPEN))).then(pl.lit(code)) for code in codes]
-    few = [hidden(code) for code in FEW_EFFECTIVE if code in codes]
-    numbers = {"effective_rows": EFFECTIVE_ROWS, "effective_rows_needed": ENOUGH_ROWS}
-    return {"reasons": pl.concat_list(pl.lit(None, pl.String), *each).list.drop_nulls()} | {
-        name: pl.when(is_open & pl.any_horizontal(few)).then(number) if few else pl.lit(None)
-        for name, number in numbers.items()
-    }
+    applying = {code: pl.col(hidden(code)) for code in REASONS if hidden(code) in verdicts.columns}
+    applying |= {code: condition & is_open for code, condition in applying.items() if code in WHY_OPEN}
+    codes = [pl.when(condition).then(pl.lit(code)) for code, condition in applying.items()]
+    is_few = pl.any_horizontal(pl.lit(False), *(applying[code] for code in FEW_EFFECTIVE if code in applying))
+    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
+    columns |= {"rule": pl.lit(str(rule)), "where": where(verdicts.select(keys_of(verdicts)), by)}
+    columns |= {"rows": pl.col(ROWS), "rows_needed": pl.col(NEEDED), "verdict": pl.col(VERDICT), "passes": passes}
+    columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
+    columns |= {"reasons": pl.concat_list(pl.lit(None, pl.String), *codes).list.drop_nulls()}
+    columns |= {"effective_rows": pl.when(is_few).then(EFFECTIVE_ROWS)}
+    columns |= {"effective_rows_needed": pl.when(is_few).then(ENOUGH_ROWS)}
+    schema = pl.Schema({name: kind for name, kind in SCHEMA.items() if name in columns})
+    return verdicts.select(columns[name].alias(name) for name in schema).cast(schema)
 
 
 def check(
@@ -263,11 +260,17 @@ def check(
         required.require_within(*metric.range)
         rows = with_row_count(report._sampled_rows(required.metric, **keys), report.state, ROWS)
         rows = rows.with_columns(NO_LIMITS) if confidence is None else rows
-        sampled, units = confidence is not None and not is_total(metric), report.folds is not None
-        found = judged_of_sample(at_least_one(rows), required, min_rows, sampled=sampled, units=units)
-        needed = rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
-        found = with_note(with_rows_needed(found, needed), [metric])
-        parts.append(verdict_rows(found, required, report.by, passes))
+        units = report.folds is not None
+        verdicts = judged(
+            nonempty(rows),
+            required,
+            min_rows,
+            sampled=confidence is not None and not is_total(metric),
+            units=units,
+            undecided={"few_rows": few_effective(units=units)},
+            needed=rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units),
+        )
+        parts.append(verdict_rows(with_note(verdicts, [metric]), required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))
 
 

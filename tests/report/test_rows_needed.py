@@ -110,6 +110,13 @@ def test_no_number_of_rows_decides_at_the_limit_or_within_the_bounds():
     assert "open: no number of rows decides it, with these bounds" in str(within)
 
 
+def test_of_too_few_rows_of_a_class_no_number_is_named_that_decides():
+    rows = {"y": [1] + [0] * 30, "p": [0.9] + [0.2] * 30}
+    few = sm.binary(y_true="y", y_score="p").update(rows).finalize().check("roc_auc >= 0.8")
+    row = few.frame.row(0, named=True)
+    assert (row["verdict"], row["reasons"], row["rows_needed"]) == ("open", ["few_rows_of_class"], None)
+
+
 def test_a_pilot_by_group_is_read_by_its_key():
     report = binary(scored(400, groups=2), by="g").finalize()
     one = sm.rows_needed(report, "roc_auc", difference=0.01, g=1)

@@ -18,6 +18,7 @@ from streammetrics.base import (
     VALUE,
     Status,
     because,
+    few_effective,
     hidden,
     keys_of,
 )
@@ -46,10 +47,8 @@ from streammetrics.report import (
     NEEDED,
     VERDICT,
     Report,
-    at_least_one,
     judged,
-    judged_of_sample,
-    with_rows_needed,
+    nonempty,
 )
 from streammetrics.show import with_note
 from streammetrics.statistics import periods
@@ -158,7 +157,7 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
     reference = windows.before(rule.against, earliest) if rule.against or rule.before_labels else None
     current, other = _reports(history, rule, windows, reference, labels)
     estimates = _estimates(rule, current, other)
-    judged = _judged(estimates if windows.are_named else at_least_one(estimates), rule, current)
+    judged = _judged(estimates if windows.are_named else nonempty(estimates), rule, current)
     if rule.total and rule.required.wants_high:
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
@@ -282,18 +281,24 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
     status = pl.when(no_rows).then(pl.lit("no_rows", Status)).otherwise(STATUS).alias(STATUS)
     estimates = with_note(estimates.with_columns(status), current.metrics)
     required, least, sampled, units = rule.required, rule.min_rows, rule.total is None, current.folds is not None
-    if rule.always or rule.alarm or rule.before_labels:
-        verdicts = judged(estimates, required, least, sampled=sampled, bounded=rule.before_labels)
-    else:
-        verdicts = judged_of_sample(estimates, required, least, sampled=sampled, units=units)
+    undecided = {} if rule.always or rule.alarm or rule.before_labels else {"few_rows": few_effective(units=units)}
     if rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
-        return verdicts.with_columns(pl.lit(None, pl.Int64).alias(NEEDED))
-    if rule.always:
+        needed = None
+    elif rule.always:
         needed = pl.col(AT_LOOKS)
     else:
         range = EVERYWHERE if rule.against else current.metrics[0].range
         needed = rows_to_decide(required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
-    return with_rows_needed(verdicts, needed)
+    return judged(
+        estimates,
+        required,
+        least,
+        sampled=sampled,
+        units=units,
+        bounded=rule.before_labels,
+        undecided=undecided,
+        needed=needed,
+    )
 
 
 def _opened(verdicts: pl.DataFrame, condition: pl.Expr, reason: str) -> pl.DataFrame:
