@@ -1,6 +1,5 @@
 """Charts as what they draw, without the classes of Altair, which take half a second each."""
 
-import altair
 import pytest
 from drawn import Drawn
 
@@ -13,5 +12,4 @@ def with_altair():
 @pytest.fixture(autouse=True)
 def _plain(request, monkeypatch):
     if "with_altair" not in request.fixturenames:
-        for kind in (altair.LayerChart, altair.VConcatChart):
-            monkeypatch.setattr(kind, "from_dict", lambda specification, **_: Drawn(specification))
+        monkeypatch.setattr("streammetrics.show.charts.plot.as_altair", Drawn)

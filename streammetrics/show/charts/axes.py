@@ -76,22 +76,18 @@ def time_axis(title: str, windows: Sequence[int]) -> Spec:
     return {"type": "temporal", "title": cut(title, LONGEST_CELL), "scale": ends, "axis": labels}
 
 
-def names_axis(title: str, names: Sequence[str], angle: int = 0, grid: bool = False) -> Spec:
-    """Return an axis with a place for each name, from the left or from the top."""
+def names_axis(title: str, names: Sequence[str], angle: int = 0, grid: bool = False, two_lines: bool = False) -> Spec:
+    """Return an axis with a place for each name, from the left or from the top.
+
+    With ``two_lines``, what is after the first `BETWEEN` is below.
+    """
     places = {"domain": list(names), "paddingInner": GAP}
-    labels = {"labelFlush": False, "labelAngle": angle, "grid": grid}
+    labels: Spec = {"labelFlush": False, "labelAngle": angle, "grid": grid}
+    if two_lines:
+        parts = f"split(datum.label, '{BETWEEN}')"
+        labels["labelExpr"] = f"[{parts}[0], join(slice({parts}, 1), '{BETWEEN}')]"
+        labels |= {"labelLineHeight": LINE, "labelOffset": -LINE / 2}
     return {"type": "nominal", "title": cut(title, LONGEST_CELL), "sort": None, "scale": places, "axis": labels}
-
-
-def two_line_names(names: Spec) -> Spec:
-    """Return an axis of names with a line for what is after the first `BETWEEN`."""
-    parts = f"split(datum.label, '{BETWEEN}')"
-    labels = {
-        "labelExpr": f"[{parts}[0], join(slice({parts}, 1), '{BETWEEN}')]",
-        "labelLineHeight": LINE,
-        "labelOffset": -LINE / 2,
-    }
-    return names | {"axis": names["axis"] | labels}
 
 
 def place(axis: Spec, values: pl.Series) -> Places:

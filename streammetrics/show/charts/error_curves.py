@@ -12,7 +12,7 @@ from streammetrics.base import value_texts
 from streammetrics.errors import MetricError
 from streammetrics.show.charts.axes import Places, Spec, axis, extent
 from streammetrics.show.charts.histograms import outlines
-from streammetrics.show.charts.marks import layered, reference
+from streammetrics.show.charts.marks import panel, reference, titled
 from streammetrics.show.charts.paths import bounded_line, lines_of
 from streammetrics.show.charts.series import Reports, Series, rows_or_weight, series_of
 
@@ -47,13 +47,11 @@ def _steps(report: Reports, kind: str, along: str, title: str, what: str, captio
         lines_of(series.frame, partial(_stairs, along=along, side=side, low=low, high=high))
         for side in ("share", "upper", "lower")
     )
-    layers = bounded_line(paths, x, y)
-    banded = "Shaded band: certified bounds." if len(layers) > 1 else ""
-    if low < 0 < high:
-        layers.insert(0, reference((0, 0), (0, 1)))
-    return layered(
-        title, x, y, layers, series.names, series.legend, [_best(report, series), series.note], [caption, banded]
-    )
+    zero = [reference((0, 0), (0, 1))] if low < 0 < high else []
+    marks = [*zero, *bounded_line(paths, x, y)]
+    banded = "Shaded band: certified bounds." if "band" in dict(marks) else ""
+    chart = panel(x, y, marks, series.names, series.legend)
+    return titled(chart, title, [_best(report, series), series.note], [caption, banded])
 
 
 def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:

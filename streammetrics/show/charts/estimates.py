@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from streammetrics.base import ESTIMATE, bounds, hidden, interval, value_text
-from streammetrics.show.charts.axes import Spec, extent
-from streammetrics.show.charts.marks import MAX_SERIES, across, dots, intervals
-from streammetrics.show.charts.series import PLACE, Reports, Series, series_of
+from streammetrics.show.charts.axes import extent
+from streammetrics.show.charts.marks import Marks
+from streammetrics.show.charts.series import PLACE
 
 LOW, HIGH = hidden("low"), hidden("high")
 
@@ -18,12 +18,6 @@ LOW, HIGH = hidden("low"), hidden("high")
 def key_columns(rows: pl.DataFrame) -> list[str]:
     """The columns that identify the rows of a metric."""
     return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
-
-
-def groups_of(report: Reports, rows: pl.DataFrame, keys: list[str], most: int = MAX_SERIES) -> Series:
-    """The series of some keys."""
-    groups = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
-    return series_of(report, groups, {}, most, columns=keys)
 
 
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
@@ -40,13 +34,14 @@ def reach(within: tuple[float, float], *columns: pl.Series) -> tuple[float, floa
     return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
 
 
-def interval_marks(frame: pl.DataFrame, x: Spec, y: Spec, lines: Iterable[float]) -> list[Spec]:
+def interval_marks(frame: pl.DataFrame, lines: Iterable[float]) -> list[Marks]:
     """Return the dot and the interval of each row along an axis of names, with vertical lines at some places.
 
     ``frame`` has the columns ``x``, ``series``, ``text``, and those of `PLACE`, `LOW`, and `HIGH`.
     """
     ends = frame.select("series", x=pl.col(LOW), y=PLACE, x2=pl.col(HIGH)).drop_nulls()
-    return [*map(across, lines), intervals(ends), dots(frame.select("series", "x", "text", y=PLACE), x, y)]
+    across: list[Marks] = [("reference", pl.DataFrame({"x": [line]})) for line in lines]
+    return [*across, ("interval", ends), ("dot", frame.select("series", "x", "text", y=PLACE))]
 
 
 def text_with_ends(low: str, high: str) -> pl.Expr:

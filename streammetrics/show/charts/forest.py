@@ -20,10 +20,10 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, in_a_sentence, words
-from streammetrics.show.charts.axes import BETWEEN, Spec, axis, names_axis, two_line_names
-from streammetrics.show.charts.estimates import HIGH, LOW, groups_of, interval_marks, reach
-from streammetrics.show.charts.marks import layered
-from streammetrics.show.charts.series import PLACE
+from streammetrics.show.charts.axes import BETWEEN, Spec, axis, names_axis
+from streammetrics.show.charts.estimates import HIGH, LOW, interval_marks, reach
+from streammetrics.show.charts.marks import panel, titled
+from streammetrics.show.charts.series import PLACE, series_of
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
@@ -66,19 +66,13 @@ def _differences_of_metrics(total: Comparison) -> Spec:
     differences = bounded.unique(twins, maintain_order=True)
     keys = told_apart(frame)
     names = [named({**row, "metric": words(judged[row["metric"]])}, keys) for row in rows(differences)]
-    scaled = differences.with_columns(
-        _half_widths(pl.col("difference", LOW, HIGH), sign), _texts(total, differences), pl.Series(PLACE, names)
-    )
+    scaled = _in_half_widths(differences.with_columns(pl.Series(PLACE, names)), pl.col("difference"), sign)
     a, b = total.names
-    unbounded = [name for name in frame["metric"].unique(maintain_order=True) if name not in bounded["metric"]]
-    caption = [
-        "At an end of the axis: larger differences." if (scaled["difference"].abs() == FARTHEST).any() else "",
-        f"Without an interval: {', '.join(unbounded)}." if unbounded else "",
-    ]
-    first = scaled.head(MOST)
-    x = axis(f"← {a} better · in half widths of each interval · {b} better →", *_far_reach(first))
+    x = _half_width_axis(f"{a} better", f"{b} better", scaled.head(MOST))
     cut = f"the first {MOST} of {len(names)}" if len(names) > MOST else ""
-    return _forest(total, first, f"{b} compared with {a}", x, "", cut, " ".join(filter(None, caption)))
+    unbounded = [name for name in frame["metric"].unique(maintain_order=True) if name not in bounded["metric"]]
+    caption = _caption(scaled, "differences", ", ".join(unbounded))
+    return _forest(total, scaled.head(MOST), f"{b} compared with {a}", x, cut, caption)
 
 
 def _differences_of_groups(comparison: Comparison, metric: Metric) -> Spec:
@@ -89,28 +83,16 @@ def _differences_of_groups(comparison: Comparison, metric: Metric) -> Spec:
     frame = _with_ends(comparison.frame.filter(metric=metric.name), "difference")
     if told_apart(frame) != [key for key in told_apart(frame) if key in by]:
         raise ReportError(f"{metric.name} has several values in each group, such as one per threshold.")
-    frame = frame.with_columns(_texts(comparison, frame))
     significant = pl.col("better").is_in(comparison.names)
     largest = frame.sort(significant, pl.col("difference").abs(), descending=True).head(MOST).sort("difference")
-    places = groups_of(comparison.b, largest, by, most=frame.height)
-    legend = places.legend or "group"
+    places = series_of(comparison.b, largest, {}, frame.height, by)
+    drawn, legend = places.frame.rename({"series": PLACE}).with_columns(x="difference"), places.legend or "group"
     (a, b), total = comparison.names, comparison.total.frame.filter(metric=metric.name)["difference"].drop_nulls()
-    x = axis(f"{metric.name}: {b} minus {a}", *reach(UNLIMITED, largest[LOW], largest[HIGH], ORIGIN))
+    x = axis(f"{metric.name}: {b} minus {a}", *reach(UNLIMITED, drawn[LOW], drawn[HIGH], ORIGIN))
     title = f"Difference in {in_a_sentence(metric)} by {legend}"
     cut = f"the {MOST} largest of {frame.height:,}" if frame.height > MOST else ""
-    caption, lines = "Dotted lines: 0, and all groups together.", [0.0, *total[:1]]
-    return _forest(comparison, places.of(largest).rename({"series": PLACE}), title, x, legend, cut, caption, lines)
-
-
-def _texts(comparison: Comparison, frame: pl.DataFrame) -> pl.Series:
-    """Both values and their difference as text."""
-    a, b = comparison.names
-    texts = []
-    for row in rows(frame):
-        first, second, difference = compared(row)
-        ends = interval(row["ci_lower"], row["ci_upper"], difference)
-        texts.append(f"{a} {first}, {b} {second}, difference {difference} ({ends})")
-    return pl.Series("text", texts, pl.String)
+    caption = ["Dotted lines: 0, and all groups together."]
+    return _forest(comparison, drawn, title, x, cut, caption, legend, [0.0, *total[:1]])
 
 
 def _forest(
@@ -118,16 +100,25 @@ def _forest(
     frame: pl.DataFrame,
     title: str,
     x: Spec,
-    legend: str,
     cut: str,
-    caption: str,
+    caption: Sequence[str],
+    legend: str = "",
     lines: Sequence[float] = (0.0,),
 ) -> Spec:
-    sides = [f"{name} better" for name in comparison.names]
-    better = pl.col("better").replace_strict(dict(zip(comparison.names, sides, strict=True)), default=OPEN)
-    layers, y = _intervals(frame.with_columns(better.alias("series"), x="difference"), x, legend, lines)
+    """Differences at their places, colored by the better side, with both values in their tooltips."""
+    a, b = comparison.names
+    texts = []
+    for row in rows(frame):
+        first, second, difference = compared(row)
+        ends = interval(row["ci_lower"], row["ci_upper"], difference)
+        texts.append(f"{a} {first}, {b} {second}, difference {difference} ({ends})")
+    sides = {name: f"{name} better" for name in comparison.names}
+    better = pl.col("better").replace_strict(sides, default=OPEN)
+    drawn = frame.with_columns(pl.Series("text", texts, pl.String), series=better)
+    y = names_axis(legend, drawn[PLACE].unique(maintain_order=True).to_list(), grid=True)
+    chart = panel(x, y, interval_marks(drawn, lines), (*sides.values(), OPEN), grey=OPEN)
     level = f"{(comparison.confidence or 0) * 100:g}% confidence intervals, widened by the certified bounds"
-    return layered(title, x, y, layers, (*sides, OPEN), "", [cut, level], [caption], grey=OPEN)
+    return titled(chart, title, [cut, level], caption)
 
 
 def limits(frame: pl.DataFrame) -> Spec:
@@ -140,27 +131,22 @@ def limits(frame: pl.DataFrame) -> Spec:
     ends = (pl.when(is_bound).then("value").otherwise(end).alias(end) for end in ("lower", "upper"))
     bounded = _with_ends(frame.with_columns(ends), "value")
     first = (bounded.sort("passes", maintain_order=True) if bounded.height > MOST else bounded).head(MOST)
-    groups = pl.col("where").replace("", None)
+    groups, verdict = pl.col("where").replace("", None), pl.col("verdict")
     has_groups = frame.select(groups.drop_nulls().n_unique() > 1).item()
-    places = ["rule", groups] if has_groups else ["rule"]
-    toward = pl.when(pl.col("comparison").str.starts_with(">")).then(1.0).otherwise(-1.0)
-    verdict = pl.col("verdict")
-    drawn = first.with_columns(pl.concat_str(places, separator=BETWEEN, ignore_nulls=True).alias(PLACE)).with_columns(
-        _half_widths(pl.col("value", LOW, HIGH) - pl.col("limit"), toward),
+    places = pl.concat_str(["rule", groups] if has_groups else ["rule"], separator=BETWEEN, ignore_nulls=True)
+    drawn = first.with_columns(places.alias(PLACE)).with_columns(
         pl.struct(pl.all()).map_elements(_verdict_text, return_dtype=pl.String).alias("text"),
         pl.when(verdict.is_in(SERIES)).then(verdict).otherwise(pl.lit("open")).alias("series"),
     )
-    x = axis("← breached · in half widths of each interval · holds →", *_far_reach(drawn))
-    layers, y = _intervals(drawn.rename({"value": "x"}), x)
+    toward = pl.when(pl.col("comparison").str.starts_with(">")).then(1.0).otherwise(-1.0)
+    drawn = _in_half_widths(drawn, pl.col("value"), toward, pl.col("limit"))
+    x = _half_width_axis("breached", "holds", drawn)
+    y = names_axis("", drawn[PLACE].unique(maintain_order=True).to_list(), grid=True, two_lines=has_groups)
+    chart = panel(x, y, interval_marks(drawn, [0.0]), SERIES, grey="open")
     cut = f"the first {MOST} of {bounded.height:,}" if bounded.height > MOST else ""
-    unbounded = frame.height - bounded.height
-    caption = [
-        "At an end of the axis: larger distances." if (drawn["value"].abs() == FARTHEST).any() else "",
-        f"Without an interval: {unbounded:,} of {frame.height:,}." if unbounded else "",
-    ]
-    facts = [cut, "confidence intervals, widened by the certified bounds"]
-    y = two_line_names(y) if has_groups else y
-    return layered("Distance from each limit", x, y, layers, SERIES, "", facts, caption, grey="open")
+    facts, unbounded = [cut, "confidence intervals, widened by the certified bounds"], frame.height - bounded.height
+    caption = _caption(drawn, "distances", f"{unbounded:,} of {frame.height:,}" if unbounded else "")
+    return titled(chart, "Distance from each limit", facts, caption)
 
 
 def _verdict_text(row: dict[str, Any]) -> str:
@@ -178,18 +164,18 @@ def _with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     return bounded.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 
-def _half_widths(distances: pl.Expr, toward: pl.Expr) -> pl.Expr:
-    """Distances in half widths of the interval, positive toward the better side."""
-    return (distances * 2 * toward / (pl.col(HIGH) - pl.col(LOW))).clip(-FARTHEST, FARTHEST)
+def _in_half_widths(frame: pl.DataFrame, value: pl.Expr, toward: pl.Expr, limit: pl.Expr | float = 0.0) -> pl.DataFrame:
+    """Distances of a value ``x`` and its ends from a limit in half widths of the interval, positive where better."""
+    ends = (pl.col(LOW), pl.col(HIGH), value.alias("x"))
+    half_width = (pl.col(HIGH) - pl.col(LOW)) / 2
+    return frame.with_columns(((end - limit) * toward / half_width).clip(-FARTHEST, FARTHEST) for end in ends)
 
 
-def _far_reach(frame: pl.DataFrame) -> tuple[float, float]:
-    return reach((-FARTHEST, FARTHEST), frame[LOW], frame[HIGH], ORIGIN)
+def _half_width_axis(left: str, right: str, frame: pl.DataFrame) -> Spec:
+    ends = reach((-FARTHEST, FARTHEST), frame[LOW], frame[HIGH], ORIGIN)
+    return axis(f"← {left} · in half widths of each interval · {right} →", *ends)
 
 
-def _intervals(
-    frame: pl.DataFrame, x: Spec, legend: str = "", lines: Sequence[float] = (0.0,)
-) -> tuple[list[Spec], Spec]:
-    """The marks, and the axis of names."""
-    y = names_axis(legend, frame[PLACE].unique(maintain_order=True).to_list(), grid=True)
-    return interval_marks(frame, x, y, lines), y
+def _caption(frame: pl.DataFrame, what: str, unbounded: str) -> list[str]:
+    far = f"At an end of the axis: larger {what}." if (frame["x"].abs() == FARTHEST).any() else ""
+    return [far, f"Without an interval: {unbounded}." if unbounded else ""]

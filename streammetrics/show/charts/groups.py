@@ -14,15 +14,14 @@ from streammetrics.show.charts.axes import Spec, axis, names_axis
 from streammetrics.show.charts.estimates import (
     HIGH,
     LOW,
-    groups_of,
     interval_columns,
     interval_marks,
     key_columns,
     reach,
     text_with_ends,
 )
-from streammetrics.show.charts.marks import dots, intervals, layered, reference
-from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, shared
+from streammetrics.show.charts.marks import Marks, panel, reference, titled
+from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, series_of, shared
 
 MOST_GROUPS = 20
 END = hidden("end")
@@ -56,8 +55,8 @@ def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **
     by_end = ", by the better end of the interval" if how and metric.better else ""
     sorting = "" if is_ordered else f"{which.capitalize()} first{by_end}."
     caption = [better(metric), "Dotted: all rows." if total else "", sorting, *_missing(frame, low, undefined)]
-    title = f"{words(metric)} by {legend}"
-    return layered(title, x, y, interval_marks(rows, x, y, total), colours.names, colours.legend, [cut, how], caption)
+    chart = panel(x, y, interval_marks(rows, total), colours.names, colours.legend)
+    return titled(chart, f"{words(metric)} by {legend}", [cut, how], caption)
 
 
 def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Spec:
@@ -79,12 +78,12 @@ def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None,
     y = axis(words(metric), *ends)
     lines = frame.select("series", "x", y=pl.col(low).clip(*ends), y2=pl.col(high).clip(*ends)).drop_nulls()
     points = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, text_with_ends(low, high)))
-    total = [reference((0, size + 1), (v, v)) for v in _of_all(report, metric, colours, keys)]
+    total = [reference((0, size + 1), (value, value)) for value in _of_all(report, metric, colours, keys)]
+    marks: list[Marks] = [*total, ("interval", lines), ("dot", points)]
     groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
     title = f"{words(metric)} of {groups} groups by {places.legend}"
     caption = ["Dotted: all rows.", better(metric), *_missing(frame, low, undefined)]
-    layers = [*total, intervals(lines), dots(points, x, y)]
-    return layered(title, x, y, layers, colours.names, colours.legend, [how], caption)
+    return titled(panel(x, y, marks, colours.names, colours.legend), title, [how], caption)
 
 
 def _segments(
@@ -104,10 +103,9 @@ def _segments(
     defined, segments = rows.drop_nulls("value"), [c for c in columns if c not in SIDES] or columns
     varying = [c for c in key_columns(defined) if c not in keys]
     sides = [c for c in varying if c in SIDES] if set(varying) - set(SIDES) else []
-    places = groups_of(report, defined, [c for c in varying if c not in sides], most=EVERY)
-    colours = groups_of(report, defined, sides)
-    frame = colours.of(places.of(defined).rename({"series": PLACE}))
-    return metric, frame, places, colours, rows.n_unique(segments) - defined.n_unique(segments)
+    places = series_of(report, defined, {}, EVERY, [c for c in varying if c not in sides])
+    colours = series_of(report, places.frame.rename({"series": PLACE}), {}, columns=sides)
+    return metric, colours.frame, places, colours, rows.n_unique(segments) - defined.n_unique(segments)
 
 
 def worst_first(rows: pl.DataFrame, column: str, metric: Metric, confidence: float | None) -> pl.Series:

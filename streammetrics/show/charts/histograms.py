@@ -12,14 +12,13 @@ import polars as pl
 
 from streammetrics.base import percentage, require_free, text
 from streammetrics.show.charts.axes import Places, Scale, Spec, axis, place, transformed
-from streammetrics.show.charts.marks import MAX_SERIES, layered, line
+from streammetrics.show.charts.marks import MAX_SERIES, bars, panel, titled
 from streammetrics.show.charts.paths import lines_of
 from streammetrics.show.charts.series import (
     BY_CHARTS,
     CLASS,
     SIDES,
     Reports,
-    filled,
     is_weighted,
     rows_or_weight,
     series_of,
@@ -68,8 +67,8 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     wide = f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}" if coarse > 0.05 else ""
     scale = " on the logarithmic axis" if is_log else ""
     caption = f"Bars of each series total 100%. The {count} bars have equal width{scale}."
-    layers, facts = [*filled(path, series), line(path)], [beyond, wide, groups.note]
-    return layered(title, x, y, layers, series.names, series.legend, facts, [caption])
+    chart = panel(x, y, bars(path, series.names), series.names, series.legend)
+    return titled(chart, title, [beyond, wide, groups.note], [caption])
 
 
 def _classes(bins: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from streammetrics.base import (
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import CELLS
 from streammetrics.show.charts.axes import Spec, names_axis
-from streammetrics.show.charts.marks import COLOURS, TEXT, TOOLTIP, layered
+from streammetrics.show.charts.marks import COLOURS, EMPTY, TEXT, TOOLTIP, titled
 from streammetrics.show.charts.series import BY_CHARTS, Reports, count, is_weighted, series_of, shared, sized
 
 LABELS = 30  # of a legible confusion matrix
@@ -63,12 +63,13 @@ def confusion(report: Reports, /, **keys: Any) -> Spec:
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
     faint = "" if has_counts else ", without a number below 0.5%"
     caption = f"{shares} actual label. Diagonal: {diagonal}. Off the diagonal: errors{faint}."
-    marks = _marks(cells, weighted, has_counts)
-    chart = layered("Confusion matrix", x, y, marks, subtitle=facts, caption=[caption])
-    return chart | {"width": len(labels) * width, "height": len(labels) * height}
+    layers = list(_layers(cells, weighted, has_counts)) if cells.height else [EMPTY]
+    axes = {"x": {"field": "x", **x}, "y": {"field": "y", **y}}
+    chart = {"width": len(labels) * width, "height": len(labels) * height, "encoding": axes, "layer": layers}
+    return titled(chart, "Confusion matrix", facts, [caption])
 
 
-def _marks(cells: pl.DataFrame, weighted: bool, has_counts: bool) -> Iterator[Spec]:
+def _layers(cells: pl.DataFrame, weighted: bool, has_counts: bool) -> Iterator[Spec]:
     """The cells, shaded in other colors on the diagonal and off it, with tooltips, and their texts."""
     is_right = pl.col("actual") == pl.col("predicted")
     deepest = pl.max_horizontal(pl.col("share").filter(~is_right).max(), MANY)

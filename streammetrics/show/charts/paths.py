@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.show.charts.axes import Places, Spec, place
-from streammetrics.show.charts.marks import band, line
+from streammetrics.show.charts.marks import Marks, band
 
 HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
 PIXELS = 300  # of a chart on a page
@@ -24,11 +24,11 @@ def lines_of(frame: pl.DataFrame, path: Callable[[pl.DataFrame], tuple[Places, P
     return pl.concat(parts).filter(pl.col("x").is_finite(), pl.col("y").is_finite())
 
 
-def bounded_line(paths: Iterable[pl.DataFrame], x: Spec, y: Spec) -> list[Spec]:
+def bounded_line(paths: Iterable[pl.DataFrame], x: Spec, y: Spec) -> list[Marks]:
     """Return a line for each series, before it the area between its upper and its lower bound if it is visible."""
     value, upper, lower = paths
     bounds = [band(simplified(upper, x, y), simplified(lower, x, y))] if are_apart(upper, lower, x, y) else []
-    return [*bounds, line(simplified(value, x, y))]
+    return [*bounds, ("line", simplified(value, x, y))]
 
 
 def simplified(path: pl.DataFrame, x: Spec, y: Spec) -> pl.DataFrame:

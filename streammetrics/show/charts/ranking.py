@@ -21,9 +21,9 @@ from streammetrics.metrics import (
     prevalence,
     recall,
 )
-from streammetrics.show.charts.axes import Places, Spec, axis, probit_axis
+from streammetrics.show.charts.axes import Places, Spec, axis, inside, probit_axis
 from streammetrics.show.charts.histograms import outlines
-from streammetrics.show.charts.marks import dots, layered, reference
+from streammetrics.show.charts.marks import Marks, panel, reference, titled
 from streammetrics.show.charts.paths import bounded_line, lines_of
 from streammetrics.show.charts.series import Reports, Series, rows_or_weight, series_of
 
@@ -59,9 +59,9 @@ def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     levels = series.frame.group_by("series", maintain_order=True).agg(y=prevalence(TP, FP, FN, TN).first())["y"]
     random = [reference((0, 1), (level, level)) for level in levels.drop_nulls().unique(maintain_order=True)]
     summary = _summary(report, series, "average_precision", "average precision", keys)
-    layers = [*random, *_marks(report, "pr", series, x, y, RECALL, PRECISION, points)]
+    marks = [*random, *_marks(report, "pr", series, x, y, RECALL, PRECISION, points)]
     caption = "Dotted: random ranking (prevalence)"
-    return _chart("Precision-recall curve", series, x, y, layers, caption, summary)
+    return _chart("Precision-recall curve", series, x, y, marks, caption, summary)
 
 
 def det(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -85,8 +85,8 @@ def gain(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any)
     """Return the cumulative gain: the share of positives found in the rows with the highest scores."""
     series = series_of(report, report.curve("lift"), keys)
     x, y = _targeted(report), axis("Gain (share of positives)")
-    layers = [reference((0, 1), (0, 1)), *_marks(report, "lift", series, x, y, TARGETED, RECALL, points)]
-    return _chart("Cumulative gain", series, x, y, layers, "Dotted: random choice")
+    marks = [reference((0, 1), (0, 1)), *_marks(report, "lift", series, x, y, TARGETED, RECALL, points)]
+    return _chart("Cumulative gain", series, x, y, marks, "Dotted: random choice")
 
 
 def lift(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -94,8 +94,8 @@ def lift(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any)
     series = series_of(report, report.curve("lift"), keys)
     x = _targeted(report)
     y = axis("Lift (relative to the prevalence in all rows)", 0.0, max(2.0, 1.1 * _highest(series, LIFT)))
-    layers = [reference((0, 1), (1, 1)), *_marks(report, "lift", series, x, y, TARGETED, LIFT, points)]
-    return _chart("Lift", series, x, y, layers, "Dotted: random choice")
+    marks = [reference((0, 1), (1, 1)), *_marks(report, "lift", series, x, y, TARGETED, LIFT, points)]
+    return _chart("Lift", series, x, y, marks, "Dotted: random choice")
 
 
 def scores(report: Reports, /, **keys: Any) -> Spec:
@@ -114,7 +114,7 @@ def _targeted(report: Reports) -> Spec:
 
 def _marks(
     report: Reports, kind: str, series: Series, x: Spec, y: Spec, across: Expr, up: Expr, points: pl.DataFrame | None
-) -> list[Spec]:
+) -> list[Marks]:
     """The certified band if it is visible, the curve, and the operating points."""
     path = partial(_path, across=across, up=up)
     frames = (series.frame, *(series.of(report.curve(kind, order)) for order in ("best", "worst")))
@@ -125,17 +125,18 @@ def _marks(
         if "threshold" in points.columns:
             threshold = pl.format("threshold {}", pl.col("threshold").cast(pl.Float64).round_sig_figs(6))
             text = pl.when(pl.col("threshold").is_null()).then(text).otherwise(threshold)
-        marks.append(dots(points.select("series", x=across, y=up, text=text), x, y))
+        marks.append(("dot", points.select("series", x=across, y=up, text=text)))
     return marks
 
 
-def _chart(title: str, series: Series, x: Spec, y: Spec, layers: list[Spec], caption: str, summary: str = "") -> Spec:
-    texts = {row["text"] for layer in layers for row in layer["data"]["values"] if "text" in row}
+def _chart(title: str, series: Series, x: Spec, y: Spec, marks: list[Marks], caption: str, summary: str = "") -> Spec:
+    points = [rows.filter(inside(x, rows["x"]) & inside(y, rows["y"])) for style, rows in marks if style == "dot"]
+    texts = {text for rows in points for text in rows["text"]}
     dotted = f"dot: {min(texts)}" if len(texts) == 1 else "dots: thresholds" if texts else ""
-    is_banded = any(layer["mark"]["style"] == "band" for layer in layers)
-    banded = "shaded band: certified bounds of the curve" if is_banded else ""
+    banded = "shaded band: certified bounds of the curve" if "band" in dict(marks) else ""
     sentence = f"{'; '.join(filter(None, (caption, dotted, banded)))}."
-    return layered(title, x, y, layers, series.names, series.legend, [summary, series.note], [sentence])
+    chart = panel(x, y, marks, series.names, series.legend)
+    return titled(chart, title, [summary, series.note], [sentence])
 
 
 def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> tuple[Places, Places]:

@@ -10,9 +10,9 @@ import polars.selectors as cs
 
 from streammetrics.metrics import wilson_interval
 from streammetrics.show.charts.axes import Places, Scale, Spec, axis, extent, place
-from streammetrics.show.charts.marks import STRIP, dots, intervals, layered, line, panel, reference
+from streammetrics.show.charts.marks import STRIP, Marks, bars, below, panel, reference, titled
 from streammetrics.show.charts.paths import lines_of
-from streammetrics.show.charts.series import Reports, Series, filled, is_weighted, rows_or_weight, series_of, sized
+from streammetrics.show.charts.series import Reports, Series, is_weighted, rows_or_weight, series_of, sized
 
 DOT = 0.02  # radius of a dot, as a share of the height of a chart
 LEGIBLE = 3  # series with intervals
@@ -28,12 +28,13 @@ def calibration(report: Reports, /, **keys: Any) -> Spec:
     """
     series, bins = _bins(report, "calibration", keys)
     high = _end(bins["x"], bins["y"])
-    x, y = (axis(title, 0.0, high) for title in (SCORE, RATE))
-    counted = rows_or_weight(report)
-    layers, explained = _marks(report, bins, x, y)
-    title, lower = "Calibration in bins of equal width", f"Lower chart: {counted} of each bin, on a square root axis."
-    below, caption = _below(bins, high, series, counted), [DIAGONAL, explained, lower]
-    return layered(title, x, y, layers, series.names, series.legend, [series.note], caption, below)
+    upper, explained = _curve(report, series, bins, high)
+    counted, most = rows_or_weight(report), float(bins["weight"].max() or 1)  # type: ignore[arg-type]
+    x, y = axis("Score", 0.0, high), axis(counted.capitalize(), 0.0, most * 1.05, "sqrt")
+    outlines = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, high))
+    lower = panel(x, y, bars(outlines, series.names), series.names, series.legend) | {"height": STRIP}
+    caption = [DIAGONAL, explained, f"Lower chart: {counted} of each bin, on a square root axis."]
+    return titled(below(upper, lower), "Calibration in bins of equal width", [series.note], caption)
 
 
 def quantile_calibration(report: Reports, /, **keys: Any) -> Spec:
@@ -43,13 +44,10 @@ def quantile_calibration(report: Reports, /, **keys: Any) -> Spec:
     """
     series, bins = _bins(report, "quantile_calibration", keys)
     high = _end(bins["x"], bins["y"], *bins.select(cs.by_name("upper", require_all=False)))
-    scale: Scale = "linear" if high == 1 else "sqrt"
+    chart, explained = _curve(report, series, bins, high, "linear" if high == 1 else "sqrt")
     size = "weight" if is_weighted(report) else "number of rows"
     bins_of = f"Each bin has about the same {size}{'' if high == 1 else '; square root axes'}."
-    x, y = (axis(title, 0.0, high, scale) for title in (SCORE, RATE))
-    layers, explained = _marks(report, bins, x, y)
-    title, caption = "Calibration in bins of equal size", [bins_of, DIAGONAL, explained]
-    return layered(title, x, y, layers, series.names, series.legend, [series.note], caption)
+    return titled(chart, "Calibration in bins of equal size", [series.note], [bins_of, DIAGONAL, explained])
 
 
 def _bins(report: Reports, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
@@ -69,29 +67,24 @@ def _end(*columns: pl.Series) -> float:
     return 1.0 if high > RARE else high
 
 
-def _marks(report: Reports, bins: pl.DataFrame, x: Spec, y: Spec) -> tuple[list[Spec], str]:
-    """The diagonal, the intervals if they are known, and a line with a dot for each bin, and what the intervals are."""
+def _curve(
+    report: Reports, series: Series, bins: pl.DataFrame, high: float, scale: Scale = "linear"
+) -> tuple[Spec, str]:
+    """A line with a dot for each bin, the diagonal, and the intervals if they are known, and what these are."""
+    x, y = (axis(title, 0.0, high, scale) for title in (SCORE, RATE))
     size = sized("weight", weighted=bins.schema["weight"].is_float())
-    text = pl.format("{}, mean score {}, observed rate {}", size, _short("x"), _short("y"))
-    diagonal, points = reference(x["scale"]["domain"], y["scale"]["domain"]), bins.select("series", "x", "y", text=text)
-    layers = [diagonal, line(points.drop("text")), dots(points, x, y)]
-    if report.confidence is None or "upper" not in bins.columns:
-        return layers, ""
-    layers.insert(1, intervals(bins.select("series", "x", y="lower", y2="upper")))
-    level = f"{report.confidence * 100:g}% confidence intervals"
-    rate, *ends = (place(y, bins[c]) for c in ("y", "lower", "upper"))
-    if not any((np.abs(end - rate) > DOT).any() for end in ends):
-        return layers, f"The {level} are smaller than the dots."
-    cut = ", cut off at the end of the axis" if (bins["upper"] > y["scale"]["domain"][1]).any() else ""
-    return layers, f"Vertical lines: {level}{cut}."
-
-
-def _below(bins: pl.DataFrame, high: float, series: Series, counted: str) -> Spec:
-    """The rows or the weight of each bin, on a square root axis, which starts at 0 and shows small counts too."""
-    most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
-    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, high))
-    x, y = axis("Score", 0.0, high), axis(counted.capitalize(), 0.0, most * 1.05, "sqrt")
-    return panel(x, y, [*filled(path, series), line(path)], series.names, series.legend) | {"height": STRIP}
+    score, rate = (pl.col(c).round_sig_figs(4).cast(pl.String) for c in "xy")
+    points = bins.select("series", "x", "y", text=pl.format("{}, mean score {}, observed rate {}", size, score, rate))
+    marks: list[Marks] = [reference((0.0, high), (0.0, high)), ("line", points.drop("text")), ("dot", points)]
+    explained = ""
+    if report.confidence is not None and "upper" in bins.columns:
+        marks.insert(1, ("interval", bins.select("series", "x", y="lower", y2="upper")))
+        level = f"{report.confidence * 100:g}% confidence intervals"
+        middle, *ends = (place(y, bins[c]) for c in ("y", "lower", "upper"))
+        cut = ", cut off at the end of the axis" if (bins["upper"] > high).any() else ""
+        are_visible = any((np.abs(end - middle) > DOT).any() for end in ends)
+        explained = f"Vertical lines: {level}{cut}." if are_visible else f"The {level} are smaller than the dots."
+    return panel(x, y, marks, series.names, series.legend), explained
 
 
 def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:
@@ -99,7 +92,3 @@ def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:
     lowest, highest, weight = (bins[c].to_numpy().astype(np.float64) for c in ("lowest", "highest", "weight"))
     ends = np.column_stack([lowest, lowest, highest, highest]).ravel()
     return ends, np.column_stack([np.zeros(len(weight)), weight, weight, np.zeros(len(weight))]).ravel()
-
-
-def _short(column: str) -> pl.Expr:
-    return pl.col(column).round_sig_figs(4).cast(pl.String)

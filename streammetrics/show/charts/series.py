@@ -13,8 +13,7 @@ from streammetrics.base import amount, hidden, joined, matching, readable, requi
 from streammetrics.data import LABEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric
-from streammetrics.show.charts.axes import Spec
-from streammetrics.show.charts.marks import MAX_SERIES, area
+from streammetrics.show.charts.marks import MAX_SERIES
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -143,11 +142,6 @@ def shared(names: list[str]) -> str:
     return words[0] if words and len(words[0]) > 3 else ""
 
 
-def filled(path: pl.DataFrame, series: Series) -> list[Spec]:
-    """Return the areas of histograms; of more than two, which would hide each other, only their outlines are drawn."""
-    return [area(path)] if len(series.names) <= 2 else []
-
-
 def keys_of(report: Reports, frame: pl.DataFrame) -> list[str]:
     """Return the columns of a curve that identify its groups."""
     return [c for c in frame.columns if c in (*report.by, LABEL, CLASS)]
@@ -160,7 +154,7 @@ def series_of(
     most: int = MAX_SERIES,
     columns: Sequence[str] | None = None,
 ) -> Series:
-    """Return the rows of a curve that match some keys, with a name for each group.
+    """Return the rows of a curve, or of a metric, that match some keys, with a name for each group.
 
     If there are too many groups, the largest are shown, of labels those with the lowest ROC AUC. Groups are identified
     by ``columns``, or by all that are not curve columns.

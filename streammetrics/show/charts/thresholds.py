@@ -14,7 +14,7 @@ from streammetrics.base import cutoff
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import CELLS, Metric, better, find_metric, words
 from streammetrics.show.charts.axes import Places, Spec, axis, extent, inside, numbers
-from streammetrics.show.charts.marks import MAX_SERIES, STRIP, dots, layered, panel, reference
+from streammetrics.show.charts.marks import MAX_SERIES, STRIP, Marks, below, panel, reference, titled
 from streammetrics.show.charts.paths import bounded_line, lines_of
 from streammetrics.show.charts.ranking import operating_points, scores
 from streammetrics.show.charts.series import Reports, series_of
@@ -58,7 +58,7 @@ def thresholds(
     )
     names = tuple(map(words, counted)) if named else series.names
     in_words = {m: pl.lit(words(m)) if named else pl.col("series") for m in counted}
-    panels = []
+    panels, is_banded = [], False
     for group in ([m for m in counted if m.range == SHARES], [m for m in counted if m.range != SHARES]):
         if not group:
             continue
@@ -67,20 +67,19 @@ def thresholds(
         title = "Value" if len(group) > 1 else words(group[0], with_options=False)
         y = axis(title, *(SHARES if group[0].range == SHARES else extent(values)))
         steps = (partial(_steps, side=side, ends=x["scale"]["domain"]) for side in ("value", "upper", "lower"))
-        layers = [reference((at, at), y["scale"]["domain"]) for at in marked]
-        layers += bounded_line((lines_of(curve, step) for step in steps), x, y)
+        marks: list[Marks] = [reference((at, at), y["scale"]["domain"]) for at in marked]
+        marks += bounded_line((lines_of(curve, step) for step in steps), x, y)
         if points is not None:
             counts = points.filter(pl.col("threshold").is_finite()).with_columns(pl.col(CELLS).cast(pl.Float64))
             rows = pl.concat([counts.select(x="threshold", y=m.expression(), series=in_words[m]) for m in group])
             text = pl.format("{} at threshold {}", pl.col("y").round_sig_figs(4), pl.col("x").round_sig_figs(6))
-            layers.append(dots(rows.with_columns(text=text), x, y))
-        panels.append((y, layers))
-    (y, layers), *others = panels
-    below = panel(x, *others[0], names, series.legend) | {"height": 2 * STRIP} if others else None
+            marks.append(("dot", rows.with_columns(text=text)))
+        is_banded = is_banded or "band" in dict(marks)
+        panels.append(panel(x, y, marks, names, series.legend))
+    chart = below(panels[0], panels[1] | {"height": 2 * STRIP}) if len(panels) > 1 else panels[0]
     title = f"{'Metrics' if named else words(counted[0])} by threshold"
-    is_banded = any(layer["mark"]["style"] == "band" for _, marks in panels for layer in marks)
     caption = ["" if named else better(counted[0]), "Shaded band: certified bounds." if is_banded else ""]
-    return layered(title, x, y, layers, names, series.legend, [series.note], caption, below)
+    return titled(chart, title, [series.note], caption)
 
 
 def _steps(curve: pl.DataFrame, side: str, ends: Sequence[float]) -> tuple[Places, Places]:

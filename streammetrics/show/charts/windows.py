@@ -12,9 +12,9 @@ from streammetrics.data import several
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.axes import Spec, axis, time_axis
-from streammetrics.show.charts.estimates import groups_of, interval_columns, key_columns, reach, text_with_ends
-from streammetrics.show.charts.marks import band, dots, layered, line, reference
-from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series
+from streammetrics.show.charts.estimates import interval_columns, key_columns, reach, text_with_ends
+from streammetrics.show.charts.marks import Marks, band, panel, reference, titled
+from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, series_of
 
 TIME = hidden("time")
 BREACH = "breach of a rule"  # series
@@ -30,9 +30,9 @@ def over_time(
     """
     window = window or _window(report)
     report, metric, rows = _rows(report, metric, window, by, keys)
-    lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
+    lines = series_of(report, rows, {}, columns=[c for c in key_columns(rows) if c != window])
     title = f"{words(metric)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
-    [chart] = _timelines(report, metric, window, {title: lines.of(rows)}, lines, lines.note)
+    [chart] = _timelines(report, metric, window, {title: lines.frame}, lines, lines.note)
     return chart
 
 
@@ -40,14 +40,12 @@ def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: st
     """Return a metric over time windows as a chart per segment, all with the same axes, with a line per model."""
     report, metric, rows = _rows(report, metric, window, by, {})
     keys = [c for c in key_columns(rows) if c != window]
-    segments = groups_of(report, rows, [c for c in keys if c not in SIDES])
-    lines = groups_of(report, rows, [c for c in keys if c in SIDES])
-    frame = lines.of(segments.of(rows).rename({"series": PLACE}))
-    title, note = (
-        f"{words(metric)} over time by {segments.legend}",
-        "; ".join(filter(None, (segments.note, lines.note))),
-    )
-    parts = {f"{title}: {name}": frame.filter(pl.col(PLACE) == name) for name in segments.names}
+    segments = series_of(report, rows, {}, columns=[c for c in keys if c not in SIDES])
+    frame = segments.frame.rename({"series": PLACE})
+    lines = series_of(report, frame, {}, columns=[c for c in keys if c in SIDES])
+    title = f"{words(metric)} over time by {segments.legend}"
+    parts = {f"{title}: {name}": lines.frame.filter(pl.col(PLACE) == name) for name in segments.names}
+    note = "; ".join(filter(None, (segments.note, lines.note)))
     drawn = _timelines(report, metric, window, parts, lines, note)
     return dict(zip(segments.names, drawn, strict=True))
 
@@ -115,13 +113,14 @@ def timelines(
         lines, breached = part.filter(pl.col("series") != BREACH), part.filter(series=BREACH)
         upper, lower = (lines.select("series", "x", y=pl.col(c).clip(*ends)).drop_nulls() for c in (high, low))
         text = pl.format("{}: {}", TIME, text_with_ends(low, high))
-        points = (part if with_dots else breached).select("series", "x", y="value", text=text)
-        layers = [
+        marks: list[Marks] = [
             *(reference(x["scale"]["domain"], (at, at)) for at in limits.get(title, ())),
-            *(band(upper, lower), line(lines.select("series", "x", y="value").sort("series")), dots(points, x, y)),
+            band(upper, lower),
+            ("line", lines.select("series", "x", y="value").sort("series")),
+            ("dot", (part if with_dots else breached).select("series", "x", y="value", text=text)),
         ]
-        facts = [note, how and f"band: {how}"]
-        charts.append(layered(title, x, y, layers, series, legend, facts, [caption]))
+        chart = panel(x, y, marks, series, legend)
+        charts.append(titled(chart, title, [note, how and f"band: {how}"], [caption]))
     return charts
 
 
