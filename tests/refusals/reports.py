@@ -77,7 +77,6 @@ LOOK_UPS = {
     ),
     "a confusion matrix of two classes": (lambda: REPORT.confusion_matrix(), "ConfusionMatrix"),
     "a total by an unknown column": (lambda: REPORT.rollup("x"), "'x'", "country"),
-    "a threshold that is text": (lambda: sm.statistics.ConfusionCounts("half"), "thresholds"),
 }
 GROUPS = {
     **{
@@ -116,13 +115,6 @@ SLICES = {
     "slices by a metric whose rest is unknown": (lambda: REGRESSION.slices("r2"), "'r2'"),
     "slices of weighted rows": (lambda: WEIGHTED.slices("log_loss"), "unit="),
     "slices of no groups": (lambda: ALONE.slices("log_loss"), "columns"),
-    **{
-        f"slices with {option}={value}": (
-            _of(lambda option, value: REPORT.slices("log_loss", **{option: value}), option, value),
-            f"{option}=",
-        )
-        for option, value in (("depth", 0), ("min_rows", 0), ("fdr", 0), ("fdr", 1.0))
-    },
     "slices of several models": (lambda: MODELS.finalize().slices("log_loss"), *("model=", "'old'", "'new'")),
     "slices of several thresholds": (
         lambda: REPORT.slices("accuracy"),
