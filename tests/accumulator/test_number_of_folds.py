@@ -3,11 +3,9 @@
 import json
 import pickle
 
-import numpy as np
 import polars as pl
 import pytest
 from data import visits
-from influences import limits_left_out
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
@@ -59,19 +57,3 @@ def test_comparisons_say_that_both_have_too_few_folds_in_common():
     assert found.frame["ci_lower"].item() is None
     assert found.note
     assert sm.compare(one, other, metrics=["accuracy"], independent=True).frame["ci_lower"].item() is not None
-
-
-@pytest.mark.parametrize("count", [5, 12, 60])
-def test_with_fewer_units_than_folds_it_is_the_jackknife_over_units(count):
-    """Most of the folds are empty, and no two units share one."""
-    folds = sm.Accumulator(y_true="y", by="u", unit="u", folds=256).update({"y": [1] * 4_000, "u": range(4_000)})
-    units_apart = folds.state.groups.sort("u").unique("fold", keep="first", maintain_order=True)["u"].head(count)
-    rng = np.random.default_rng(count)
-    u = rng.permutation(np.repeat(units_apart, rng.integers(1, 9, count)))
-    data = {"y": rng.normal(size=len(u)) + np.sqrt(u), "p": np.sqrt(u), "u": u}
-    found = sm.regression(y_true="y", y_pred="p", unit="u", folds=256).update(data).finalize("bias", confidence=0.9)
-    errors = data["p"] - data["y"]
-    without = np.array([errors[u != unit].mean() for unit in np.unique(u)])
-    expected = limits_left_out(errors.mean(), without, folds=True, confidence=0.9)
-    room = 0.03 * (expected[1] - expected[0])
-    assert (found["bias"].ci_lower, found["bias"].ci_upper) == pytest.approx(expected, abs=room)

@@ -74,24 +74,6 @@ def test_days_are_those_of_python(zone):
     assert starts(first["t"], "1d")[1:].equals(first["t"][1:], check_names=False), own
 
 
-@pytest.mark.parametrize(("zone", "day"), CASES[::4])
-def test_rules_over_days_without_midnight(zone, day, tmp_path):
-    times = hours(zone, day, days=5)
-    rows = pl.DataFrame(
-        {"y": [1, 0] * (len(times) // 2) + [1], "p": [0.8, 0.4] * (len(times) // 2) + [0.8], "t": times}
-    )
-    store = sm.MetricStore(tmp_path / "history")
-    daily = sm.binary(y_true="y", y_score="p", by=pl.col("t").dt.truncate("1h").alias("hour"))
-    store.append(daily.update(rows), batch_id="all")
-    local = times.dt.replace_time_zone(None)
-    by_day = store.query(every="1d").finalize("rows").frame
-    assert by_day["value"].to_list() == rows.group_by(local.dt.truncate("1d")).len().sort("t")["len"].to_list()
-    assert store.query(every="1mo").finalize("rows").frame.height == local.dt.truncate("1mo").n_unique()
-    rules = [sm.Rule("roc_auc >= 0.5", over=over) for over in ("1d", "1w")]
-    rules.append(sm.Rule("roc_auc >= 0.5", over="1d", alarm="1 per year"))
-    assert sm.check(store, rules).frame["passes"].all()
-
-
 def test_rules_across_a_day_that_the_calendar_omits(tmp_path):
     """There was no 30 December 2011 in Samoa."""
     times = hours("Pacific/Apia", date(2011, 12, 31), days=3)

@@ -3,36 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import median_absolute_error as sk_median_absolute_error
-from value_bins import histogram, ordinary, read, read_one, samples
+from value_bins import read_one
 
 import streammetrics as sm
-from streammetrics.metrics import median, median_absolute_error, quantile
-
-
-def weighted_samples(seed, weight, number=80):
-    random = np.random.default_rng(seed)
-    data = [sample for sample in samples(seed, number) if ordinary(sample)]
-    return data, [random.choice(weight, len(sample)).tolist() for sample in data]
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("weight", [[0.125, 0.5, 1.75], [0.1, 0.3, 7e5], [1, 2, 3]], ids=str)
-def test_weighted_median_absolute_error(weight):
-    data, weights = weighted_samples(11, weight)
-    truth = pl.Series(
-        sk_median_absolute_error([0] * len(v), v, sample_weight=w) for v, w in zip(data, weights, strict=True)
-    )
-    found = read(median_absolute_error, histogram(data, weights))
-    coarse = read(median_absolute_error, histogram(data, weights, coarsen=np.random.default_rng(12)))
-    for table in (found, coarse):
-        assert (table["lower"] <= truth).all()
-        assert (truth <= table["upper"]).all()
-    certain = found["lower"] == found["upper"]
-    assert certain.mean() > 0.5
-    assert found.filter(certain)["value"].equals(truth.filter(certain).alias("value"))
-    if weight[0] == 0.125:
-        assert found["value"].equals(truth.alias("value"))  # sums of eighths are exact, so that ties are seen
+from streammetrics.metrics import median, quantile
 
 
 def test_rounded_sums_of_weights_do_not_decide_the_median():

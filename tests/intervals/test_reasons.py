@@ -10,7 +10,6 @@ from data import CLICKS, DELIVERIES, candidates, clicks, deliveries, visits
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.metrics import declared_metrics
 
 LIMITS = ["ci_lower", "ci_upper"]
 ROUNDING = 1e-12
@@ -104,29 +103,6 @@ def test_the_unit_of_weights_and_of_values_makes_no_difference(factor):
     assert_frame_equal(found, usual.frame.select(LIMITS), rel_tol=1e-4)
 
 
-@pytest.mark.parametrize("weight", [1.0, 3.0, 0.1])
-def test_equal_weights_give_nearly_the_intervals_of_rows_without(weight):
-    rows = visits()[:800].with_columns(w=pl.lit(weight))
-    for kind, count in (("binary", 19), ("regression", 9)):
-        task, _ = TASKS[kind]
-        both = task(sample_weight="w").update(rows).finalize(confidence=0.95).frame
-        both = both.join(task().update(rows).finalize(confidence=0.95).frame, on="metric").drop_nulls(
-            [*LIMITS, "ci_lower_right"]
-        )
-        assert both.height >= count
-        apart = [(pl.col(c) - pl.col(f"{c}_right")).abs() / (pl.col("ci_upper") - pl.col("ci_lower")) for c in LIMITS]
-        smooth = both.filter(~pl.col("metric").str.contains("quantile"))
-        assert smooth.filter(pl.max_horizontal(apart) > 0.05)["metric"].to_list() == []
-
-
-def test_states_merged_in_parts_have_the_intervals_of_the_whole():
-    rows = deliveries()[:700].with_columns(w=pl.col("forecast"))
-    for options in ({}, {"sample_weight": "w"}):
-        whole = sm.regression(**DELIVERIES, **options).update(rows).finalize(confidence=0.95).frame
-        parts = sm.regression(by="route", **DELIVERIES, **options).update(rows.sort("minutes")).rollup()
-        assert_frame_equal(parts.finalize(confidence=0.95).frame, whole, rel_tol=1e-7)
-
-
 REASONS = {  # why metrics of independent rows, and of units, have no interval
     "a count": "rows dropped",
     "a maximum over thresholds is biased upward": "ks best_f1 best_mcc",
@@ -204,23 +180,6 @@ def test_reasons_of_the_rows_and_of_what_is_kept():
         acc = TASKS["binary"][0](sample_weight="w").update(visits().with_columns(w=pl.lit(weight)))
         assert "no interval" in note(acc, "accuracy")
     assert "the state lacks" not in str(exact.finalize(confidence=0.95).frame["note"].to_list())
-
-
-def test_every_metric_has_an_interval_or_a_reason():
-    rows = clicks()[:500].with_columns(none=1 - pl.col("score"))
-    families = ["log", "log_cosh", "poisson", "gamma", "tweedie"]
-    seen = set()
-    for acc in (
-        sm.binary(**CLICKS).update(rows),
-        sm.multiclass(y_true="clicked", y_score={True: "score", False: "none"}, one_vs_one=True).update(rows),
-        sm.regression(families=families, **DELIVERIES).update(deliveries()[:500]),
-    ):
-        names = [m.name for m in declared_metrics() if m.name not in seen and acc.finalize().readable(m)]
-        frame = acc.finalize(names, confidence=0.95).frame.drop_nulls("value")
-        without = frame.filter(pl.all_horizontal(pl.col(LIMITS).is_null()))
-        assert without.filter(~pl.col("note").fill_null("").str.contains("no interval: "))["metric"].to_list() == []
-        seen |= {*names}
-    assert len(seen) > 90
 
 
 def test_a_metric_of_a_user_can_say_why_it_has_no_interval_or_need_units():
@@ -348,17 +307,6 @@ def test_groups_with_few_positives_of_two_types_are_compared():
     found, one = (sm.compare(*pair, metrics=["roc_auc"]) for pair in ((a, b), (a.rollup(), b.rollup())))
     assert ends(found, "roc_auc") == ends(one, "roc_auc")
     assert None not in ends(found, "roc_auc")
-
-
-def test_a_rare_label_of_units_has_a_wide_interval():
-    labels = np.repeat(["a", "b", "c"], [3, 400, 600])
-    scores = np.random.default_rng(0).dirichlet(np.ones(3), 1_003) + np.eye(3)[np.repeat([0, 1, 2], [3, 400, 600])] / 2
-    columns = dict(zip("abc", (scores / scores.sum(axis=1, keepdims=True)).T, strict=True))
-    acc = sm.multiclass(y_true="y", y_score={name: name for name in "abc"}, unit="u")
-    report = acc.update({"y": labels, "u": np.arange(1_003), **columns}).finalize(["roc_auc"], confidence=0.95)
-    widths = [width(limits(report, "roc_auc", label=label)) for label in "abc"]
-    assert widths[0] > 0.4
-    assert max(widths[1:]) < 0.1
 
 
 def test_units_widen_intervals_and_there_are_five_folds_at_least():

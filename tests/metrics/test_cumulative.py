@@ -137,18 +137,3 @@ def test_p_values_are_uniform_and_intervals_cover_if_scores_are_calibrated(weigh
     assert (p < 0.5).mean() == pytest.approx(0.47, abs=0.05)
     found = report.frame.filter(metric="ecce")  # whose true value is 0
     assert 0.935 <= (found["ci_lower"] == 0).mean() <= (0.99 if weighted else 0.975)  # some lack an interval
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shape", [(2, 2), (0.1, 0.3), (1, 99)], ids=str)
-def test_few_p_values_of_calibrated_scores_are_small(shape):
-    random, groups, size = np.random.default_rng(5), 2_000, 2_000
-    small = covered = 0
-    for _ in range(10):
-        score = random.beta(*shape, groups // 10 * size)
-        data = {"y": random.random(len(score)) < score, "p": score, "g": np.repeat(np.arange(groups // 10), size)}
-        report = sm.binary(y_true="y", y_score="p", by="g").update(data).finalize(ALL, confidence=0.95)
-        small += (report.frame.filter(metric="ecce_p_value")["value"] < 0.05).sum()
-        covered += (report.frame.filter(metric="ecce")["ci_lower"].fill_null(0) == 0).sum()
-    assert small <= 0.06 * groups
-    assert covered >= 0.94 * groups

@@ -31,17 +31,6 @@ def test_what_is_shown():
     assert_frame_equal(every.frame.join(plain.frame, on="metric", how="semi"), plain.frame)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("offset", "noise", "tolerance"), [(0.1, 1, 1e-12), (0, 1e-9, 1e-12), (1e6, 1, 1e-10), (1e6, 1e-3, 1e-5)]
-)
-def test_spread_of_errors_beside_large_values_or_a_large_bias(offset, noise, tolerance):
-    rng = np.random.default_rng(2)
-    y = rng.normal(0, 1, 2_000)
-    p = y + offset + rng.normal(0, noise, 2_000)
-    assert report_of(y, p)["error_sd"].value == pytest.approx(np.std(p - y), rel=tolerance)
-
-
 def test_pearson_is_exact_on_a_line():
     y = deliveries()["minutes"].to_numpy()
     for slope in (3.0, -1e-150, 1e150):
@@ -86,31 +75,6 @@ def test_notes_say_what_does_not_vary():
     for metric in OF_TRUE_VALUES:
         assert (constant[metric].note, varied[metric].note) == ("true values do not vary", None)
     assert [varied[metric].note for metric in DEVIANCES] == [None] * len(DEVIANCES)
-
-
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2), pl.Boolean])
-def test_numbers_of_any_type(dtype):
-    y, p = pl.Series([0, 1, 1, 0], dtype=pl.Int64).cast(dtype), pl.Series([0, 0, 1, 1], dtype=pl.Int64).cast(dtype)
-    report = sm.regression(y_true="y", y_pred="p").update(pl.DataFrame({"y": y, "p": p})).finalize()
-    assert (report["mae"].value, report["bias"].value) == (0.5, 0.0)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"unit": "route", "y_pred": {"a": "forecast", "b": "naive"}, "sample_weight": "naive"}], ids=str
-)
-def test_no_rows(options):
-    acc = sm.regression(**DELIVERIES | options, by="route")
-    direct = sm.regression(**DELIVERIES | options | {"capacity": 4096})
-    assert acc.finalize(confidence=0.9).frame.is_empty()
-    expected = direct.finalize(confidence=0.9).frame
-    for none in (direct, acc.rollup(), acc.update(deliveries()[:0]).rollup()):
-        report = none.finalize(confidence=0.9)
-        assert report.get("rows", **({"model": "a"} if "y_pred" in options else {})).value == 0
-        assert report.frame.filter(~pl.col("metric").is_in(["rows", "dropped"]))["value"].is_null().all()
-        assert_frame_equal(report.frame, expected)
-        assert report.curve("rec").is_empty()
-        assert none.to_bytes() == direct.to_bytes()
-        assert sm.Accumulator.from_bytes(none.to_bytes()).to_bytes() == none.to_bytes()
 
 
 def test_one_value_in_place_of_several():

@@ -15,16 +15,6 @@ import streammetrics as sm
 TWO = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
 
 
-def test_a_refused_batch_changes_nothing():
-    good = {"y": ["a", "b"], "a": [0.5, 0.7], "b": [0.5, 0.3]}
-    acc = sm.multiclass(**TWO).update(good)
-    before = acc.to_bytes()
-    for wrong in ({"y": ["a", "c"]}, {"b": [0.5, 0.2]}, {"a": [None, 0.7]}, {"y": [1, 2]}):
-        with pytest.raises(sm.StreamMetricsError):
-            acc.update(good | wrong)
-        assert acc.to_bytes() == before
-
-
 def test_integers_and_floats_are_the_same_labels():
     """As pandas reads integers with a missing value."""
     batches = [{"y": [1, 2], "z": [1.0, 1.0]}, {"y": [2.0, -0.0], "z": [2, 0]}]

@@ -12,15 +12,6 @@ RELATIVE = 1e-9
 N = 301
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e280])
-def test_equal_weights_of_any_size(weight):
-    score, label = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
-    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update({"y": label, "p": score, "w": [weight] * 4})
-    assert acc.finalize(["roc_auc", "mcc", "best_mcc"]).frame["value"].to_list() == pytest.approx(
-        [0.75, 0.57735, 0.57735], abs=1e-5
-    )
-
-
 @pytest.mark.parametrize("make", [sm.binary, sm.predictions])
 def test_the_largest_weights_are_counted(make):
     columns = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})

@@ -101,27 +101,6 @@ def test_thresholds_beyond_a_width(threshold):
 ODD = 2**53 + 1  # the first integer that no 64-bit float equals
 
 
-@pytest.mark.parametrize("order", [1, -1])
-@pytest.mark.parametrize("large", [False, True])
-def test_large_integers_do_not_mix_with_floats(order, large, monkeypatch):
-    """Two groups, or two labels, would become one."""
-    if large:
-        use_small_chunks(monkeypatch)
-    frames = [pl.DataFrame({"y": [1, 0] * 200, "k": values * 200}) for values in ([ODD, ODD - 1], [1.0, 2.5], [1, 2])]
-    for make in (lambda: sm.binary(y_true="y", y_pred="y", by="k"), lambda: sm.multiclass(y_true="k", y_pred="k")):
-        first, second = frames[:2][::order]
-        acc = make().update(first)
-        before = acc.to_bytes()
-        with pytest.raises(sm.errors.ColumnError, match="Float64"):
-            acc.update(second)
-        with pytest.raises(sm.errors.ColumnError, match="Float64"):
-            acc + make().update(second)
-        with pytest.raises(sm.errors.ColumnError, match="Float64"):
-            sm.Accumulator.from_bytes(before).update(second)
-        assert acc.to_bytes() == before
-        assert acc.update(frames[2]).seen == 800
-
-
 def test_large_integers_are_labels():
     acc = sm.multiclass(y_true="k", y_pred="k").update({"k": [ODD, ODD - 1]})
     assert acc.finalize().confusion_matrix().height == 2

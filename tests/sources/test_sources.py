@@ -40,14 +40,6 @@ def test_a_delta_table_is_read_as_a_table(table):
     assert rows(table.parent) == 4
 
 
-def test_files_of_a_table_are_not_read_as_files(table):
-    put(table.parent / "loose.parquet")
-    with pytest.raises(sm.errors.SourceError, match=r"Delta .*scores"):
-        rows(f"{table.parent}/**/*.parquet")
-    with pytest.raises(sm.errors.SourceError, match=r"\.parquet, Delta"):
-        rows(table.parent)
-
-
 @pytest.mark.parametrize(
     ("sign", "package"), [("_delta_log/0.json", "deltalake"), ("metadata/v1.metadata.json", "pyiceberg")]
 )

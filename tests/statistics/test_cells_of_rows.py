@@ -1,4 +1,7 @@
-"""What a statistic keeps: which numbers a row adds to which cell of its table, computed by Polars."""
+"""Which numbers a row adds to which cell of a table, computed by Polars: of what intervals and pairs need.
+
+References of metrics hold the other tables.
+"""
 
 import math
 
@@ -17,9 +20,6 @@ from streammetrics.statistics import (
     PairedLosses,
     PairedMatches,
     PairedOutcomes,
-    PairHistograms,
-    PredictedCounts,
-    RankCounts,
 )
 
 SCORE = st.sampled_from([0.0, 1e-16, 0.2, 0.25, 0.5, 0.6, 0.75, 1 - 2**-53, 1.0])  # edges, thresholds, and clipped
@@ -88,20 +88,8 @@ def outcomes(one, other):
     }
 
 
-def confusion(predicted):
-    return {"tp": y & predicted, "fp": ~y & predicted, "fn": y & ~predicted, "tn": ~y & ~predicted}
-
-
-class Covered(sm.statistics.RowSums):
-    inputs = ("y_true", "lower", "upper")
-
-    def of_rows(self, y_true, lower, upper):
-        return {"forecasts": 1, "covered": (lower <= y_true) & (y_true <= upper), "width_sum": upper - lower}
-
-
 threshold = pl.col("threshold")
 EACH_THRESHOLD = {"threshold": pl.lit([0.25, 0.6])}  # a list stands for a cell of each of its items
-EACH_SCORE = {"scored": pl.lit([0, 1, 2])}
 NO_THRESHOLD = {"threshold": pl.lit(None, pl.Float64)}
 ERROR, OTHER = pl.col("e") - t, pl.col("f") - t
 ERRORS = {"error": OTHER - ERROR, "absolute": OTHER.abs() - ERROR.abs(), "square": OTHER**2 - ERROR**2}
@@ -113,9 +101,6 @@ SETS = [(y, p >= 0.6), (v, q >= 0.6)]
 WRONG, BOTH, EITHER = (pl.sum_horizontal(of) for of in zip(*[(a != b, a & b, a | b) for a, b in SETS], strict=True))
 JACCARD = pl.when(EITHER > 0).then(BOTH / EITHER).otherwise(0.0)
 LABELS = {"y_true": {"one": "y", "other": "v"}}
-ABOVE = [
-    (pl.col("s").list.get(i) > own("s")) | ((pl.col("s").list.get(i) == own("s")) & (i < NUMBER)) for i in range(3)
-]
 SIZE, AHEAD, BEHIND = ERROR.abs(), ERROR.clip(0), (-ERROR).clip(0)
 SHARE, SYMMETRIC = SIZE / t, 2 * SIZE / (t + pl.col("e"))
 LOG_RATIO = (pl.col("e") / t).log()
@@ -127,24 +112,8 @@ LOSSES = {  # of the families of errors, by row
     "tweedie_deviance": 4 * (t.sqrt() - pl.col("e").sqrt()) ** 2 / pl.col("e").sqrt(),
 }
 CLASS_LOG, OTHER_CLASS_LOG = (-own(scores).clip(1e-15, 1 - 1e-15).log() for scores in "sr")
-OF_SCORE = pl.col("s").list.get(pl.col("scored"))
 
 TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the row adds to each of them
-    "confusion": (sm.statistics.ConfusionCounts((0.6, 0.25)), BINARY, EACH_THRESHOLD, confusion(p >= threshold)),
-    "confusion of labels": (
-        sm.statistics.ConfusionCounts(()),
-        {"y_true": "y", "y_pred": "z"},
-        NO_THRESHOLD,
-        confusion(z),
-    ),
-    "predicted": (
-        *(PredictedCounts((0.25, 0.6)), {"y_score": "p"}, EACH_THRESHOLD),
-        {"predicted_positives": p >= threshold, "predicted_negatives": p < threshold},
-    ),
-    "predicted labels": (
-        *(PredictedCounts(()), {"y_pred": "z"}, NO_THRESHOLD),
-        {"predicted_positives": z, "predicted_negatives": ~z},
-    ),
     "losses": (
         *(sm.statistics.ProbabilityLoss(), BINARY, {"actual": y.cast(pl.Int8)}),
         {"weight": pl.lit(1)} | losses(log_loss(y, p), brier(y, p)),
@@ -156,11 +125,6 @@ TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the 
     "calibration": (
         *(sm.statistics.CalibrationBins(4), BINARY, {"bin": ((p * 4).ceil() - 1).clip(0).cast(pl.Int32)}),
         {"weight": pl.lit(1), "pos": y, "score_sum": p, "score_square_sum": p**2, "pos_score_sum": p * y},
-    ),
-    "ranks": (RankCounts(), CLASSES, {"rank": (1 + pl.sum_horizontal(ABOVE)).cast(pl.UInt32)}, {"count": pl.lit(1)}),
-    "matrix": (
-        *(sm.statistics.ConfusionMatrix(), {"y_true": "k", "y_pred": "l"}, {"actual": k, "predicted": pl.col("l")}),
-        {"count": pl.lit(1)},
     ),
     "sets of labels": (
         *(LabelSets(0.6), LABELS | {"y_score": {"one": "p", "other": "q"}}, {}),
@@ -213,36 +177,6 @@ TABLES = {  # a statistic, its columns, the keys of a row's cells, and what the 
     "errors of two": (
         *(PairedErrors(PAIR), {"y_true": "t", "y_pred": {"a": "e", "b": "f"}}, {"pair": pl.lit(0)}),
         {"weight": pl.lit(1)} | powers(**ERRORS),
-    ),
-    "scores": (sm.statistics.ScoreHistogram(), BINARY, {"low": p}, {"neg": ~y, "pos": y}),
-    "values": (
-        sm.statistics.Histogram(of="y_pred"),
-        {"y_pred": "e", "task": "regression"},
-        {"low": pl.col("e")},
-        {"count": pl.lit(1)},
-    ),
-    "truths": (
-        sm.statistics.Histogram(of="y_true"),
-        {"y_true": "t", "task": "regression"},
-        {"low": t},
-        {"count": pl.lit(1)},
-    ),
-    "errors": (sm.statistics.ErrorHistogram(), {"y_true": "t", "y_pred": "e"}, {"low": ERROR}, {"count": pl.lit(1)}),
-    "scores of pairs": (
-        *(PairHistograms(), CLASSES, EACH_SCORE | {"actual": NUMBER, "low": OF_SCORE}),
-        {"count": pl.lit(1)},
-    ),
-    "digest": (
-        *(sm.statistics.TDigest(of="y_score"), {"y_score": "p"}, {"mean": p, "min": p, "max": p}),
-        {"weight": pl.lit(1)},
-    ),
-    "sums of one's own": (
-        *(Covered(), {"y_true": "t", "lower": "e", "upper": "f"}, {}),
-        {
-            "forecasts": pl.lit(1),
-            "covered": (pl.col("e") <= t) & (t <= pl.col("f")),
-            "width_sum": pl.col("f") - pl.col("e"),
-        },
     ),
 }
 

@@ -3,8 +3,6 @@
 import math
 
 import numpy as np
-import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -82,65 +80,6 @@ def test_bounds_hold_with_as_many_bins_as_the_capacity(kind, seed, capacity, wei
         assert bins_of(acc).height == distinct
         assert bins_of(acc)["shift"].max() == 0
         assert weighted or all(acc.finalize([m])[m].exact for m in METRICS)
-
-
-@pytest.mark.parametrize("capacity", [136, 72, 400])
-def test_atoms_keep_their_bins(capacity):
-    """Near an atom a bin can be needed for each power of two of distance; capacities leave room for them."""
-    rng = np.random.default_rng(capacity)
-    atoms = (0.05,) if capacity < 136 else (0.05, 1 - 1e-9)
-    score = rng.choice([*atoms, 0.0, 1.0], N)
-    near = 2.0 ** -rng.integers(1, 60, N) * rng.choice([-1, 1], N)
-    score = np.where(rng.random(N) < 0.3, score, np.where(rng.random(N) < 0.5, rng.random(N), score + near)).clip(0, 1)
-    label = rng.random(N) < score
-    acc = histogram(score, label, capacity, atoms=atoms)
-    table = bins_of(acc)
-    assert table.height <= capacity + 126
-    for key, atom in zip(acc.statistics[1].lattice.keys(np.array(atoms)).tolist(), atoms, strict=True):
-        row = table.row(by_predicate=(pl.col("shift") == 0) & (pl.col("bin") == key), named=True)
-        assert row["pos"] + row["neg"] == (score == atom).sum()
-    assert_bounds_hold(acc, label, score)
-
-
-def test_fine_groups_over_all_floats():
-    """Windows of several groups at a low shift have more cells than integers count."""
-    close = 0.3 + np.arange(12) * 2.0**-54
-    for domain, ends in (("real", [-HUGE, HUGE]), ("probability", [0.0, 1.0])):
-        acc = task(8, domain, by="g")
-        batches = [
-            {"g": np.repeat(np.arange(8), len(p)), "p": np.tile(p, 8), "y": np.tile(p, 8) > 0.3} for p in (close, ends)
-        ]
-        whole = acc.empty().update({c: np.concatenate([b[c] for b in batches]) for c in ("g", "p", "y")})
-        for batch in batches:
-            acc.update(batch).finalize()
-        assert acc.to_bytes() == whole.to_bytes()
-
-
-MANY = 200_000
-DISTRIBUTIONS = {
-    "click rates": lambda rng: 1 / (1 + np.exp(-rng.normal(-5, 1.5, MANY))),
-    "rare": lambda rng: 1 / (1 + np.exp(-rng.normal(-9, 3, MANY))),
-    "saturated": lambda rng: 1 / (1 + np.exp(-rng.normal(8, 4, MANY))),
-    "near one": lambda rng: 1 - rng.random(MANY) * 1e-6,
-    "rounded": lambda rng: rng.beta(2, 5, MANY).round(3),
-    "float32": lambda rng: rng.beta(2, 5, MANY).astype(np.float32).astype(np.float64),
-}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("name", "atoms"), [*((name, ()) for name in DISTRIBUTIONS), ("click rates", (0.05,))])
-def test_bounds_of_many_rows_are_narrow(name, atoms):
-    rng = np.random.default_rng(7)
-    score = DISTRIBUTIONS[name](rng)
-    label = rng.random(MANY) < 0.02 + 0.5 * (score.argsort().argsort() / MANY) ** 2
-    score = np.where(rng.random(MANY) < 0.3, atoms[0], score) if atoms else score
-    acc = histogram(score, label, 16_384, atoms=atoms)
-    found, truth = acc.finalize(["roc_auc"])["roc_auc"], roc_auc_score(label, score)
-    assert found.lower - ROUNDING <= truth <= found.upper + ROUNDING
-    assert found.upper - found.lower <= 2 * 1.5e-4
-    assert found.value == pytest.approx(truth, abs=1e-6)
-    assert found.note is None
-    assert bins_of(acc).height <= 16_384
 
 
 def test_what_widens_the_bounds_is_named():

@@ -7,11 +7,10 @@ import polars as pl
 import pytest
 from data import CANDIDATES, candidates
 from polars.testing import assert_frame_equal
-from scipy.stats import binomtest, norm, rankdata, t
-from sklearn.metrics import roc_auc_score
+from scipy.stats import binomtest, norm, t
 
 import streammetrics as sm
-from streammetrics.statistics import PairedLosses, PairedScores
+from streammetrics.statistics import PairedScores
 
 Z = norm.ppf(0.975)
 MODELS = ("old", "new")
@@ -154,17 +153,6 @@ def test_states_without_pairs_have_no_intervals():
 # Intervals
 
 
-def paired_delong(y, one, other):
-    """The standard error of the difference of two AUCs, row by row (DeLong, DeLong & Clarke-Pearson 1988)."""
-    positives, negatives = [], []
-    for score in (one, other):
-        pos, neg = score[y], score[~y]
-        among = rankdata(np.concatenate([pos, neg]))
-        positives.append((among[: len(pos)] - rankdata(pos)) / len(neg))
-        negatives.append(1 - (among[len(pos) :] - rankdata(neg)) / len(pos))
-    return np.sqrt(sum((x[1] - x[0]).var(ddof=1) / len(x[0]) for x in (positives, negatives)))
-
-
 def scores(rows, share, correlation, seed=3):
     """Rows of which the share of positives, and how alike the models are, decide the error of the difference."""
     rng = np.random.default_rng(seed)
@@ -172,28 +160,6 @@ def scores(rows, share, correlation, seed=3):
     common, noise = np.sqrt(correlation) * rng.normal(size=rows), np.sqrt(1 - correlation)
     one, other = (d * y + common + noise * rng.normal(size=rows) for d in (1.0, 1.2))
     return pl.DataFrame({"clicked": y} | {m: 1 / (1 + np.exp(1 - x)) for m, x in (("old", one), ("new", other))})
-
-
-@pytest.mark.parametrize(
-    ("rows", "correlation", "share"),
-    [(20_000, 0.9, 0.1), (20_000, 0.99, 0.5), (2_000, 0.9, 0.02), (2_000, 0.6, 0.5), (200_000, 0.9, 0.02)],
-)
-def test_the_error_of_a_difference_of_aucs_is_that_of_delong(rows, share, correlation):
-    frame = scores(rows, share, correlation)
-    y, *sides = (frame[c].to_numpy() for c in ("clicked", "old", "new"))
-    truth = paired_delong(y, *sides)
-    level = {2_000: 0.2, 20_000: 0.05, 200_000: 0.02}[rows]  # t and skewness, of 40 positives
-    row, gini = compared(frame, "roc_auc"), compared(frame, "gini")
-    assert standard_error(row) == pytest.approx(truth, rel=level)
-    assert standard_error(gini) == pytest.approx(2 * standard_error(row), rel=0.01)
-    one, other = (roc_auc_score(y, side) for side in sides)
-    assert row["difference"] == pytest.approx(other - one, abs=1e-5)
-    if rows == 200_000:
-        ranks, margins = pl.col("old", "new").rank() / (rows + 1), pl.col("old", "new")
-        margins = (margins / (1 - margins)).log()
-        assert standard_error(compared(frame.with_columns(ranks), "roc_auc")) == pytest.approx(truth, rel=level)
-        of_margins = compared(frame.with_columns(margins), "roc_auc", domain="real")
-        assert standard_error(of_margins) == pytest.approx(truth, rel=level)
 
 
 def test_nearly_equal_models_keep_their_digits():
@@ -320,17 +286,3 @@ def test_flip_rates_of_weights_have_no_interval():
     flipped = (ROWS["old"] >= 0.5) != (ROWS["new"] >= 0.5)
     assert weighted["value"].item() == pytest.approx((ROWS["old"] * flipped).sum() / ROWS["old"].sum())
     assert weighted["ci_lower"].item() is None
-
-
-def test_pairs_that_are_not_declared_are_not_valid():
-    acc = BINARY().update(ROWS[:50])
-    wrong = {"paired_outcomes": {"pair": 1, "tp_fn": -1}}
-    wrong["paired_losses"] = {"brier_difference_square_sum": 1e9, "actual": 2}
-    for name, values in wrong.items():
-        statistic = next(s for s in acc.statistics if s.name == name)
-        table = statistic.with_floats(acc.state.tables[name])
-        assert table.select(statistic.valid()).to_series().all()
-        for column, value in values.items():
-            changed = table.with_columns(pl.lit(value).cast(table.schema[column]).alias(column))
-            assert not changed.select(statistic.valid()).to_series().any()
-    assert not PairedLosses([MODELS]).views()

@@ -139,15 +139,6 @@ def test_quantiles_and_shares_lie_within_their_bounds(cases):
                 assert x < np.inf or lower == 1
 
 
-def test_a_rollup_certifies_the_quantiles_of_all_rows(cases):
-    kinds, digests = cases
-    rows = np.concatenate([*kinds.values()])
-    for acc in digests:
-        report = acc.rollup().finalize([digest_quantile(q=q) for q in SHARES])
-        for q, found in zip(SHARES, report.frame.iter_rows(named=True), strict=True):
-            assert found["lower"] <= quantile(rows, q) <= found["upper"], q
-
-
 def test_few_values_are_read_as_numpy_does_to_the_last_bit():
     names = ["normal", "two scales", "mostly zero", "denormal", "few values", "huge outliers"]
     samples = [adversarial(np.random.default_rng(n))[name][:n] for name in names for n in (1, 2, 3, 4, 11, 200)]
@@ -215,18 +206,6 @@ def test_means_are_right_where_sums_overflow_or_vanish(weight):
     ):
         assert mean == pytest.approx(0.505 * units[name], rel=0.02 if name == "tiny" else 1e-12)
         assert total == pytest.approx(100 * (weight or 1))
-
-
-def test_a_group_is_what_it_is_alone():
-    rng = np.random.default_rng(0)
-    kinds = adversarial(rng)
-    rows = pl.concat(pl.DataFrame({"x": values, "g": name}) for name, values in kinds.items())
-    rows = shuffled(rows.with_columns(w=rng.random(rows.height) * 10.0 ** rng.integers(-200, 200, rows.height)), rng)
-    for options in ({}, {"sample_weight": "w"}):
-        whole = centroids(digest(rows, **options))
-        for kind in kinds:
-            alone = centroids(digest(rows.filter(g=kind), **options))
-            assert_frame_equal(whole.filter(g=kind), alone, rel_tol=1e-12, abs_tol=0)
 
 
 @pytest.mark.parametrize("shape", ["random", "sorted"])
