@@ -1,7 +1,6 @@
 """Threads that count in the same bins: the same counts, and a batch enters whole or not at all."""
 
 from functools import partial
-from itertools import count
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,6 @@ from strategies import shards
 import streammetrics as sm
 from streammetrics.pipeline import _Part
 from streammetrics.statistics.state import content
-from streammetrics.statistics.state.counters import Counters
 
 SIZE = 4_000
 rng = np.random.default_rng(5)
@@ -73,19 +71,6 @@ def test_threads_count_together_what_one_thread_counts(make, workers, rows, toge
     assert len(together) == sum(batch.height >= 1_000 for batch in batches)
 
 
-@pytest.mark.whole
-@pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("strict_first", [True, False])
-def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
-    few, many = sm.binary(**CLICKS, by="g", max_groups=60), TASKS["weights and nulls"]()
-    accumulators = {"few": few, "many": many} if strict_first else {"many": many, "few": few}
-    bad = DATA.with_columns(g=pl.when(pl.col("g") == "7").then(pl.lit("new")).otherwise(pl.col("g")))
-    with pytest.raises(sm.errors.DataError, match="more than 60 groups"):
-        sm.accumulate([DATA, DATA, DATA, bad], into=accumulators, workers=2)
-    assert few.seen == many.seen == 3 * SIZE
-    assert "new" not in many.state.groups["g"]
-
-
 def test_groups_can_become_floats_and_cannot_become_text(together):
     whole = DATA.with_columns(g=pl.col("g").cast(pl.Int64))
     halves = whole.with_columns(g=pl.col("g") + 0.5)
@@ -106,25 +91,6 @@ def test_what_threads_count_alone_and_together_adds_up():
     assert [acc.seen for acc in accumulators.values()] == [SIZE + 50] * 2
     expected = TASKS["binary"]().update(pl.concat(batches))
     assert accumulators["groups"].to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
-
-
-@pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("failing", range(6))
-def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
-    calls, add = count(), Counters.count
-
-    def fails(self, rows):
-        if rows.size and next(calls) == failing:
-            raise MemoryError
-        add(self, rows)
-
-    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(**CLICKS)}
-    monkeypatch.setattr(content, "BUFFER", 1_000)
-    with monkeypatch.context() as patch:
-        patch.setattr(Counters, "count", fails)
-        with pytest.raises(MemoryError):
-            sm.accumulate([DATA] * 3, into=accumulators, workers=2)
-    assert [acc.seen for acc in accumulators.values()] == [0, 0]
 
 
 def test_many_threads_count_in_the_same_bins(monkeypatch):

@@ -9,25 +9,10 @@ from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_
 from streammetrics.testing.check import run_all
 from streammetrics.testing.metrics import checks_of_metrics, statistic_of
 
-CANONICAL = (
-    "rows accuracy balanced_accuracy precision recall specificity fpr fnr npv f1 fbeta mcc kappa youden_j roc_auc "
-    "average_precision pr_auc ks log_loss brier_score ece"
-).split()
-USUAL = (
-    "ppv sensitivity tpr power selectivity tnr fall_out type_i_error miss_rate type_ii_error fdr false_omission_rate "
-    "phi informedness delta_p threat_score critical_success_index jaccard negative_precision negative_recall "
-    "negative_f1 fowlkes_mallows cohen_kappa p_e expected_cost gini partial_auc auc"
-).split()
-
 
 @pytest.fixture(scope="module")
 def report():
     return sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1, 0], "p": [0.9, 0.6, 0.4, 0.1]}).finalize()
-
-
-def test_known_by_its_usual_names(report):
-    for name in (*CANONICAL, *USUAL):
-        assert report[name].value is not None, name
 
 
 OURS = [m for m in declared_metrics() if m.__module__.startswith("streammetrics")]

@@ -107,9 +107,12 @@ REJECTED = {  # the accumulator that rejects a batch of another one, and what it
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("make", "bad", "error"), REJECTED.values(), ids=REJECTED)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, make, bad, error):
+@pytest.mark.parametrize(("workers", "block"), [(1, 10**6), (2, 10**6), (2, 50)], ids=["one", "each", "together"])
+def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, block, make, bad, error, monkeypatch):
+    """Also if threads count it together, as they do if it fills blocks."""
+    monkeypatch.setattr("streammetrics.statistics.state.content.BLOCK", block)
     for names in (("strict", "lenient"), ("lenient", "strict")):
         made = {"strict": make(), "lenient": sm.binary(y_true="y", y_score=pl.col("p").clip(0, 1).alias("q"))}
         batches = [*DATA[:1000].iter_slices(100), bad]
@@ -209,9 +212,9 @@ def test_one_threshold(one):
     assert found["recall"].value == found.get("recall", threshold=0.25).value
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize(("buffer", "last"), [(1, 20), (10**6, 2)], ids=["in the pass", "at its end"])
-def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, monkeypatch):
+@pytest.mark.parametrize(("workers", "block"), [(2, 50), (2, 10**6), (1, 10**6)], ids=["together", "each", "one"])
+@pytest.mark.parametrize(("buffer", "last"), [(1, 20), (1, 3), (10**6, 2)], ids=["in the pass", "early", "at its end"])
+def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, block, buffer, last, monkeypatch):
     calls, add = count(1), Counters.count
 
     def fails(self, rows):
@@ -221,6 +224,7 @@ def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, mon
 
     accumulators = {"groups": task(), "all": sm.binary(y_true="y", y_score="p")}
     monkeypatch.setattr("streammetrics.statistics.state.content.BUFFER", buffer)
+    monkeypatch.setattr("streammetrics.statistics.state.content.BLOCK", block)
     with monkeypatch.context() as patch:
         patch.setattr(Counters, "count", fails)
         with pytest.raises(MemoryError):

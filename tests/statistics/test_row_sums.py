@@ -7,11 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 from data import DELIVERIES, deliveries
-from strategies import use_small_chunks
 
 import streammetrics as sm
 from streammetrics.statistics import STATISTICS
-from streammetrics.testing import check
 
 
 class ForecastIntervals(sm.statistics.RowSums):
@@ -29,12 +27,6 @@ def share_contained(contained, forecasts):
     return contained / forecasts
 
 
-@sm.metric(range=(0, float("inf")), better="low")
-def mean_range(range_sum, forecasts):
-    """Mean width of the intervals."""
-    return range_sum / forecasts
-
-
 ROWS = deliveries()[:500].with_columns(
     low=pl.col("forecast") * 0.9, high=pl.col("forecast") * 1.1, w=pl.col("naive") / 30, u=pl.int_range(500) // 5
 )
@@ -43,28 +35,6 @@ CONTAINED = pl.col("minutes").is_between("low", "high")
 
 def intervals(**options):
     return sm.Accumulator(ForecastIntervals(), y_true="minutes", lower="low", upper=pl.col("high"), **options)
-
-
-def kit_rows(count, rng):
-    """Rows for the kit, whose intervals have a lower and an upper end."""
-    lower = rng.gamma(2, 2, count)
-    columns = {"y_true": rng.gamma(3, 2, count), "lower": lower, "upper": lower + rng.gamma(2, 2, count)}
-    columns |= {"weight": rng.integers(0, 3, count), "unit": rng.integers(0, 40, count)}
-    return pl.DataFrame(columns | {"part": rng.choice(["x", "y"], count), "half": rng.integers(0, 2, count)})
-
-
-@pytest.mark.thorough
-def test_the_laws(monkeypatch):
-    use_small_chunks(monkeypatch, rows=60)
-    check(ForecastIntervals(), rows=kit_rows)
-    check(share_contained, rows=kit_rows, improve=lambda rows: rows.with_columns(lower="y_true", upper="y_true"))
-    check(mean_range, rows=kit_rows, improve=lambda rows: rows.with_columns(upper="lower"))
-
-
-def test_units_give_intervals():
-    report = intervals(unit="u").update(ROWS).finalize(confidence=0.9)
-    for metric in ("share_contained", "mean_range"):
-        assert report[metric].ci_lower < report[metric].value < report[metric].ci_upper
 
 
 def test_options_have_defaults_and_are_saved():
