@@ -1,15 +1,18 @@
-"""Quantiles, spread and shares over bins: exact where bins are values, certain bounds where they are not."""
+"""Quantiles, spread and shares over bins: certain bounds whatever bins hide, and numbers at the ends of floats.
+
+References of metrics hold them where bins are values.
+"""
 
 import itertools
-import math
 from fractions import Fraction
 from math import inf
 
 import numpy as np
 import polars as pl
 import pytest
-from value_bins import HUGE, TINY, bins, histogram, read, read_one, samples
+from references import ERROR_VALUES, VALUES
 
+import streammetrics as sm
 from streammetrics.metrics import (
     absolute_error_quantile,
     cdf,
@@ -29,105 +32,36 @@ from streammetrics.metrics import (
     within,
 )
 
-LEVELS = (0, 1 / 3, 0.5, 0.999, 1)
+HUGE, TINY = 1.7e308, 5e-324
+ATTAINED = [  # metrics whose bounds some rows have
+    *(median_error, median, median_absolute_error, error_quantile(q=0.9), absolute_error_quantile(q=0.9)),
+    *(quantile(q=q) for q in (0, 0.1, 1 / 3, 0.5, 0.999, 1)),
+    *(error_cdf(x=2.5), cdf(), cdf(x=1.5), within(x=0.5), within(x=5), minimum, maximum, rec_auc(limit=5)),
+]
+SPREADS = [mad, error_iqr, iqr]
 
 
-def mean_of(a, b):
-    return a / 2 + b / 2 if math.isinf(a + b) else (a + b) / 2
+def bins(low, high, count, group=0, weighted=False):
+    columns = {"low": low, "high": high, "count": count, "weighted": [float(weighted)] * len(low)}
+    return pl.DataFrame({"group": [group] * len(low)} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64))
 
 
-def middle_of(values):
-    """The median in plain Python, where numpy overflows."""
-    ordered = sorted(values)
-    return mean_of(ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2])
+def read(metric, table):
+    """Columns value, lower and upper, a row for each group."""
+    names = {c: pl.col(c.removeprefix("error_").removeprefix("value_")) for c in metric.columns}
+    lower, upper = metric.bounds_expressions()
+    table = table.select("group", **names)
+    return table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
 
 
-def linear(values, q):
-    """The linear quantile in plain Python, where numpy overflows or meets an infinity."""
-    ordered, index = sorted(values), (len(values) - 1) * q
-    a, b, part = ordered[math.floor(index)], ordered[math.ceil(index)], index - math.floor(index)
-    if a == b:
-        return a
-    if math.isinf(b - a):
-        return a * (1 - part) + b * part
-    return a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
-
-
-def spread(values):
-    center = middle_of(values)
-    return math.nan if not math.isfinite(center) else middle_of([abs(v - center) for v in values])
-
-
-def size(values):
-    return [abs(v) for v in values]
-
-
-def share(values, x):
-    return sum(v <= x for v in values) / len(values)
-
-
-def area(values, limit):
-    return sum(max(0.0, 1 - v / limit) for v in size(values)) / len(values)
-
-
-MEDIANS = {median_error: middle_of, median: middle_of, median_absolute_error: lambda v: middle_of(size(v))}
-QUANTILES = {
-    error_quantile(q=0.9): lambda v: linear(v, 0.9),
-    **{quantile(q=q): lambda v, q=q: linear(v, q) for q in LEVELS},
-    **{absolute_error_quantile(q=q): lambda v, q=q: linear(size(v), q) for q in (0.5, 0.9)},
-}
-SHARES = {
-    **{error_cdf(x=x): lambda v, x=x: share(v, x) for x in (-inf, -1, 0, 2.5, inf)},
-    **{cdf(x=x): lambda v, x=x: share(v, x) for x in (-HUGE, -1, 0, 2.5)},
-    **{within(x=x): lambda v, x=x: share(size(v), x) for x in (-1, 0, 1, 2.5, HUGE)},
-}
-EXTREMES = {minimum: min, maximum: max}
-SPREADS = {
-    mad: spread,
-    error_iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
-    iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
-}
-AREAS = {rec_auc(limit=x): lambda v, x=x: area(v, x) for x in (1e-300, 1, 3.7, 1e300)}  # whose sums are rounded
-ATTAINED = MEDIANS | QUANTILES | SHARES | EXTREMES | AREAS
-METRICS = ATTAINED | SPREADS
-ONE_OF_EACH = list({metric.__name__: metric for metric in METRICS}.values())
-
-
-def truths(metric, data):
-    """Undefined results are null, as they are in the table."""
-    return [None if math.isnan(x) else x for x in map(METRICS[metric], data)]
-
-
-def test_bins_of_one_value_give_the_value_to_the_last_bit():
-    data = samples(seed=0, number=24)
-    table = histogram(data)
-    for metric in METRICS:
-        found, expected = read(metric, table), truths(metric, data)
-        assert found["value"].to_list() == (pytest.approx(expected, rel=1e-14) if metric in AREAS else expected), metric
-        defined = found.drop_nulls("value")
-        assert defined["value"].equals(defined["lower"])
-        assert defined["value"].equals(defined["upper"])
-
-
-def test_coarse_bins_bound_the_truth():
-    data = samples(seed=2, number=32)
-    table = histogram(data, coarsen=np.random.default_rng(3))
-    assert (table["low"] < table["high"]).mean() > 0.3
-    for metric in METRICS:
-        found = read(metric, table).with_columns(truth=pl.Series(truths(metric, data), dtype=pl.Float64))
-        assert found["value"].is_null().equals(found["truth"].is_null())
-        found, allowed = found.drop_nulls("truth"), 1e-14 if metric in AREAS else 0
-        assert found.select(pl.col("lower", "upper").is_between(*metric.range).all()).row(0) == (True, True)
-        for column in ("value", "truth"):
-            assert (found["lower"] - allowed <= found[column]).all(), metric
-            assert (found[column] <= found["upper"] + allowed).all(), metric
+def read_one(metric, low, high, count, weighted=False):
+    return read(metric, bins(low, high, count, weighted=weighted)).drop("group").row(0)
 
 
 def test_ranks_are_never_one_off():
     sizes, levels = range(1, 41), {f"{percent} %": percent for percent in (0, 7, 20, 28, 29, 50, 55, 57, 58, 60, 100)}
-    table = histogram([np.arange(n) for n in sizes]).select(
-        "group", "count", "weighted", value_low="low", value_high="high"
-    )
+    table = pl.concat(bins(range(n), range(n), [1] * n, n) for n in sizes)
+    table = table.rename({"low": "value_low", "high": "value_high"})
     found = table.group_by("group", maintain_order=True).agg(
         quantile(q=percent / 100).expression().alias(name) for name, percent in levels.items()
     )
@@ -148,7 +82,7 @@ def test_no_rows_give_nothing_and_empty_bins_change_nothing():
     halves = [(low, high, [c / 2 for c in count]) for low, high, count in (some, more)]
     both = pl.concat(bins(*of, group) for group, of in enumerate((some, more)))
     weighted = pl.concat(bins(*of, group, weighted=True) for group, of in enumerate(halves))
-    for metric in [*ONE_OF_EACH, quantile(q=0)]:
+    for metric in [*ATTAINED, *SPREADS, mean]:
         assert metric([], [], []) is metric([1, 2], [1, 3], [0, 0]) is None
         for table in (both, weighted):
             one, other = read(metric, table).drop("group").rows()
@@ -170,11 +104,12 @@ def placements(counts):
 
 def test_every_placement_of_the_rows_lies_within_the_bounds():
     table = pl.concat([bins(*zip(*PLACES, strict=True), rows, group) for group, rows in enumerate(ROWS)])
-    possible = [placements(rows) for rows in ROWS]
-    for metric in METRICS:
+    possible = [np.array(placements(rows), dtype=float) for rows in ROWS]
+    for metric in (*ATTAINED, *SPREADS):
+        reference = (VALUES | ERROR_VALUES)[str(metric)]
         found = read(metric, table)
         for data, lower, upper in zip(possible, found["lower"], found["upper"], strict=True):
-            truth = [METRICS[metric](values) for values in data]
+            truth = [reference(values, None) for values in data]
             assert lower - 1e-14 <= min(truth), metric
             assert max(truth) <= upper + 1e-14, metric
             if metric in ATTAINED:
@@ -224,14 +159,15 @@ def test_scale_of_whole_counts_and_ties_of_many_rows():
     assert read_one(median, [1, 2], [1, 2], [1e17, 1e17 + 16], weighted=True) == (1.5, 1, 2)
 
 
-@pytest.mark.parametrize("coarsen", [None, np.random.default_rng(1)])
-def test_means_of_values_that_cancel_are_within_their_bounds(coarsen):
+@pytest.mark.whole
+@pytest.mark.parametrize("width", [0.0, 0.01])
+def test_means_of_values_that_cancel_are_within_their_bounds(width):
     random = np.random.default_rng(0)
     parts = [0.1, -0.1, 0.3, -0.3, 1 / 3, -1 / 3, 0.7, -0.7, HUGE, -HUGE, TINY, -TINY]
-    drawn = [random.choice(parts, random.integers(2, 8)).tolist() for _ in range(300)]
-    for sample, (_, value, lower, upper) in zip(
-        drawn, read(mean, histogram(drawn, coarsen=coarsen)).rows(), strict=True
-    ):
+    drawn = [np.sort(random.choice(parts, random.integers(2, 8))) for _ in range(300)]
+    ends = [(sample - width * abs(sample), sample + width * abs(sample)) for sample in drawn]
+    table = pl.concat(bins(*edges, [1] * len(edges[0]), group) for group, edges in enumerate(ends))
+    for sample, (_, value, lower, upper) in zip(drawn, read(mean, table).rows(), strict=True):
         truth = sum(map(Fraction, sample)) / len(sample)
         room = abs(truth) * Fraction(1e-12)
         assert Fraction(lower) - room <= truth <= Fraction(upper) + room
@@ -251,3 +187,34 @@ def test_the_value_takes_rows_at_the_middle_of_their_bins():
     assert read_one(maximum, low, high, [1, 1, 1]) == (6, 4, 8)
     assert read_one(mean, low, high, [1, 2, 1]) == (2, 0.75, 3.25)
     assert read_one(rec_auc(limit=4), low, high, [1, 1, 0]) == (0.5, 0.25, 0.75)
+
+
+def test_rounded_sums_of_weights_do_not_decide_the_median():
+    values = list(range(10))
+    for weight in (0.1, 0.7, 1e6 / 3, 1e-20):
+        assert read_one(median, values, values, [weight] * 10, weighted=True) == (4.5, 4, 5)
+    assert read_one(median, values, values, [0.1] * 9 + [0.1001], weighted=True) == (5, 5, 5)
+    assert read_one(quantile(q=1), values, values, [0.1] * 9 + [1e-30], weighted=True) == (8.5, 8, 9)
+
+
+TWINS = np.repeat(2.0 ** np.arange(16), 2) * np.tile([1, 1 + 1e-13], 16)
+KEPT = {
+    "error_quantile(q=0.9)": lambda capacity: sm.statistics.ErrorHistogram(capacity=capacity),
+    "digest_quantile(q=0.9)": lambda capacity: sm.statistics.TDigest(compression=capacity),
+}
+
+
+@pytest.mark.parametrize("metric", KEPT)
+@pytest.mark.parametrize("weight", [0.5, 1.0, 0.1])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_weights_are_weights_however_they_add_up(metric, weight, parts):
+    """Twins that fall in one bin have a weight that is a whole number, and that of each is none."""
+    truth = np.quantile(TWINS, 0.9, method="averaged_inverted_cdf")
+    rows = pl.DataFrame({"y": 0.0, "p": TWINS, "w": weight})
+    for capacity in (16, 24, 40):
+        acc = sm.Accumulator(KEPT[metric](capacity), y_true="y", y_pred="p", sample_weight="w")
+        total = sm.merge(acc.empty().update(rows[i::parts]) for i in range(parts))
+        found = total.finalize()[metric]
+        assert found.lower <= truth <= found.upper
+        assert capacity < 40 or found.value == truth
+        assert sm.Accumulator.from_bytes(total.to_bytes()).finalize()[metric] == found
