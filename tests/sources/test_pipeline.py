@@ -162,6 +162,11 @@ def test_progress_is_shown(capsys):
     assert "rows/s" in capsys.readouterr().err
 
 
+def test_rows_are_counted_in_advance_only_for_a_progress_bar(folder, monkeypatch):
+    monkeypatch.setattr("streammetrics.data.Files._rows", property(lambda self: pytest.fail("counted")))
+    assert sm.evaluate(folder / "parquet", task(), metrics=["rows"]).rollup()["rows"].value == SIZE
+
+
 def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     table, path = DATA.to_arrow(), tmp_path / "a.parquet"
     DATA.write_parquet(path)
