@@ -8,7 +8,6 @@ import sys
 import warnings
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -79,21 +78,6 @@ def test_equal_states_are_equal_bytes_and_load_without_a_warning(form, tmp_path)
         warnings.simplefilter("error")
         loaded = load(data, form, tmp_path)
     assert content(loaded, form, tmp_path) == data
-
-
-@form
-def test_a_state_without_a_checksum_loads_with_a_warning(acc, form, tmp_path):
-    table = acc.to_arrow()
-    sink = pa.BufferOutputStream()
-    if form == "a.parquet":
-        pq.write_table(table, sink)
-    else:
-        new = pa.ipc.new_file if form == "a.arrow" else pa.ipc.new_stream
-        with new(sink, table.schema) as writer:
-            writer.write_table(table)
-    with pytest.warns(sm.errors.StateWarning, match="checksum"):
-        loaded = load(sink.getvalue().to_pybytes(), form, tmp_path)
-    assert loaded.to_bytes() == acc.to_bytes()
 
 
 def test_any_program_can_verify_a_checksum(acc, tmp_path):

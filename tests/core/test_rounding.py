@@ -9,7 +9,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics.base.rounding import ROUNDING, above, at_least, at_most, below
-from streammetrics.metrics import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
+from streammetrics.metrics import gain, lift, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.thresholds import best_threshold
 
@@ -63,15 +63,6 @@ def test_readings_at_a_level(weight):
         fp, tp = (n[1:] for n in along(label ^ 1))
         truth = [(tp / (tp + fp))[100 * tp >= p * tp[-1]].max() for p in PERCENTS]
         assert precisions[row] == pytest.approx(truth, rel=1e-12)
-
-
-def test_partial_auc_ends_at_its_level():
-    found = read([partial_auc(max_fpr=p / 100, standardized=False) for p in PERCENTS], table())
-    for row, label in enumerate(RANKED.values()):
-        fp, tp = along(label)
-        recalls = tp[:-1][fp[1:] > fp[:-1]] / tp[-1]  # along each negative
-        parts = np.clip(np.outer(PERCENTS, [fp[-1] / 100]) - np.arange(fp[-1]), 0, 1)
-        assert found[row] == pytest.approx(parts @ recalls / fp[-1], rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.whole

@@ -12,7 +12,6 @@ from scipy.special import betaln, xlog1py, xlogy
 
 import streammetrics as sm
 
-LIMITS = ["ci_lower", "ci_upper"]
 METRICS = ["accuracy", "recall", "f1", "log_loss"]
 
 
@@ -93,35 +92,3 @@ def test_weights_are_no_rows_and_half_a_row_of_a_bin_is_no_share():
     without = sm.binary(**CLICKS).update(clicks()).finalize("ece", confidence=0.95, always=1_000)["ece"]
     assert without.ci_lower is None
     assert "no interval" in without.note
-
-
-def rows_of(random, streams, count):
-    y = random.random((streams, count)) < 0.4
-    p = 1 / (1 + np.exp(0.5 - random.normal(1.2 * y, 1)))
-    return pl.DataFrame({"y": y.ravel(), "p": p.ravel(), "stream": np.repeat(np.arange(streams), count)})
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("looks", "streams", "most"), [(300, 100, 0.115), (3_000, 200, 0.096)])
-def test_how_often_the_truth_is_ever_missed(looks, streams, most):
-    """At most 5%, and three standard errors; intervals of one look miss it far more often."""
-    random, metrics = np.random.default_rng(0), ["accuracy", "f1", "log_loss"]
-    few = partial(
-        sm.Accumulator,
-        sm.statistics.ConfusionCounts(),
-        sm.statistics.ProbabilityLoss(),
-        y_true="y",
-        y_score="p",
-        metrics=metrics,
-    )
-    truth = few().update(rows_of(random, 1, 2_000_000)).finalize().frame["value"].to_numpy()[:, None]
-    acc, missed = few(by="stream"), np.zeros((2, len(metrics), streams), dtype=bool)
-    for look in range(looks):
-        acc.update(rows_of(random, streams, 500 if look == 0 else 20))
-        for missed_so_far, always in zip(missed, (1_000, None), strict=True):
-            limits = acc.finalize(confidence=0.95, always=always).frame.select(LIMITS).to_numpy()
-            lower, upper = limits.reshape(streams, len(metrics), 2).T
-            missed_so_far |= (lower > truth) | (upper < truth)
-    always, once = missed.mean(axis=2)
-    assert (always <= most).all()
-    assert (once > 0.2).all()

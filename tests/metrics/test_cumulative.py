@@ -1,4 +1,4 @@
-"""ECCE: its definition row by row, bounds by brute force, the distribution of its p-value, weights, few rows."""
+"""ECCE: its definition row by row, bounds by brute force, weights, few rows. P-values are in bench/calibration_p_values.py."""
 
 from itertools import permutations, product
 
@@ -122,18 +122,3 @@ def test_without_enough_variance_there_is_no_p_value():
     assert evaluated([1, 0] * 50, certain)["ecce"].value == 0.5
     assert evaluated([1] * 100, [0.5] * 100)["ecce_p_value"].value < 1e-6
     assert evaluated([], [])["ecce"].value is None
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_p_values_are_uniform_and_intervals_cover_if_scores_are_calibrated(weighted):
-    random, groups, size = np.random.default_rng(3), 400, 400
-    score = random.beta(1, 9, groups * size)
-    label = (random.random(groups * size) < score).astype(int)
-    acc = sm.binary(y_true="y", y_score="p", by="g", capacity=4_096, sample_weight="w" if weighted else None)
-    data = {"y": label, "p": score, "g": np.repeat(np.arange(groups), size), "w": random.uniform(0, 1, len(score))}
-    report = acc.update(data).finalize(ALL, confidence=0.95)
-    p = report.frame.filter(metric="ecce_p_value")["value"]
-    assert (p < 0.05).mean() == pytest.approx(0.045, abs=0.025)
-    assert (p < 0.5).mean() == pytest.approx(0.47, abs=0.05)
-    found = report.frame.filter(metric="ecce")  # whose true value is 0
-    assert 0.935 <= (found["ci_lower"] == 0).mean() <= (0.99 if weighted else 0.975)  # some lack an interval

@@ -28,11 +28,8 @@ REFUSALS = {
         *("Date", "Datetime", "str.to_date()"),
     ),
     "a chart over two times": (lambda: TWO_TIMES.plot.over_time("roc_auc"), "window=", "day, time"),
-    "a chart of an unknown key": (lambda: REPORT.plot.roc(shop="DE"), "'shop'", "country, day"),
-    "a chart of an unknown group": (lambda: REPORT.plot.roc(country="XX"), "country='XX'"),
     "segments without groups": (lambda: TOTAL.plot.segments("roc_auc"), "no groups"),
     "a column named as one of a histogram": (lambda: of_column("count").plot.scores(), "'count'"),
-    "a column named as one of a matrix": (lambda: of_column("actual").plot.confusion(), "'actual'"),
     "a matrix of two thresholds": (lambda: TOTAL.plot.confusion(), "threshold="),
     "a matrix of two models": (lambda: MODELS.finalize().plot.confusion(), "2", "model"),
     "a threshold of text": (lambda: TOTAL.plot.confusion(threshold="high"), "Float64", "'high'"),
@@ -40,7 +37,6 @@ REFUSALS = {
         lambda: TOTAL.plot.roc(points=pl.DataFrame({"threshold": [0.5]})),
         *("'tp'", "operating_point()"),
     ),
-    "metrics by threshold of two models": (lambda: MODELS.finalize().plot.thresholds(), "2", "model"),
     "no metrics by threshold": (lambda: TOTAL.plot.thresholds([]), "1 to 6", "0"),
     "a forest without groups": (lambda: COMPARISON.plot.forest("roc_auc"), "no groups"),
     "a forest without a direction": (
@@ -48,7 +44,5 @@ REFUSALS = {
         "preferred direction",
     ),
     "calibration of margins": (lambda: MARGINS.curve("quantile_calibration"), "CalibrationBins"),
-    "an unknown curve": (lambda: TOTAL.curve("f11"), "'f11'", "f1", "roc"),
     "a curve of a metric of ranks": (lambda: TOTAL.curve("roc_auc"), "'roc_auc'", "(tp, fp, fn, tn)"),
-    "a curve of a mean of labels": (lambda: TOTAL.curve("f1(average=macro)"), "(tp, fp, fn, tn)"),
 }

@@ -112,9 +112,6 @@ REFUSALS = {
     "ECCE of margins": (lambda: MARGINS.finalize(["ecce"]), "domain='probability'"),
     "a family that was not evaluated": (lambda: ERRORS.finalize(["msle"]), "msle"),
     "a family in a list": (lambda: sm.regression(families=[["log"]], **DELIVERIES), "['log']"),
-    "a requirement without a sign": (lambda: BINARY.finalize().check("roc_auc"), "roc_auc"),
-    "a requirement of equality": (lambda: BINARY.finalize().check("roc_auc == 1"), "roc_auc"),
-    "a requirement without a metric": (lambda: BINARY.finalize().check(">= 1"), ">= 1"),
     "a threshold without a histogram": (
         lambda: COUNTS.finalize().get("recall", threshold=0.61),
         *("recall", "threshold=0.61"),

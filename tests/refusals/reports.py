@@ -57,10 +57,6 @@ LOOK_UPS = {
     "a dictionary of groups": (lambda: dict(REPORT), "values", "country="),
     "an unknown group": (lambda: REPORT.get("rows", country="XX"), "rows", "'XX'", "'DE'", "'FR'"),
     "an unknown key": (lambda: REPORT.get("rows", land="DE"), "'land'", "country", "threshold"),
-    "an unknown key of a check": (
-        lambda: MODELS.finalize().check("rows >= 1", modell="new"),
-        *("'modell'", "country", "model", "threshold"),
-    ),
     "a key of another type": (lambda: REPORT.get("rows", country=1), "'country'", "String", "1"),
     "a key of a foreign type": (lambda: REPORT.get("rows", country=...), "'country'", "Ellipsis"),
     **{f"the metric {name!r}": (_of(ALONE.__getitem__, name), str(name)) for name in (0, None, ("roc_auc", "f1"))},
@@ -89,7 +85,6 @@ GROUPS = {
         *("confidence", "finalize"),
     ),
     "worst groups by limits of a biased metric": (lambda: LIMITS.worst("ece", by_bound=True), "'ece'"),
-    "worst groups of an unknown key": (lambda: REPORT.worst("roc_auc", land="x"), "'land'"),
     **{
         f"{name} by a column of the name of one of theirs": (_of(call, _named(column)), f"'{column}'")
         for name, column, call in (
@@ -122,7 +117,6 @@ SLICES = {
     ),
     "slices of several labels": (lambda: LABELS.slices("accuracy"), *("label=", "'art'", "'law'", "'war'")),
     "slices of an unknown label": (lambda: LABELS.slices("log_loss", label="x"), *("'x'", "'art'", "'law'", "'war'")),
-    "slices of an unknown key": (lambda: REPORT.slices("log_loss", land="DE"), "'land'"),
     "slices at a threshold that does not matter": (lambda: REPORT.slices("log_loss", threshold=0.5), "'threshold'"),
 }
 GATES = {
@@ -137,7 +131,6 @@ GATES = {
         _check(not_worse="roc_auc", segments="5%"),
         *("segments=", "'5%'", "'fdr 5 %'"),
     ),
-    "a gate of an unknown key": (_check(not_worse="roc_auc", shop=3), "'shop'"),
 }
 PLANS = {
     **{
@@ -145,7 +138,6 @@ PLANS = {
         for difference, names in ((0, ["0"]), ("1%", ["1%"]), (2, ["roc_auc", "2", "0.02"]))
     },
     "a plan of a power of 80": (_plan(power=80), "power=", "80", "0.8"),
-    "a plan of a confidence level of 2": (_plan(confidence=2), "confidence="),
     "a plan for a biased metric": (_plan("ece"), "ece"),
     "a plan from a state": (_plan(pilot=MODELS), "finalize"),
     "a plan from several groups": (_plan(pilot=REPORT), "roc_auc", "2 values", "country='DE'"),
