@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from commands import run
 from data import CLICKS, FIRST_DAY, clicks
-from pages import opening
 from present.structure import Page
 from stores import history
 
@@ -284,13 +283,3 @@ def test_a_single_window_without_segments_has_no_drift(shown, tmp_path):
     assert "(57%)" in "".join(page.words)  # 100 * 0.57 is not 57
     assert (headings(page)[-2], segments(page, "Rows")) == ("Rows", ["All rows"])
     assert page.charts["Rows: All rows"] == {"Rows": {DAYS[0]: clicks().filter(day=DAYS[0]).height}}
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_nothing_is_wider_than_the_window(browser, stores, tmp_path, width, scheme):
-    stores[0].save_html(tmp_path / "page.html", rules=RULES[:2], scores=stores[1])
-    with opening(browser, tmp_path / "page.html", ready="figure svg") as open_page:
-        window = open_page(width, color_scheme=scheme)
-        assert window.evaluate("document.documentElement.scrollWidth") == width
-        assert window.locator("#breaches").count() == 1
