@@ -1,7 +1,6 @@
 """Evaluations and reports on the command line."""
 
 import json
-import math
 import re
 import subprocess
 import sys
@@ -54,20 +53,6 @@ def test_a_reader_that_goes_away_is_no_error(form, folder):
     assert found.stderr == ""
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("form", "grouped"), [("table", []), ("github", ["--total"])], ids=["groups", "one"])
-def test_piped_tables_are_as_wide_as_asked(grouped, form, folder):
-    def shown(*width):
-        show = ["show", folder / "state", *grouped, "--confidence", 0.95, "--format", form, *width]
-        return [line for line in run(*show).splitlines() if not line.startswith("::")]  # annotations are no table
-
-    widest = {n: max(map(len, shown("--width", n))) for n in (60, 400)}
-    assert widest[60] <= 60
-    default = shown()
-    assert widest[60] < max(map(len, default)) <= 120 < widest[400] or grouped
-    assert "roc_auc" in " ".join(default)
-
-
 def test_an_evaluation_that_drops_all_rows_is_told(tmp_path):
     pl.DataFrame({"y": [1, 0], "p": [None, None], "w": [0, 0]}).write_parquet(tmp_path / "a.parquet")
     evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y"]
@@ -79,30 +64,22 @@ def test_an_evaluation_that_drops_all_rows_is_told(tmp_path):
 
 @pytest.mark.thorough
 def test_expect(folder, tmp_path):
-    one, other = (sm.Accumulator.load(folder / f"{day}.state") for day in ("monday", "tuesday"))
-    state = [folder / "tuesday.state", "--reference", folder / "monday.state", "--by", "country"]
-    found = run("expect", *state, "--odds", 1.5, "--metric", "roc_auc", "--confidence", 0.9, "--format", "csv")
-    report, reference = (acc.finalize().rollup("country") for acc in (other, one))
-    expected = sm.expect(report, reference, odds=1.5, metrics="roc_auc", confidence=0.9)
+    reference, scores = (sm.Accumulator.load(folder / f"{day}.state").finalize() for day in ("monday", "tuesday"))
+    state = ["expect", folder / "tuesday.state", "--reference", folder / "monday.state"]
+    total, csv = [*state, "--total"], ["--format", "csv"]
+    found = run(*state, "--by", "country", *"--odds 1.5 --metric roc_auc --confidence 0.9".split(), *csv)
+    by_country = {"odds": 1.5, "metrics": "roc_auc", "confidence": 0.9}
+    expected = sm.expect(scores.rollup("country"), reference.rollup("country"), **by_country)
     assert pl.read_csv(found.encode())["ci_lower"].round(9).equals(expected.frame["ci_lower"].round(9))
-    *shown, _, said = run("expect", *state, "--odds", 1.5, "--metric", "roc_auc").splitlines()
-    assert said == "In brackets: bounds if odds differ by a factor of at most 1.5."
-    bounds = expected.frame.row(0, named=True)
-    low, high = math.floor(bounds["lower"] * 100) / 100, math.ceil(bounds["upper"] * 100) / 100  # rounded outwards
-    assert f"({low:.2f} to {high:.2f})" in shown[2]
-    total = [*state[:3], "--total"]
-    whole = sm.expect(other.finalize().rollup(), one.finalize().rollup(), odds=2)
-    assert run("expect", *total, "--odds", 2).strip() == str(whole)
-    by_day = run("expect", *state[:3], "--by", "day", "--metric", "expected_positives", "--format", "csv")
-    pooled = sm.expect(other.finalize().rollup("day"), one.finalize().rollup(), metrics="expected_positives")
+    by_day = run(*state, "--by", "day", "--metric", "expected_positives", *csv)
+    pooled = sm.expect(scores.rollup("day"), reference.rollup(), metrics="expected_positives")
     assert pl.read_csv(by_day.encode())["value"].round(6).equals(pooled.frame["value"].round(6))
-    needed = whole.needed_odds(other.finalize().rollup())
-    told = pl.read_csv(run("expect", *total, "--needed", "--format", "csv").encode())
-    assert told["needed_odds"].round(6).equals(needed["needed_odds"].round(6))
-    assert "needed_odds" in run("expect", *total, "--needed", "--metric", "f1")
-    powered = sm.expect(other.finalize().rollup(), one.finalize().rollup(), method="prediction_powered")
-    assert run("expect", *total, "--method", "prediction-powered").strip() == str(powered)
-    assert "random sample" in run("expect", *total, "--method", "prediction-powered", "--format", "markdown")
+    whole = sm.expect(scores.rollup(), reference.rollup(), odds=2)
+    assert run(*total, "--odds", 2).strip() == str(whole)
+    needed = pl.read_csv(run(*total, "--needed", *csv).encode())["needed_odds"]
+    assert needed.round(6).equals(whole.needed_odds(scores.rollup())["needed_odds"].round(6))
+    powered = sm.expect(scores.rollup(), reference.rollup(), method="prediction_powered")
+    assert run(*total, "--method", "prediction-powered").strip() == str(powered)
 
 
 def test_metrics_are_listed_with_their_options(folder, tmp_path):
@@ -134,19 +111,14 @@ def test_merge_and_show(folder, tmp_path):
     assert "\n\ncountry  " in run("show", tmp_path / "both", "--by", "country")
 
 
-@pytest.mark.parametrize("group", [[], ["store"]])
-def test_help_has_every_summary_whole(group):
-    listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.partition("Commands:")[2]
-    assert "  check " in listed
-    cut = [line.split()[0] for line in listed.splitlines() if line.endswith("...")]
-    assert not cut, f"the summaries of these commands are too long for 80 columns: {', '.join(cut)}"
-
-
-@pytest.mark.parametrize("command", sorted(main.commands))
-def test_help_shows_an_example(command):
-    output = run(command, "--help")
-    assert f"Example:\n    streammetrics {command}" in output
-    assert command in run("--help")
+def test_help_has_every_summary_whole_and_an_example_of_each_command():
+    for group in ([], ["store"]):
+        listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.partition("Commands:")[2]
+        assert "  check " in listed
+        assert [line for line in listed.splitlines() if line.endswith("...")] == []  # too long for 80 columns
+    for command in main.commands:
+        assert f"Example:\n    streammetrics {command}" in run(command, "--help")
+        assert command in run("--help")
 
 
 def test_demo(tmp_path):
@@ -157,17 +129,13 @@ def test_demo(tmp_path):
     assert max(map(len, output.splitlines())) <= 120
 
 
-def test_as_a_program(folder):
-    command = [sys.executable, "-c", "from streammetrics.cli import main; main()", "show", folder / "state", "--total"]
+def test_the_package_is_a_program(folder):
+    command = [sys.executable, "-m", "streammetrics", "show", folder / "state", "--total"]
     found = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert found.stdout.startswith("severity  code   finding\n")
     assert "\n\nmetric  " in found.stdout
     assert found.stderr == ""
-
-
-def test_the_package_is_a_command():
-    command = [sys.executable, "-m", "streammetrics", "--version"]
-    assert sm.__version__ in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert sm.__version__ in run("--version")
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(tmp_path):
@@ -197,18 +165,15 @@ def test_intervals_for_every_look_are_wider(tmp_path):
     assert always["ci_lower"] < once["ci_lower"] < once["ci_upper"] < always["ci_upper"]
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_help_has_every_option_in_one_section(command):
-    _, _, sections = run(command, "--help").partition("Example:")
-    headings = re.findall(r"^(\w[\w ]*):$", sections, re.MULTILINE)
-    assert headings[-1] == "Output"
-    assert len(headings) == len(set(headings)) >= 4
-    options = [parameter.opts[-1] for parameter in main.commands[command].params if parameter.opts[0][0] == "-"]
-    shown = re.findall(r"^  (?:-\w, )?(--[\w-]+)", sections, re.MULTILINE)
-    assert sorted(shown) == sorted([*options, "--help"])
-
-
-def test_help_says_what_options_take_and_lists_commands_in_the_order_of_work():
+def test_help_has_every_option_in_one_section_and_commands_in_the_order_of_work():
+    for command in ("evaluate", "compare"):
+        _, _, sections = run(command, "--help").partition("Example:")
+        headings = re.findall(r"^(\w[\w ]*):$", sections, re.MULTILINE)
+        assert headings[-1] == "Output"
+        assert len(headings) == len(set(headings)) >= 4
+        options = [parameter.opts[-1] for parameter in main.commands[command].params if parameter.opts[0][0] == "-"]
+        shown = re.findall(r"^  (?:-\w, )?(--[\w-]+)", sections, re.MULTILINE)
+        assert sorted(shown) == sorted([*options, "--help"])
     helped = run("evaluate", "--help")
     assert "--y-true COLUMN" in helped
     assert "--metric METRIC" in helped

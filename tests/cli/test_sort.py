@@ -34,12 +34,11 @@ def groups(csv):
     return pl.read_csv(io.StringIO(csv))["g"].unique(maintain_order=True).to_list()
 
 
-@pytest.mark.parametrize("metric", SORTED)
-def test_the_worst_group_comes_first(folder, metric):
-    options = ["--sort", metric, "--format", "csv"]
+def test_the_worst_group_comes_first(folder):
     evaluated = ["evaluate", folder / "rows.parquet", "--y-true", "y", "--y-score", "p", "--by", "g"]
-    assert groups(run("show", folder / "rows.state", *options)) == SORTED[metric]
-    assert groups(run(*evaluated, *options)) == SORTED[metric]
+    for metric, expected in SORTED.items():
+        options = ["--sort", metric, "--format", "csv"]
+        assert groups(run("show", folder / "rows.state", *options)) == groups(run(*evaluated, *options)) == expected
 
 
 def test_the_metric_is_shown_first(folder):
