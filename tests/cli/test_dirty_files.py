@@ -124,6 +124,9 @@ def test_a_third_label(folder):
     labels = pl.Series("y", ["yes", "no", "Yes"], pl.Categorical)
     pl.DataFrame({"y": labels, "p": 0.5}).write_parquet("three.parquet")
     assert evaluate("--y-true", "y", *columns, file="three.parquet", code=2).endswith(NORMALIZED)
+    task = sm.binary(y_true="y", y_score="p", positive="a", negative="b", nulls="drop")
+    with pytest.raises(sm.errors.DataError, match=r"null_values='NA'"):
+        task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
 
 
 def test_scores_that_only_one_model_has(folder):
