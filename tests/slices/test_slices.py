@@ -9,6 +9,7 @@ from commands import run
 from false_slices import ALL, false_discoveries, p_values
 from polars.testing import assert_frame_equal
 from present.structure import Page
+from sklearn.metrics import roc_auc_score
 
 import streammetrics as sm
 
@@ -36,34 +37,30 @@ def report_of(data, by=COLUMNS, confidence=None, **options):
     return sm.binary(y_true="y", y_score="p", by=list(by), **options).update(data).finalize(confidence=confidence)
 
 
-def regression_of(data):
+def regression_of(data, by=COLUMNS):
     data = data.with_columns(v=pl.col("y").cast(pl.Float64))
-    return sm.regression(y_true="v", y_pred="p", by=list(COLUMNS)).update(data).finalize()
+    return sm.regression(y_true="v", y_pred="p", by=list(by)).update(data).finalize()
 
 
 A, B, C = (pl.col(column) for column in COLUMNS)
-PLANTED = [  # a metric, the rows of which many fail, and the slice that they are
-    ("log_loss", (B == 2) & C.is_null(), "b = 2 and c = null"),
-    ("log_loss", A == 1, "a = 1"),
-    ("accuracy", (A == 1) & (B == 2), "a = 1 and b = 2"),
-    ("f1", C.is_null(), "c = null"),
-    ("mae", (A == 1) & (C == "z"), "a = 1 and c = z"),
-    ("rmse", (A == 1) & (C == "z"), "a = 1 and c = z"),
-]
+PLANTED = {  # by a metric and the slices whose rows fail, a condition for these rows
+    ("log_loss", "b = 2 and c = null"): (B == 2) & C.is_null(),
+    ("accuracy", "a = 1 and b = 2"): (A == 1) & (B == 2),
+    ("f1", "c = null"): C.is_null(),
+    ("mae", "a = 1 and c = z"): (A == 1) & (C == "z"),
+    ("roc_auc", "a = 1"): A == 1,
+    ("log_loss", "a = 0", "b = 3 and c = x"): (A == 0) | ((B == 3) & (C == "x")),
+}
 
 
-@pytest.mark.parametrize(("metric", "failing", "name"), PLANTED, ids=str)
-def test_a_planted_failure_is_found_and_nothing_else(metric, failing, name):
-    data = rows_of(failing=failing)
-    found = (regression_of(data) if metric in ("mae", "rmse") else report_of(data)).slices(metric)
-    assert found["slice"].to_list() == [name]
-    assert found["p_value"].item() < 1e-6
-    assert (found["difference"].item() > 0) == (metric not in ("accuracy", "f1"))
-
-
-def test_a_planted_failure_of_a_ranking():
-    data = rows_of(8_000, failing=(A == 1) & (C == "z"), share=0.6)
-    assert report_of(data, ("a", "c")).slices("roc_auc")["slice"].to_list() == ["a = 1 and c = z"]
+@pytest.mark.parametrize(("planted", "failing"), PLANTED.items(), ids=str)
+def test_planted_failures_are_found_and_nothing_else(planted, failing):
+    (metric, *names), data = planted, rows_of(60_000 if len(planted) > 2 else 20_000, failing=failing)
+    found = (regression_of(data) if metric == "mae" else report_of(data)).slices(metric)
+    assert sorted(found["slice"]) == names
+    assert (found["p_value"] < 1e-6).all()
+    assert ((found["difference"] > 0) == (metric in ("log_loss", "mae"))).all()
+    assert found["excess_loss"].is_sorted(descending=True)
 
 
 def test_a_slice_without_which_all_rows_rank_worse_comes_last():
@@ -79,57 +76,38 @@ def test_a_slice_without_which_all_rows_rank_worse_comes_last():
     assert found["excess_loss"][0] > 0 > found["excess_loss"][1]
 
 
-def test_two_failures_that_overlap_are_both_found():
-    failing = (pl.col("a") == 0) | ((pl.col("b") == 3) & (pl.col("c") == "x"))
-    found = report_of(rows_of(60_000, failing=failing)).slices("log_loss")
-    assert set(found["slice"]) == {"a = 0", "b = 3 and c = x"}
-    assert found["excess_loss"].is_sorted(descending=True)
-
-
 @pytest.mark.thorough
 def test_a_failure_of_three_columns_needs_that_depth():
-    failing = (pl.col("a") == 1) & (pl.col("b") == 2) & (pl.col("c") == "x")
-    report = report_of(rows_of(60_000, failing=failing, share=0.9))
+    report = report_of(rows_of(60_000, failing=(A == 1) & (B == 2) & (C == "x"), share=0.9))
     assert report.slices("log_loss", depth=3)["slice"].to_list() == ["a = 1 and b = 2 and c = x"]
     assert report.slices("log_loss", depth=1)["slice"].to_list() != []
 
 
-def split(data, row):
-    """The rows of a slice, and all others."""
-    inside = pl.all_horizontal(pl.col(c).eq_missing(pl.lit(row[c])) for c in row["columns"])
-    return data.filter(inside), data.filter(~inside)
+PLAIN = {
+    "accuracy": lambda y, p: np.mean((p >= 0.5) == y),
+    "precision": lambda y, p: y[p >= 0.5].mean(),
+    "log_loss": lambda y, p: -np.log(np.where(y, p, 1 - p)).mean(),
+    "roc_auc": roc_auc_score,
+    "mae": lambda y, p: np.abs(p - y).mean(),
+    "rmse": lambda y, p: np.sqrt(((p - y) ** 2).mean()),
+}
 
 
 def plain(data, metric):
     """A metric of rows."""
-    y, p = data["y"].to_numpy(), data["p"].to_numpy()
-    with np.errstate(all="ignore"):
-        return {
-            "accuracy": lambda: np.mean((p >= 0.5) == y),
-            "precision": lambda: y[p >= 0.5].mean() if (p >= 0.5).any() else None,
-            "log_loss": lambda: -np.log(np.where(y, p, 1 - p)).mean(),
-            "roc_auc": lambda: auc(y, p),
-            "mae": lambda: np.abs(p - y).mean(),
-            "rmse": lambda: np.sqrt(((p - y) ** 2).mean()),
-        }[metric]()
+    return PLAIN[metric](data["y"].to_numpy(), data["p"].to_numpy())
 
 
-def auc(y, p):
-    if y.all() or not y.any():
-        return None
-    above = p[y][:, None] - p[~y][None, :]
-    return ((above > 0) + 0.5 * (above == 0)).mean()
-
-
-@pytest.mark.parametrize("metric", ["accuracy", "precision", "log_loss", "roc_auc", "mae", "rmse"])
+@pytest.mark.parametrize("metric", PLAIN)
 def test_slices_and_their_rest_have_the_values_of_their_rows(metric):
-    data = rows_of(900, seed=3, failing=(pl.col("a") == 1) | (pl.col("b") == 2))
+    data = rows_of(900, seed=3, failing=(A == 1) | (B == 2))
     report, seen = regression_of(data) if metric in ("mae", "rmse") else report_of(data), 0
     for depth in (1, 2):
         for row in report.slices(metric, depth=depth, min_rows=20, fdr=ALL).iter_rows(named=True):
-            row["columns"] = [part.partition(" = ")[0] for part in row["slice"].split(" and ")]
-            assert len(row["columns"]) <= depth
-            inside, outside = split(data, row)
+            columns = [part.partition(" = ")[0] for part in row["slice"].split(" and ")]
+            assert len(columns) <= depth
+            of_slice = pl.all_horizontal(pl.col(c).eq_missing(pl.lit(row[c])) for c in columns)
+            inside, outside = data.filter(of_slice), data.filter(~of_slice)
             assert row["rows"] == inside.height >= 20
             assert row["share_of_rows"] == pytest.approx(inside.height / 900)
             for part, value in ((inside, row["value"]), (outside, row["rest"])):
@@ -140,17 +118,10 @@ def test_slices_and_their_rest_have_the_values_of_their_rows(metric):
     assert seen >= 2
 
 
-def test_slices_have_at_least_so_many_rows():
-    data = rows_of(2_000, failing=pl.col("a") == 1)
-    rows = data.filter(a=1).height
-    assert report_of(data, ["a"]).slices("log_loss", min_rows=rows)["slice"].to_list() == ["a = 1"]
-    assert report_of(data, ["a"]).slices("log_loss", min_rows=rows + 1).is_empty()
-
-
 def test_differences_have_the_intervals_of_independent_groups():
-    data = rows_of(2_000, failing=pl.col("a") == 1)
+    data = rows_of(2_000, failing=A == 1)
     [row] = report_of(data, ["a"], 0.9).slices("accuracy").to_dicts()
-    one, other = (report_of(data.filter(part), (), 0.9)["accuracy"] for part in (pl.col("a") == 1, pl.col("a") != 1))
+    one, other = (report_of(data.filter(part), (), 0.9)["accuracy"] for part in (A == 1, A != 1))
     below = np.hypot(one.value - one.ci_lower, other.ci_upper - other.value)
     above = np.hypot(one.ci_upper - one.value, other.value - other.ci_lower)
     assert row["difference"] == pytest.approx(one.value - other.value)
@@ -158,17 +129,28 @@ def test_differences_have_the_intervals_of_independent_groups():
     assert row["ci_upper"] == pytest.approx(row["difference"] + above)
 
 
+def test_a_slice_has_at_least_so_many_rows_and_without_any_the_frame_is_empty():
+    data = rows_of(2_000, failing=A == 1)
+    rows = data.filter(a=1).height
+    found = report_of(data, ["a"]).slices("accuracy", min_rows=rows)
+    assert found["slice"].to_list() == ["a = 1"]
+    one_slice = rows_of(2_000).with_columns(a=1)
+    for part, least in ((data, rows + 1), (data.clear(), 1), (data.with_columns(y=True), 5_000), (one_slice, 1)):
+        for metric in ("accuracy", "roc_auc"):
+            empty = report_of(part, ["a"]).slices(metric, min_rows=least)
+            assert (empty.columns, empty.height) == (found.columns, 0)
+
+
 def test_coarse_histograms_give_the_slices_of_fine_ones():
-    data = rows_of(4_000, failing=pl.col("a") == 2)
+    data = rows_of(4_000, failing=A == 2)
     fine, coarse = (report_of(data, ["a"], capacity=c).slices("roc_auc") for c in (16_384, 64))
     assert fine["slice"].to_list() == coarse["slice"].to_list() == ["a = 2"]
-    rest = data.filter(pl.col("a") != 2)
-    assert fine["rest"].item() == pytest.approx(auc(rest["y"].to_numpy(), rest["p"].to_numpy()), abs=1e-9)
+    assert fine["rest"].item() == pytest.approx(plain(data.filter(A != 2), "roc_auc"), abs=1e-9)
 
 
 @pytest.mark.thorough
 def test_slices_of_calibration_are_tested_against_their_own_scores():
-    data = rows_of(10_000, failing=(pl.col("a") == 1) & (pl.col("b") == 2))
+    data = rows_of(10_000, failing=(A == 1) & (B == 2))
     found = report_of(data).slices("ecce").sort("p_value")
     assert found["slice"][0] == "a = 1 and b = 2"
     own = report_of(data, ("a", "b")).get("ecce_p_value", a=1, b=2)
@@ -183,7 +165,7 @@ def test_slices_of_calibration_are_tested_against_their_own_scores():
 
 @pytest.mark.thorough
 def test_models_thresholds_labels_and_groups_are_keys():
-    data = rows_of(failing=pl.col("a") == 1).with_columns(q=1 - pl.col("p"))
+    data = rows_of(failing=A == 1).with_columns(q=1 - pl.col("p"))
     acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=list(COLUMNS), thresholds=(0.2, 0.5)).update(data)
     report = acc.finalize()
     found = report.slices("accuracy", model="one", threshold=0.5)
@@ -222,28 +204,15 @@ def test_rows_of_a_unit_are_compared_by_folds():
 
 
 def test_calibration_does_not_depend_on_equal_weights():
-    data = rows_of(2_000, failing=pl.col("a") == 1)
+    data = rows_of(2_000, failing=A == 1)
     found, weighted = (report_of(data.with_columns(w=1.5), ["a"], sample_weight=w).slices("ecce") for w in (None, "w"))
     assert found.height > 0
     assert_frame_equal(weighted, found, rel_tol=1e-6)
 
 
-def test_nothing_to_search_gives_an_empty_frame():
-    data = rows_of(2_000)
-    columns = [*COLUMNS, "slice", "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"]
-    columns += ["rows", "share_of_rows", "excess_loss"]
-    for report in (report_of(data), report_of(data.clear()), report_of(data.with_columns(y=True))):
-        for metric in ("accuracy", "roc_auc"):
-            found = report.slices(metric, min_rows=5_000)
-            assert (found.columns, found.height) == (columns, 0)
-    single = report_of(data.with_columns(a=1, b=2, c=pl.lit("x")))  # all rows are one slice
-    assert single.slices("accuracy").is_empty()
-    assert found.schema["c"] == pl.String
-
-
 def test_a_slice_that_is_all_of_a_larger_one_is_not_told_twice():
-    data = rows_of(failing=pl.col("a") == 1).with_columns(
-        b=pl.when(pl.col("a") == 1).then(9).otherwise("b")  # b = 9 and a = 1 are the same rows
+    data = rows_of(failing=A == 1).with_columns(
+        b=pl.when(A == 1).then(9).otherwise("b")  # b = 9 and a = 1 are the same rows
     )
     found = report_of(data).slices("log_loss")["slice"].to_list()
     assert len(found) == 1
@@ -293,7 +262,7 @@ def test_a_slice_in_which_nothing_is_right_is_found():
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("slices") / "week.state"
-    data = rows_of(failing=pl.col("a") == 1)
+    data = rows_of(failing=A == 1)
     scores = {"one": "p", "two": "q"}
     acc = sm.binary(y_true="y", y_score=scores, by=["a", "c"], thresholds=(0.2, 0.5))
     acc.update(data.with_columns(q=pl.col("p"))).save(path)
@@ -303,21 +272,20 @@ def saved(tmp_path_factory):
 @pytest.mark.thorough
 def test_the_command_equals_the_library(saved, tmp_path):
     report, show = sm.Accumulator.load(saved).finalize(), ("slices", saved, "log_loss", "--model", "one")
-    shown = run(*show)
-    assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", shown, re.MULTILINE)
-    assert re.findall(r"\d+%", " ".join(shown.split()))[-2:] == ["95%", "5%"]  # confidence, and false discoveries
-    other = run(*show, "--confidence", 0.9, "--fdr", 0.01)
-    assert re.findall(r"\d+%", " ".join(other.split()))[-2:] == ["90%", "1%"]
+    assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", run(*show), re.MULTILINE)
+    for options, shares in (([], ["95%", "5%"]), (["--confidence", 0.9, "--fdr", 0.01], ["90%", "1%"])):
+        assert re.findall(r"\d+%", " ".join(run(*show, *options).split()))[-2:] == shares
     for metric, threshold in (("accuracy", 0.2), ("recall", 0.61)):
         options = ["--model", "two", "--threshold", threshold, "--format", "parquet", "-o", tmp_path / "found"]
         run("slices", saved, metric, *options)
         expected = report.slices(metric, model="two", threshold=threshold)
         assert pl.read_parquet(tmp_path / "found").equals(expected)
-    found = run(*show, "--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9)
-    assert "100 rows in which log_loss" in " ".join(found.split())
-    assert "--threshold" in run(*show, "--threshold", "0.61", code=2)  # as in the other commands
-    assert "--model: 'one', 'two'" in run("slices", saved, "log_loss", code=2)
-    assert "--depth" in run("slices", saved, "log_loss", "--depth", 0, code=2)
+    for options, name in (
+        ([*show, "--threshold", "0.61"], "--threshold"),
+        (["slices", saved, "log_loss"], "--model: 'one', 'two'"),
+        (["slices", saved, "log_loss", "--depth", 0], "--depth"),
+    ):
+        assert name in run(*options, code=2)
 
 
 @pytest.fixture
@@ -337,8 +305,10 @@ def tables(tmp_path, undrawn):
 
 
 @pytest.mark.thorough
-def test_a_page_has_a_table_of_slices_of_each_model_if_there_is_something_to_search(saved, tables):
+def test_a_page_has_a_table_of_slices_of_each_model_by_a_metric_that_it_shows(saved, tables):
     report = sm.Accumulator.load(saved).finalize()
+    for metrics, expected in ((["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")):
+        assert all(f"{expected} is worse" in caption for caption in tables(report.showing(metrics)))
     for found in (tables(report), tables(report.rollup("a"))):  # few groups, of which one fails
         assert len(found) == 2
         for table in found.values():
@@ -346,19 +316,9 @@ def test_a_page_has_a_table_of_slices_of_each_model_if_there_is_something_to_sea
             assert "excess loss>" in table.columns
     assert tables(report_of(rows_of(), ["a"])) == {}
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
-    data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
+    data = rows_of(failing=A == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     [caption] = tables(classes.update(data.with_columns(pl.col("y").cast(pl.String))).finalize())
     assert "accuracy" in caption
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("metrics", "expected"),
-    [(["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")],
-)
-def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, tables, metrics, expected):
-    report = sm.Accumulator.load(saved).finalize().showing(metrics)
-    assert all(f"{expected} is worse" in caption for caption in tables(report))
 
 
 @pytest.mark.thorough
@@ -389,12 +349,9 @@ def test_means_of_losses_are_compared_with_the_rest(metric):
 
 
 def test_the_largest_errors_of_groups_are_not_added():
-    data = rows_of(failing=pl.col("a") == 1)
+    data = rows_of(failing=A == 1)
     [upper] = regression_of(data).with_confidence(0.95).slices("rmse")["ci_upper"]
-    parts = [
-        sm.regression(y_true="v", y_pred="p").update(data.filter(e).with_columns(v=pl.col("y").cast(pl.Float64)))
-        for e in (pl.col("a") != 1, pl.col("a") == 1)
-    ]
+    parts = [regression_of(data.filter(part), ()) for part in (A != 1, A == 1)]
     assert upper == pytest.approx(sm.compare(*parts, metrics=["rmse"], independent=True).frame["ci_upper"].item())
 
 
