@@ -9,14 +9,8 @@ from data import FIRST_DAY
 import streammetrics as sm
 
 SCORES = {label: label for label in "abc"}
-
-
 COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}
-
-
 ERRORS = {"y_true": "amount", "y_pred": "guess", "by": ["day", "country"]}
-
-
 TASKS = {
     "binary": lambda: sm.binary(capacity=16, **COLUMNS),
     "models": lambda: sm.binary(
@@ -24,9 +18,6 @@ TASKS = {
     ),
     "classes": lambda: sm.multiclass(
         capacity=16, one_vs_one=True, y_true="k", y_score=SCORES, by=["country", "day"], sample_weight="w"
-    ),
-    "several labels": lambda: sm.multilabel(
-        capacity=16, y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, by=["day", "country"]
     ),
     "regression": lambda: sm.regression(capacity=16, families=["log", "poisson"], sample_weight="w", **ERRORS),
 }
@@ -43,7 +34,6 @@ def predictions(count, seed):
             "day": pl.Series([date(2026, 1, d) for d in range(1, 6)]).gather(rng.integers(0, 5, count)),
             "country": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, count)),
             "y": rng.random(count) < p,
-            "z": rng.random(count) < 0.5,
             "p": p,
             "q": q,
             "w": rng.random(count) + 0.01,
@@ -58,16 +48,15 @@ def predictions(count, seed):
     )
 
 
-def asked(acc, since=None, until=None, by=(), every=None, where=None, window="day"):
+def asked(acc, since=None, until=None, by=(), every=None, where=None):
     """The answer that an accumulator of all rows gives."""
     if since is not None:
-        acc = acc.filter(pl.col(window) >= pl.lit(str(since)).str.to_date())
+        acc = acc.filter(pl.col("day") >= pl.lit(since).str.to_date())
     if until is not None:
-        acc = acc.filter(pl.col(window) < until)
+        acc = acc.filter(pl.col("day") < until)
     if where is not None:
         acc = acc.filter(where)
-    by = [by] if isinstance(by, str) else by
-    return acc.rollup(*([pl.col(window).dt.truncate(every)] if every else []), *by)
+    return acc.rollup(*([pl.col("day").dt.truncate(every)] if every else []), *([by] if isinstance(by, str) else by))
 
 
 def answers(store):

@@ -65,10 +65,8 @@ def headings(page, level="##"):
 
 def segments(page, heading):
     """The segments that have a chart below a heading."""
-    section = page.lines[page.lines.index(f"## {heading}") + 1 :]
-    return [
-        line[4:] for line in section[: next(n for n, line in enumerate(section) if line[:3] == "## ")] if "###" in line
-    ]
+    section = "\n".join(page.lines).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^### (.*)", section, re.MULTILINE)
 
 
 def runs(page):
@@ -84,6 +82,20 @@ def runs(page):
 def now(page):
     """The verdicts of rules by segment."""
     return page.tables["Verdicts at the newest window"]
+
+
+def checked(store, rules, day):
+    """The rows of a check after a day, with the segments of a page."""
+    rows = sm.check(store, rules, until=day + timedelta(days=1)).frame.rows(named=True)
+    segments = [row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows" for row in rows]
+    return [row | {"segment": segment} for row, segment in zip(rows, segments, strict=True)]
+
+
+def require_verdicts(page, rows):
+    """The newest verdicts of a page are those of a check."""
+    for row in rows:
+        cell = now(page).row(row["segment"])[row["name"]]
+        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
 
 
 def test_a_page_has_the_numbers_of_the_history(stores, shown):
@@ -116,19 +128,17 @@ def test_breaches_and_verdicts_are_those_that_a_check_after_each_window_finds(ru
     quality, checks, looks = stores[0], [], (0, 2, 5, 6, 7)
     page = shown(quality, rules=rules)
     for number in looks:
-        rows = sm.check(quality, rules, until=LABELED[number] + timedelta(days=1)).frame.rows(named=True)
-        for row in rows:
-            row["segment"] = row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows"
+        rows = checked(quality, rules, LABELED[number])
         checks += [(row["name"], row["segment"], number) for row in rows if row["verdict"] == "breached"]
     breaches = runs(page)
     marked = [(*which, n) for *which, first, last in breaches for n in range(first, last + 1) if n in looks]
     assert sorted(marked) == sorted(checks)
     assert len(marked) > 2
+    require_verdicts(page, rows)
     for row in rows:
-        cell = now(page).row(row["segment"])[row["name"]]
-        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
         since = [DAYS[first] for *which, first, last in breaches if (*which, last) == (row["name"], row["segment"], 7)]
-        assert [f"since {day}" for day in since] == [cell.below] * len(since)
+        below = now(page).row(row["segment"])[row["name"]].below
+        assert [f"since {day}" for day in since] == [below] * len(since)
 
 
 @pytest.mark.parametrize("day", [LABELED[0], LABELED[4], LABELED[7]])
@@ -141,12 +151,9 @@ def test_the_page_and_a_check_give_one_verdict_without_a_breach(day, stores, sho
         sm.Rule("rows >= 10000", over="5d", name="many"),
     ]
     page = shown(stores[0], metrics=["rows"], rules=rules, until=day + timedelta(days=1))
-    rows = sm.check(stores[0], rules, until=day + timedelta(days=1)).frame.rows(named=True)
+    rows = checked(stores[0], rules, day)
     assert len(rows) == 8
-    for row in rows:
-        segment = row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows"
-        cell = now(page).row(segment)[row["name"]]
-        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
+    require_verdicts(page, rows)
 
 
 def test_the_page_opens_at_the_worst_breach(stores, shown):

@@ -41,13 +41,15 @@ def test_rows_that_come_again_change_nothing(tmp_path):
     assert joiner.coverage().select("scores", "labeled").row(0) == (2, 2)
 
 
-def test_the_first_label_of_a_batch_counts_and_the_last_correction(tmp_path):
+def test_the_first_label_counts_and_the_last_correction(tmp_path):
+    """Also one that comes before the first label, and before the score."""
     joiner = made(tmp_path)
-    joiner.add_scores(scores([1]))
-    joiner.add_labels({"id": [1, 1], "clicked": [1, 0]})
-    assert joiner.store.query().finalize()["prevalence"].value == 1
-    joiner.add_labels({"id": [1, 1], "clicked": [1, 0]}, correct=True)
-    assert joiner.store.query().finalize()["prevalence"].value == 0
+    joiner.add_labels({"id": [2], "clicked": [1]}, correct=True)
+    assert joiner.add_labels({"id": [2], "clicked": [0]}).duplicates == 1
+    joiner.add_scores(scores([1, 2]))
+    for correct, prevalence in ((False, 1), (True, 0.5)):
+        joiner.add_labels({"id": [1, 1], "clicked": [1, 0]}, correct=correct)
+        assert joiner.store.query().finalize()["prevalence"].value == prevalence
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression", "labels", "expression"])
@@ -69,29 +71,6 @@ def test_a_null_label_does_not_stand_for_the_real_one(tmp_path, kind):
     assert joiner.store.query().finalize(["rows"])["rows"].value == 2
     assert joiner.add_labels({"id": [2], "clicked": [none]}, correct=True) == sm.Joined(corrected=1)
     assert joiner.store.query().finalize(["rows"])["rows"].value == 1
-
-
-@pytest.mark.thorough
-def test_a_correction_leaves_the_history_as_if_the_old_label_had_never_come(tmp_path):
-    joiner = made(tmp_path)
-    for number in range(4):
-        ids = range(10 * number, 10 * number + 10)
-        joiner.add_scores(scores(ids, number))
-        joiner.add_labels({"id": [*ids], "clicked": [i % 2 for i in ids]})
-    wrong = [i for i in range(40) if i % 2 != (i % 3 == 0)]
-    found = joiner.add_labels(labels([*range(40), 99]), correct=True)
-    assert found == sm.Joined(corrected=len(wrong), waiting=1)
-    expected = sm.merge(joined(range(10 * n, 10 * n + 10), n) for n in range(4))
-    assert joiner.store.query(every="1d").to_bytes() == expected.to_bytes()
-    assert joiner.add_labels(labels(range(40)), correct=True) == sm.Joined()
-
-
-def test_a_label_that_is_late_does_not_undo_a_correction(tmp_path):
-    joiner = made(tmp_path)
-    joiner.add_labels({"id": [1], "clicked": [1]}, correct=True)
-    assert joiner.add_labels({"id": [1], "clicked": [0]}).duplicates == 1
-    joiner.add_scores(scores([1]))
-    assert joiner.store.query().finalize()["prevalence"].value == 1
 
 
 def test_rows_expire_and_are_counted(tmp_path):
@@ -116,18 +95,13 @@ def test_rows_expire_and_are_counted(tmp_path):
     assert found["labels_without_score"].to_list() == [1, 0, 2, 0]
 
 
-def test_scores_of_the_future_let_nothing_expire(tmp_path):
-    joiner = made(tmp_path, expires="1d")
-    today = date.today()
-    joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [today, today + timedelta(days=400)]})
-    assert joiner.add_labels(labels([1, 2])).matched == 2
-
-
-def test_old_rows_can_be_replayed_after_a_score_of_the_future(tmp_path):
-    joiner = made(tmp_path, expires="10d")
-    joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [day(0), date.today() + timedelta(days=400)]})
-    assert joiner.add_scores(scores([3], 1)).late == 0
-    assert joiner.add_labels(labels([1, 3])).matched == 2
+@pytest.mark.parametrize(("expires", "first"), [("10d", day(0)), ("1d", date.today()), ("9000y", day(-9_000))])
+def test_scores_of_the_future_let_nothing_expire(expires, first, tmp_path):
+    """Old rows can still be replayed."""
+    joiner, future = made(tmp_path, expires=expires), date.today() + timedelta(days=400)
+    joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [first, future]})
+    assert joiner.add_scores({"id": [3], "p": [0.3], "day": [first + timedelta(days=1)]}).late == 0
+    assert joiner.add_labels(labels([1, 2, 3])).matched == 3
 
 
 def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
@@ -142,24 +116,14 @@ def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
     assert joiner.coverage().select("day", "expired").rows() == [(day(0), 1), (day(9), 0), (day(10), 0), (day(20), 0)]
 
 
-def test_rows_may_wait_for_ever(tmp_path):
-    joiner = made(tmp_path, expires="9000y")
-    joiner.add_scores(scores([1]))
-    joiner.add_scores(scores([2], 9_000))
-    assert joiner.add_labels(labels([1])).matched == 1
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize("order", ["scores first", "labels first", "in turn"])
+@pytest.mark.parametrize("order", [range(8), (*range(4, 8), *range(4)), (0, 4, 1, 5, 2, 6, 3, 7)])
 def test_many_files_are_merged_without_being_asked(order, tmp_path, monkeypatch):
     monkeypatch.setattr("streammetrics.monitor.joining.waiting.SCATTERED", 2)
     joiner = made(tmp_path)
-    steps = [(joiner.add_scores, scores([number])) for number in range(4)]
-    steps += [(joiner.add_labels, labels([number])) for number in range(4)]
-    numbers = {"scores first": range(8), "labels first": (*range(4, 8), *range(4)), "in turn": (0, 4, 1, 5, 2, 6, 3, 7)}
-    for number in numbers[order]:
-        add, batch = steps[number]
-        add(batch)
+    for number in order:
+        add, batch = (joiner.add_scores, scores) if number < 4 else (joiner.add_labels, labels)
+        add(batch([number % 4]))
     assert len(deltalake.DeltaTable(f"{joiner.store.uri}/_waiting").file_uris()) <= 2 + 2
     assert len(deltalake.DeltaTable(joiner.store.uri).file_uris()) <= 2
     assert joiner.store.query(every="1d").to_bytes() == joined(range(4)).to_bytes()

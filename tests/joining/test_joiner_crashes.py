@@ -206,11 +206,8 @@ def attack(folder, seed, size):
 
 
 @pytest.mark.thorough
-def test_workers_and_a_janitor_that_race_and_die_agree_with_the_truth(tmp_path):
-    attack(str(tmp_path), 0, 30)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(1, 13))
-def test_many_attacks(seed, tmp_path):
-    attack(str(tmp_path), seed, 60)
+@pytest.mark.parametrize(
+    ("seed", "size"), [(0, 30), *(pytest.param(n, 60, marks=pytest.mark.long) for n in range(1, 13))]
+)
+def test_workers_and_a_janitor_that_race_and_die_agree_with_the_truth(seed, size, tmp_path):
+    attack(str(tmp_path), seed, size)

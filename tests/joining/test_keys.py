@@ -47,10 +47,19 @@ def test_keys_that_join(keys, tmp_path):
     assert joiner.store.query().seen == 2
 
 
-def test_keys_of_another_type_are_converted_exactly(tmp_path):
+FLOATS = [0.1, 0.2, 3.0]
+OTHER_TYPES = [  # keys of scores, those of labels, and how many join
+    (["1", "02"], [1, 2], 1),
+    (pl.Series(FLOATS, dtype=pl.Float32), pl.Series(FLOATS), 3),
+    (pl.Series(FLOATS), pl.Series(FLOATS, dtype=pl.Float32), 3),
+]
+
+
+@pytest.mark.parametrize(("first", "others", "matched"), OTHER_TYPES)
+def test_keys_of_another_type_are_converted_exactly(first, others, matched, tmp_path):
     joiner = made(tmp_path)
-    add_scores(joiner, ["1", "02"])
-    assert add_labels(joiner, [1, 2]) == sm.Joined(matched=1, waiting=1)
+    add_scores(joiner, first)
+    assert add_labels(joiner, others) == sm.Joined(matched=matched, waiting=len(first) - matched)
 
 
 def test_waiting_rows_have_one_key(tmp_path):
@@ -67,14 +76,6 @@ def test_batches_without_rows(tmp_path):
     add_scores(joiner, ["a"])
     assert add_labels(joiner, [], correct=True) == sm.Joined()
     assert add_labels(joiner, ["a"]).matched == 1
-
-
-@pytest.mark.parametrize("types", [(pl.Float32, pl.Float64), (pl.Float64, pl.Float32)])
-def test_floats_of_other_widths_are_the_same_key(types, tmp_path):
-    joiner = made(tmp_path)
-    ids = [0.1, 0.2, 3.0]
-    joiner.add_scores(scores(range(3)) | {"id": pl.Series(ids, dtype=types[0])})
-    assert joiner.add_labels(labels(range(3)) | {"id": pl.Series(ids, dtype=types[1])}).matched == 3
 
 
 @pytest.mark.thorough

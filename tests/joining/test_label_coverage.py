@@ -182,11 +182,3 @@ def test_the_page_and_findings_say_it(tmp_path, undrawn):
     printed = run("store", "check", tmp_path / "history", tmp_path / "rules.toml")
     for text in ("".join(page.words), printed):
         assert "60 % of labels have arrived" in text
-
-
-def test_a_history_without_a_joiner_has_no_coverage(tmp_path):
-    store = sm.MetricStore(tmp_path / "history")
-    acc = sm.binary(y_true="fraud", y_score="p", by="day").update(transactions(0))
-    store.append(acc, batch_id="all")
-    row = sm.check(store, sm.Rule("mean_score >= 0")).frame.row(0, named=True)
-    assert (row["verdict"], row["coverage"]) == ("holds", None)
