@@ -14,6 +14,7 @@ import inputs
 import measure
 import numpy as np
 import polars as pl
+from groups import keep
 from measure import Figure, alone, close, peak, side_by_side, within
 
 import streammetrics as sm
@@ -28,10 +29,9 @@ STATES = "Saved states"
 MAIN = "AUC, losses, and confusion counts"
 
 
-def main_job(**roles) -> sm.Accumulator:
+def main_job() -> sm.Accumulator:
     """Confusion counts at 0.5, score histogram, losses."""
-    statistics = (sm.statistics.ConfusionCounts(), sm.statistics.ScoreHistogram(), sm.statistics.ProbabilityLoss())
-    return sm.Accumulator(*statistics, y_true="label", y_score="score", **roles)
+    return keep(sm.statistics.ConfusionCounts(), sm.statistics.ScoreHistogram(), sm.statistics.ProbabilityLoss())
 
 
 def suite(**roles) -> sm.Accumulator:
@@ -194,7 +194,7 @@ def bounds(path: Path) -> Iterator[Figure]:
     rng = np.random.default_rng(2)
     for name, (score, atoms) in inputs.hard_scores().items():
         label = rng.random(len(score)) < np.argsort(np.argsort(score)) / len(score)
-        acc = sm.Accumulator(sm.statistics.ScoreHistogram(atoms=atoms), y_true="label", y_score="score")
+        acc = keep(sm.statistics.ScoreHistogram(atoms=atoms))
         auc = acc.update({"label": label, "score": score}).finalize()["roc_auc"]
         within(auc, roc_auc_score(label, score))
         yield Figure(BOUNDS, f"ROC AUC, {name}", (auc.upper - auc.lower) / 2, "<=", 1.5e-4, "")
@@ -205,9 +205,7 @@ def thresholds(path: Path) -> Iterator[Figure]:
 
     def ours(count: int):
         points = (0.5,) if count == 1 else tuple(np.linspace(0, 1, count))
-        return lambda: sm.accumulate(
-            path, sm.Accumulator(sm.statistics.ConfusionCounts(points), y_true="label", y_score="score")
-        ).compact()
+        return lambda: sm.accumulate(path, keep(sm.statistics.ConfusionCounts(points))).compact()
 
     times = side_by_side({"one": ours(1), "many": ours(10_000)})
     one, many = (times[k].result.state.tables["confusion_counts"] for k in ("one", "many"))

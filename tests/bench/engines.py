@@ -14,6 +14,7 @@ from typing import Any
 import inputs
 import polars as pl
 import pyarrow as pa
+from groups import keep
 from measure import Figure, side_by_side
 
 import streammetrics as sm
@@ -30,6 +31,11 @@ GROUPS = {"none": None, "50 groups": "few", "10,000 groups": "many"}
 def task(by: str | None = None) -> sm.Accumulator:
     """All that `sm.binary` keeps."""
     return sm.binary(y_true="label", y_score="score", by=[] if by is None else [by])
+
+
+def counts_and_losses(by: str | None) -> sm.Accumulator:
+    """A part of it."""
+    return keep(sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), by=by)
 
 
 def files(path: Path) -> Path:
@@ -75,28 +81,28 @@ def dask_engine(path: Path) -> Iterator[Figure]:
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         rows = dd.read_parquet(str(files(path)))
         own = rows[["label", "score"]].sum()
-        yield from compared(
-            "Dask, two processes, `dask.dataframe`",
-            path,
-            lambda: own.compute()["label"],
-            lambda: dask.accumulate(rows, task()),
-        )
-        paths = str(files(path) / "*.parquet")
-        yield from compared(
-            "Dask, files read by the library",
-            path,
-            lambda: own.compute()["label"],
-            lambda: dask.accumulate(paths, task()),
-        )
+        sources = {
+            "Dask, two processes, `dask.dataframe`": rows,
+            "Dask, files read by the library": str(files(path) / "*.parquet"),
+        }
+        for name, source in sources.items():
+            runs = lambda: own.compute()["label"], lambda source=source: dask.accumulate(source, task())
+            yield from compared(name, path, *runs)
+
+
+def spark_session(partitions: int) -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": partitions, "spark.driver.memory": "4g"}
+    return SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
 
 
 def spark_engine(path: Path) -> Iterator[Figure]:
     """Spark in local mode, two threads."""
-    from pyspark.sql import SparkSession, functions
+    from pyspark.sql import functions
 
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4"}
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    session = spark_session(4)
     rows = session.read.parquet(str(files(path)))
     first, second = functions.sum(functions.col("label").cast("long")), functions.sum("score")
 
@@ -116,17 +122,15 @@ def spark_engine(path: Path) -> Iterator[Figure]:
 
 def spark_groups(path: Path) -> Iterator[Figure]:
     """Spark, counts and losses of a million groups, which stay a data frame, against its own counts and sums."""
-    from pyspark.sql import SparkSession, functions
+    from pyspark.sql import functions
 
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    session = spark_session(8)
     rows = session.read.parquet(str(files(inputs.write(path.parent, inputs.height(path), inputs.grouped))))
-    few = sm.Accumulator(
-        sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), y_true="label", y_score="score", by="most"
-    )
     own = rows.groupBy("most", "label").agg(functions.count("*"), functions.sum("score"))
-    runs = {"own": own.count, "ours": lambda: spark.states(rows, few).selectExpr("max(most)", "count(*)").collect()}
+    runs = {
+        "own": own.count,
+        "ours": lambda: spark.states(rows, counts_and_losses("most")).selectExpr("max(most)", "count(*)").collect(),
+    }
     times = side_by_side(runs, rounds=1)
     assert times["ours"].result[0][1] == rows.select("most").distinct().count()
     table = "Engines: run time of confusion counts and losses by a million groups (lower is better)"
@@ -173,14 +177,7 @@ def sizes_and_merges(path: Path) -> Iterator[Figure]:
         time = side_by_side({"merge": lambda several=several: merge(several)}, rounds=ROUNDS)["merge"].wall
         yield Figure(SIZES, name, 1e3 * time / len(several), unit="ms", column="Merge")
         assert sm.Accumulator.from_arrow(merge(parts)).seen == 4_000_000
-        few = sm.Accumulator(
-            sm.statistics.ConfusionCounts(),
-            sm.statistics.ProbabilityLoss(),
-            y_true="label",
-            y_score="score",
-            by=by or (),
-        )
-        size = partial(frame[:1_000_000], few).nbytes / 1e6
+        size = partial(frame[:1_000_000], counts_and_losses(by)).nbytes / 1e6
         yield Figure(SIZES, name, size, unit="MB", column="Counts and losses only")
 
 

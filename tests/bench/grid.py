@@ -53,18 +53,13 @@ CLIFF = 2
 @click.option("--groups", multiple=True, type=int, default=[1, 10, 50, 250, 1_000, 3_000, 10_000, 30_000, 100_000])
 @click.option("--capacity", multiple=True, type=int, default=[256, 1_024, 4_096, 16_384], show_default=True)
 @click.option("--rows", multiple=True, type=int, default=[2_000_000, 20_000_000], show_default=True)
-@click.option("--beside", help="Python of another installation, which runs the same cells.")
-def main(groups: Sequence[int], capacity: Sequence[int], rows: Sequence[int], beside: str | None) -> None:
+def main(groups: Sequence[int], capacity: Sequence[int], rows: Sequence[int]) -> None:
     """Print processor time per row in ns, table included, and peak memory in GB."""
     click.echo("| Rows | Groups | Bins | CPU time per row | Peak memory |\n" + "|---" * 5 + "|")
     found: dict[tuple[int, ...], float] = {}
     for n, g, c in product(rows, groups, capacity):
-        found[g, c, n], memory = measured(sys.executable, g, c, n)
+        found[g, c, n], memory = measured(g, c, n)
         time, space = f"{found[g, c, n]:,.0f} ns", f"{memory:.2g} GB"
-        if beside:
-            theirs, their_memory = measured(beside, g, c, n)
-            time += f", beside {theirs:,.0f} ns: {found[g, c, n] / theirs:.2g}×"
-            space += f", beside {their_memory:.2g} GB"
         click.echo(f"| {n // 1_000_000} million | {g:,} | {c:,} | {time} | {space} |")
     steep = [
         f"{a} and {b}" for a, b in neighbours(groups, capacity, rows) if not 1 / CLIFF < found[a] / found[b] < CLIFF
@@ -81,9 +76,9 @@ def neighbours(*axes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[in
             yield tuple(low if v is None else v for v in rest), tuple(high if v is None else v for v in rest)
 
 
-def measured(python: str, *cell: int) -> tuple[float, float]:
+def measured(*cell: int) -> tuple[float, float]:
     """Processor time per row in ns, and peak memory in GB."""
-    command = [python, "-c", CELL, *map(str, cell)]
+    command = [sys.executable, "-c", CELL, *map(str, cell)]
     folder = tempfile.gettempdir()  # where nothing hides what is installed
     ns, memory = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout)
     return ns, memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import inputs
@@ -22,9 +22,9 @@ sm.accumulate(sys.argv[1], sm.Accumulator(*statistics, y_true="label", y_score="
 """
 
 
-def keep(*statistics: sm.statistics.Statistic, by: str | None) -> sm.Accumulator:
+def keep(*statistics: sm.statistics.Statistic, by: str | Sequence[str] | None = None) -> sm.Accumulator:
     """Some statistics of a binary task by group."""
-    return sm.Accumulator(*statistics, y_true="label", y_score="score", by=[] if by is None else [by])
+    return sm.Accumulator(*statistics, y_true="label", y_score="score", by=by or [])
 
 
 def by_hand(scan: pl.LazyFrame, by: str | None) -> pl.DataFrame:
@@ -44,9 +44,8 @@ def many_groups(path: Path) -> Iterator[Figure]:
     for name, by in GROUPS.items():
 
         def ours(by: str | None = by) -> sm.Accumulator:
-            return sm.accumulate(
-                scan, keep(sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), by=by)
-            ).compact()
+            task = keep(sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), by=by)
+            return sm.accumulate(scan, task).compact()
 
         times = side_by_side({"ours": ours, "query": lambda by=by: by_hand(scan, by)}, rounds=3)
         expected, table = times["query"].result, times["ours"].result.state.tables["probability_loss"]

@@ -12,6 +12,7 @@ import duckdb
 import inputs
 import numpy as np
 import polars as pl
+from groups import keep
 from measure import Figure, close, side_by_side
 
 import streammetrics as sm
@@ -40,10 +41,7 @@ def history(folder: str, days: int) -> sm.MetricStore:
             day=pl.lit(FIRST) + pl.duration(days=start + pl.int_range(pl.len()) // (2 * SEGMENTS)),
             segment=pl.int_range(pl.len()) // 2 % SEGMENTS,
         )
-        by = ["day", "segment"]
-        acc = sm.Accumulator(
-            sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), y_true="label", y_score="score", by=by
-        )
+        acc = keep(sm.statistics.ConfusionCounts(), sm.statistics.ProbabilityLoss(), by=["day", "segment"])
         store.append(acc.update(frame.with_columns(pl.col("day").cast(pl.Date))), batch_id=f"{start}")
     return store
 

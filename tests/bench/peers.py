@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+from groups import keep
 from measure import Figure, close, peak, side_by_side, within
 
 import streammetrics as sm
@@ -50,8 +51,7 @@ def sql(template: str, rows: str, by: str | None) -> str:
 
 def streammetrics(source: Any, by: str | None) -> sm.Report:
     histogram = sm.statistics.ScoreHistogram() if by is None else sm.statistics.ScoreHistogram(CAPACITY_OF_A_GROUP)
-    statistics = (sm.statistics.ConfusionCounts(), histogram, sm.statistics.ProbabilityLoss())
-    acc = sm.Accumulator(*statistics, y_true="label", y_score="score", by=[] if by is None else by)
+    acc = keep(sm.statistics.ConfusionCounts(), histogram, sm.statistics.ProbabilityLoss(), by=by)
     report = sm.evaluate(str(source) if isinstance(source, Path) else source, acc, metrics=WANTED)
     assert report.frame.height  # reports are computed when they are read
     return report

@@ -17,9 +17,7 @@ from streammetrics.data.rows.codes import encode
 ROWS, BATCH = 8_000_000, 1_000_000
 FEW = 2_000_000  # where most rows make a bin
 GROUPS = (1_000, 5_000)
-SORTED = 65_536
 TABLE = "In memory: CPU time per row (lower is better)"
-SORTS = "In memory: CPU time per row relative to sorting 65,536 doubles in numpy, per double (lower is better)"
 
 
 def rows_in_memory(path: Path) -> Iterator[Figure]:
@@ -36,25 +34,14 @@ def rows_in_memory(path: Path) -> Iterator[Figure]:
     suites = {
         "`sm.binary`": (sm.binary(**binary), 11),
         "`sm.binary` by 50 countries, 1,024 bins": (sm.binary(**binary, by="country", capacity=1_024), 20),
-        "`sm.binary` by 50 countries, 16,384 bins": (sm.binary(**binary, by="country", capacity=16_384), 24),
     }
-    sorting = sort_of_doubles(rng)
     for what, (task, target) in suites.items():
-        for figure in cost(what, batches, task, target):
-            yield figure
-            yield Figure(SORTS, what, figure.value / sorting)
+        yield from cost(what, batches, task, target)
     yield from cost("Score histogram of 16,384 bins by 50 countries", batches, histogram(16_384, "country"), 15)
     for groups, target in zip(GROUPS, (45, 50), strict=True):
         what = f"Score histogram of 1,024 bins by {groups:,} groups, 2 million rows"
         yield from cost(what, few, histogram(1_024, f"of_{groups}"), target)
     yield from cost("`sm.regression` by 50 countries, 2 million rows", few, regression)
-
-
-def sort_of_doubles(rng: np.random.Generator) -> float:
-    """Nanoseconds that numpy takes for each of 65,536 doubles that it sorts: these drift with the machine."""
-    doubles = [rng.random(SORTED) for _ in range(64)]
-    time = side_by_side({"sort": lambda: [np.sort(each) for each in doubles]})["sort"]
-    return time.cpu / SORTED / len(doubles) * 1e9
 
 
 def two_threads(path: Path) -> Iterator[Figure]:

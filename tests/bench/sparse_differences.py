@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,6 @@ from simulated import markdown, show
 
 import streammetrics as sm
 
-ROWS_AT_ONCE = 1_000_000  # of samples
 TRUTH, PARTS = 32_000_000, 16  # rows whose metrics are the truth, in so many parts
 POWER = 2.5  # standard errors between the margin and the true difference of the alternative
 BINARY = ("roc_auc", "average_precision", "log_loss", "brier_score", "f1", "recall", "accuracy")
@@ -25,9 +24,6 @@ ERRORS = ("mae", "mse")
 LOW = 0.02  # the score of a row whose feature is missing
 UNIT = 10  # rows
 ALIKE = 0.6  # share of units whose rows are equal
-
-Rows = Mapping[str, np.ndarray]
-Draw = Callable[[np.random.Generator, int], Rows]
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Setting:
 
     name: str
     rows: int
-    draw: Draw
+    draw: Callable
     metrics: tuple[str, ...] = BINARY
     samples: int = 2_000
     units: int | None = None
@@ -75,26 +71,26 @@ class Setting:
         return sm.compare(acc, models=models, metrics=list(self.metrics))
 
 
-def logistic(random: np.random.Generator, count: int) -> Rows:
+def logistic(random: np.random.Generator, count: int):
     """Calibrated scores of a champion, in steps of 0.02."""
     score = np.round(np.clip(random.normal(0.3, 0.18, count), 0.02, 0.98) * 50) / 50
     return {"y": (random.random(count) < score).astype(np.int8), "a": score}
 
 
-def missing_feature(share: float) -> Draw:
+def missing_feature(share: float):
     """The candidate is the champion, but for a share of rows whose score is low."""
 
-    def draw(random: np.random.Generator, count: int) -> Rows:
+    def draw(random: np.random.Generator, count: int):
         rows = logistic(random, count)
         return {**rows, "b": np.where(random.random(count) < share, LOW, rows["a"])}
 
     return draw
 
 
-def traded(share: float, gain: float) -> Draw:
+def traded(share: float, gain: float):
     """The candidate also gains a little in another share of rows, so that both are about equally good."""
 
-    def draw(random: np.random.Generator, count: int) -> Rows:
+    def draw(random: np.random.Generator, count: int):
         rows = logistic(random, count)
         better = np.clip(rows["a"] + np.where(rows["y"] == 1, 0.02, -0.02), 0.02, 0.98)
         b = np.where(random.random(count) < gain, better, rows["a"])
@@ -103,10 +99,10 @@ def traded(share: float, gain: float) -> Draw:
     return draw
 
 
-def rare(share: float) -> Draw:
+def rare(share: float):
     """Nine score levels of two models with correlated errors, and few positives."""
 
-    def draw(random: np.random.Generator, count: int) -> Rows:
+    def draw(random: np.random.Generator, count: int):
         y = random.random(count) < share
         common = random.normal(size=count)
         levels = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95])
@@ -119,10 +115,10 @@ def rare(share: float) -> Draw:
     return draw
 
 
-def segment(share: float) -> Draw:
+def segment(share: float):
     """In a share of rows, the candidate is worse by a noise on the logit: own family, not few equal changes."""
 
-    def draw(random: np.random.Generator, count: int) -> Rows:
+    def draw(random: np.random.Generator, count: int):
         rows = logistic(random, count)
         noise = 1.5 * random.normal(size=count) * (random.random(count) < share)
         odds = np.log(rows["a"] / (1 - rows["a"])) + noise
@@ -131,15 +127,10 @@ def segment(share: float) -> Draw:
     return draw
 
 
-def mixed(few: float, many: float) -> Draw:
-    """A few large losses among many small gains: beyond what a sample without them can show."""
-    return traded(few, many)
-
-
-def default_predictions(share: float) -> Draw:
+def default_predictions(share: float):
     """Regression: a share of the predictions of the candidate is 0."""
 
-    def draw(random: np.random.Generator, count: int) -> Rows:
+    def draw(random: np.random.Generator, count: int):
         y = random.normal(10, 3, count)
         a = y + random.normal(size=count)
         return {"y": y, "a": a, "b": np.where(random.random(count) < share, 0.0, a)}
@@ -147,7 +138,7 @@ def default_predictions(share: float) -> Draw:
     return draw
 
 
-def lognormal_errors(random: np.random.Generator, count: int) -> Rows:
+def lognormal_errors(random: np.random.Generator, count: int):
     """Regression: errors with heavy tails, of both models alike."""
     y, common = random.normal(size=count), random.normal(size=count)
     one, other = (np.exp(0.7 * common + 0.7 * random.normal(size=count)) for _ in range(2))
@@ -206,7 +197,7 @@ def rates(setting: Setting, samples: int | None = None) -> dict[str, tuple[float
     samples = setting.samples if samples is None else samples
     random, true = np.random.default_rng(setting.rows), differences(setting)
     counts = {metric: np.zeros(3) for metric in setting.metrics}
-    size = max(1, ROWS_AT_ONCE // setting.rows)
+    size = max(1, 1_000_000 // setting.rows)
     for start in range(0, samples, size):
         comparison = setting.compared(setting.sampled(random, min(size, samples - start)), ("a", "b"))
         for metric, (loss, error) in true.items():

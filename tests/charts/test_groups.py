@@ -6,7 +6,7 @@ from datetime import time, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from data import DIGITS, clicks, digits, topics
+from data import DIGITS, clicks, digits
 from drawn import clicked, of_models
 
 import streammetrics as sm
@@ -93,18 +93,14 @@ def test_groups_with_an_order_keep_it():
     assert report.plot.segments("log_loss", "season").names == ["2015", "2016", "2017", "2018", "2019"]
     shops = report.plot.segments("log_loss", "shop")
     assert set(shops.names) == {"DE", "FR", "IN"} == set(shops.rows("dot")["y"])  # without what all have
+    names = {"a": pl.Series(["x · y", "x", None, "null", ""]), "b": pl.Series(["z", "y · z", *"zzz"])}
+    alike = clicks()[:5].with_columns(**names)
+    assert len({*clicked(rows=alike, by=["a", "b"]).plot.calibration().series}) == 5  # names are never the same
+    assert "''" in clicked(rows=alike, by="a").plot.segments("accuracy").names
     assert shops.y["title"] == "shop (shop …)"
     for values in ([time(9), time(17)], [timedelta(1), timedelta(hours=2)]):
         rare = clicks()[:4].with_columns(g=pl.Series(values * 2))
         assert str(values[0]) in clicked(rows=rare, by="g").plot.segments("accuracy").names
-
-
-def test_names_of_two_groups_are_never_the_same():
-    rows = clicks()[:5].with_columns(
-        a=pl.Series(["x · y", "x", None, "null", ""]), b=pl.Series(["z", "y · z", "z", "z", "z"])
-    )
-    assert len({*clicked(rows=rows, by=["a", "b"]).plot.calibration().series}) == 5
-    assert "''" in clicked(rows=rows, by="a").plot.segments("accuracy").names
 
 
 def test_two_models_at_a_name_are_below_each_other():
@@ -163,10 +159,3 @@ def test_errors_have_a_color_scale_of_their_own():
     for wrong, shades in ((20, [0.8, 1.0, 1.0]), (1, [0.99, 0.1, 1.0])):
         cells = of_labels(["a"] * 100 + ["b"] * 100, ["a"] * (100 - wrong) + ["b"] * (100 + wrong)).rows("cell")
         assert cells.sort("y", "x")["shade"].to_list() == pytest.approx(shades)
-
-
-def test_labels_of_a_row_have_curves_of_their_own():
-    names = {topic: topic for topic in ("art", "law")}
-    report = sm.multilabel(y_true=names, y_score={t: f"p_{t}" for t in names}).update(topics()).finalize()
-    assert report.plot.roc().series == ["art", "law"]
-    assert report.plot.roc(label="law").series == []

@@ -3,9 +3,9 @@
 import json
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import grid
 import pytest
 from click.testing import CliRunner
 
@@ -48,26 +48,18 @@ def test_another_installation_runs_the_same_cases_beside(tmp_path):
     assert done.stdout.count(" beside ") == 4
 
 
-@pytest.fixture
-def grid():
-    spec = spec_from_file_location("grid", RUN.with_name("grid.py"))
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_cliff_in_the_grid_is_an_error(grid, monkeypatch):
-    monkeypatch.setattr(grid, "measured", lambda python, groups, capacity, rows: (30 if groups < 50 else 61, 0.5))
+def test_a_cliff_in_the_grid_is_an_error(monkeypatch):
+    monkeypatch.setattr(grid, "measured", lambda groups, capacity, rows: (30 if groups < 50 else 61, 0.5))
     axes = ["--groups=1", "--groups=10", "--groups=50", "--capacity=256", "--capacity=1024", "--rows=1000000"]
     done = CliRunner().invoke(grid.main, axes)
     assert done.exit_code == 1
     assert "(10, 256, 1000000) and (50, 256, 1000000)" in done.output
     assert "(1, 256" not in done.output.partition("Error")[2]
-    assert CliRunner().invoke(grid.main, [*axes[:2], *axes[3:], "--beside=python"]).exit_code == 0
+    assert CliRunner().invoke(grid.main, [*axes[:2], *axes[3:]]).exit_code == 0
 
 
 @pytest.mark.thorough
-def test_a_cell_of_the_grid_is_measured(grid):
-    nanoseconds, memory = grid.measured(sys.executable, 3, 64, 10_000)
+def test_a_cell_of_the_grid_is_measured():
+    nanoseconds, memory = grid.measured(3, 64, 10_000)
     assert nanoseconds > 1
     assert memory > 0.05

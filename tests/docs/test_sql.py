@@ -112,20 +112,6 @@ def test_metrics_of_any_specification_and_class(engine, tmp_path, monkeypatch):
         assert found.filter(country="only positives")["roc_auc"].to_list() == [None, None]
 
 
-def test_sums_of_losses_are_those_of_the_library_in_any_order(folder, monkeypatch):
-    duckdb = pytest.importorskip("duckdb")
-    monkeypatch.chdir(folder)
-    total = sm.Accumulator.load(*sorted((folder / "states").iterdir())).state
-    kept = total.tables["probability_loss"].join(total.groups, on="group").drop("group")
-    columns = [name for name in kept.columns if name.endswith("_sum")]
-    sums = ", ".join(f"sum(c.{name}) AS {name}" for name in columns)
-    for order in ("ASC", "DESC"):
-        rows = f"FROM read_parquet('states/*.parquet', filename=true) ORDER BY filename {order}"
-        cells = f"SELECT country, model, unnest(probability_loss) AS c {rows}"
-        found = duckdb.sql(f"SELECT country, model, c.actual, {sums} FROM ({cells}) GROUP BY ALL").pl()
-        assert_frame_equal(found, kept.select(found.columns), check_row_order=False, check_exact=True)
-
-
 def test_histograms(folder, monkeypatch):
     (found,), total = run("state-format.md", folder, monkeypatch)
     cells = found.group_by(GROUPS).agg(pl.sum("neg", "pos")).cast({"neg": pl.Int64, "pos": pl.Int64})

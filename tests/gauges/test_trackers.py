@@ -156,17 +156,13 @@ def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tm
 
 
 @pytest.mark.thorough
-def test_a_run_can_be_named(mlflow):
+def test_a_run_can_be_named_and_metrics_of_the_same_name_are_refused(mlflow):
     report = sm.binary(y_true="y", y_score="new").update(BATCH).finalize(["roc_auc"])
     run = mlflow.start_run()
     mlflow.end_run()
     report.log_to_mlflow(run.info.run_id)
     assert mlflow.get_run(run.info.run_id).data.metrics["roc_auc"] == report["roc_auc"].value
     assert mlflow.active_run() is None
-
-
-@pytest.mark.thorough
-def test_metrics_that_would_have_the_same_name_are_refused(mlflow):
     for labels, name in ((["a?", "a!"], "same name in MLflow"), (["a", "a.lower"], "'recall @ a.lower'")):
         acc = sm.multiclass(y_true="y", y_pred="p").update({"y": labels, "p": [labels[0]] * 2})
         with mlflow.start_run(), pytest.raises(sm.errors.ReportError, match=name):
@@ -197,13 +193,10 @@ def evaluated(mlflow, tmp_path):
 @pytest.mark.thorough
 def test_mlflow_evaluates_scores(evaluated):
     config = {"task": "binary", "by": "land", "confidence": 0.9, "thresholds": [0.5, 0.75]}
-    frame = BATCH.to_pandas()
-    found, table = evaluated(
-        data=frame, targets="y", predictions="new", model_type="classifier", evaluator_config=config
-    )
-    report = (
-        sm.binary(y_true="y", y_score="new", by="land", thresholds=[0.5, 0.75]).update(BATCH).finalize(confidence=0.9)
-    )
+    data = {"data": BATCH.to_pandas(), "targets": "y", "predictions": "new", "model_type": "classifier"}
+    found, table = evaluated(**data, evaluator_config=config)
+    acc = sm.binary(y_true="y", y_score="new", by="land", thresholds=[0.5, 0.75]).update(BATCH)
+    report = acc.finalize(confidence=0.9)
     assert found["roc_auc"] == report.rollup()["roc_auc"].value
     assert found["recall_at_0.75.ci_upper"] == report.rollup().get("recall", threshold=0.75).ci_upper
     assert table["value"].to_list() == report.frame["value"].to_list()
@@ -212,16 +205,12 @@ def test_mlflow_evaluates_scores(evaluated):
 @pytest.mark.thorough
 def test_mlflow_evaluates_a_model(evaluated):
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.0, 2.0]}).to_pandas()
-    data = {"data": frame, "targets": "y", "model_type": "regressor"}
-    found, _ = evaluated(model=lambda rows: rows["x"], **data, evaluator_config={"task": "regression"})
-    assert found["mae"] == 0.5
-    several = evaluated(
-        model=lambda rows: rows.assign(double=2 * rows["x"]),
-        **data,
-        predictions="double",
-        evaluator_config={"task": "regression", "metrics": ["mae"]},
-    )
-    assert several[0]["mae"] == (0.5 + 2 + 4) / 3
+    data = {"data": frame, "targets": "y", "model_type": "regressor", "evaluator_config": {"task": "regression"}}
+    for options, error in (
+        ({"model": lambda rows: rows["x"]}, 0.5),
+        ({"model": lambda rows: rows.assign(double=2 * rows["x"]), "predictions": "double"}, (0.5 + 2 + 4) / 3),
+    ):
+        assert evaluated(**data, **options)[0]["mae"] == error
 
 
 @pytest.mark.thorough
