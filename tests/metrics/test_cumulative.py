@@ -1,4 +1,4 @@
-"""ECCE: its definition row by row, bounds by brute force, weights, few rows. P-values are in bench/calibration_p_values.py."""
+"""ECCE: its definition row by row, bounds by brute force, weights, few (p-values: bench/calibration_p_values.py)."""
 
 from itertools import permutations, product
 
