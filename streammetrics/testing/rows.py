@@ -72,11 +72,14 @@ def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tup
             yield name, rng.random(count) < score
     for names in scores:
         if roles.kind == "multiclass":
-            yield from zip(names, _shares(count, len(names), rng).T, strict=True)
+            sure = np.eye(len(names))[rng.integers(0, len(names), count)]  # probabilities of 0 and 1
+            shares = np.where(rng.random((count, 1)) < 0.2, sure, rng.dirichlet(np.ones(len(names)), count))
+            yield from zip(names, shares.T, strict=True)
         elif roles.probability or roles.kind in SEVERAL:
             yield from ((name, np.where(rng.random(count) < 0.8, score, rng.random(count))) for name in names)
         else:
-            yield from ((name, _margins(count, rng)) for name in names)
+            for name in names:  # numbers of both signs and of any size
+                yield name, rng.choice([-1.0, 1.0], count) * 10.0 ** rng.uniform(-300, 300, count)
 
 
 def probabilities(count: int, rng: np.random.Generator) -> Any:
@@ -89,17 +92,6 @@ def probabilities(count: int, rng: np.random.Generator) -> Any:
         rng.integers(0, 2, count).astype(float),
     ]
     return np.choose(rng.integers(0, len(kinds), count), kinds)
-
-
-def _shares(count: int, labels: int, rng: np.random.Generator) -> Any:
-    """Probabilities of labels, some of them 0 and 1."""
-    sure = np.eye(labels)[rng.integers(0, labels, count)]
-    return np.where(rng.random((count, 1)) < 0.2, sure, rng.dirichlet(np.ones(labels), count))
-
-
-def _margins(count: int, rng: np.random.Generator) -> Any:
-    """Numbers of both signs and of any size."""
-    return rng.choice([-1.0, 1.0], count) * 10.0 ** rng.uniform(-300, 300, count)
 
 
 def splits(data: pl.DataFrame, rng: np.random.Generator) -> Iterator[list[pl.DataFrame]]:

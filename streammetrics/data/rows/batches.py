@@ -157,7 +157,11 @@ def _read(reader: Reader) -> Batch:
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit), roles.folds).cast(pl.Int64).alias(FOLD))
-    return Batch(roles, frame.height, keys, columns, _label(columns, roles), reader.others)
+    label = NO_TYPES
+    if roles.kind == "multiclass" and not roles.labels:
+        targets = (s for field, s in columns.items() if field.role in ("truth", "predicted"))
+        label = joint_types([types_of([s.alias(LABEL)]) for s in targets])
+    return Batch(roles, frame.height, keys, columns, label, reader.others)
 
 
 def append(buffer: Batch | None, more: Batch) -> Batch:
@@ -174,13 +178,6 @@ def append(buffer: Batch | None, more: Batch) -> Batch:
         label=more.label,
         others=joint(buffer.others, more.others),
     )
-
-
-def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.Schema:
-    if roles.kind != "multiclass" or roles.labels:
-        return NO_TYPES
-    targets = [s for field, s in columns.items() if field.role in ("truth", "predicted")]
-    return joint_types([types_of([s.alias(LABEL)]) for s in targets])
 
 
 def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:

@@ -113,7 +113,8 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            text = [column for column in self._used(expression) if column.dtype == pl.String]
+            roots = [self.frame[name] for name in dict.fromkeys(expression.meta.root_names()) if name in self.frame]
+            text = [column for column in roots if column.dtype == pl.String]
             first = "".join(f" Column {c.name!r} is text (first: {c.drop_nulls().first()!r})." for c in text)
             raise ColumnError(f"The expression for column {name!r} fails: {reason(error)}.{first}") from error
         if expression.meta.is_literal(allow_aliasing=True):
@@ -134,9 +135,6 @@ class Reader:
                     frame = typed(self.frame, dict.fromkeys(empty, dtype))
                     return frame, frame.select(expression).to_series()
             raise
-
-    def _used(self, expression: pl.Expr) -> pl.DataFrame:
-        return self.frame.select(c for c in dict.fromkeys(expression.meta.root_names()) if c in self.frame.columns)
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""

@@ -34,6 +34,7 @@ PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as 
 DIGITS = 15  # up to this many digits
 WHOLE_DIGITS = 18
 BOOLEANS = ("^(true|false)$", "^(True|False)$", "^(TRUE|FALSE)$")
+TRUTH = {"true": True, "false": False}
 TYPES: tuple[pl.DataType, ...] = (pl.Boolean(), pl.Int64(), pl.Float64(), pl.String())  # from the strictest
 
 
@@ -219,7 +220,10 @@ def as_values(texts: pl.Series, least: pl.DataType | None = None) -> pl.Series:
     if nulls == len(texts):
         return texts.cast(least or pl.String())
     for dtype in TYPES[TYPES.index(least or TYPES[0]) :]:
-        values = _booleans(texts) if dtype == pl.Boolean else texts.cast(dtype, strict=False)
+        if dtype == pl.Boolean:
+            values = texts.str.to_lowercase().replace_strict(TRUTH, default=None, return_dtype=dtype)
+        else:
+            values = texts.cast(dtype, strict=False)
         if values.null_count() == nulls or values.null_count() == nulls + (texts == "").sum():
             padded = dtype == pl.Int64 and not _are_written_again(texts, values) and texts.str.contains(PADDED).any()
             return texts if padded else values
@@ -235,11 +239,6 @@ def _are_written_again(texts: pl.Series, integers: pl.Series) -> bool:
     digits = len(values) + sum(np.count_nonzero(magnitudes >= 10**power) for power in range(1, longest))
     length = digits + int(np.count_nonzero(values < 0))
     return longest <= WHOLE_DIGITS and int(texts.str.len_bytes().sum()) == length
-
-
-def _booleans(texts: pl.Series) -> pl.Series:
-    values = {"true": True, "false": False}
-    return texts.str.to_lowercase().replace_strict(values, default=None, return_dtype=pl.Boolean)
 
 
 def beyond_floats(texts: pl.Series, floats: pl.Series) -> int | None:

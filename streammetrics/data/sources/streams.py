@@ -116,7 +116,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
             return _plan(scan_delta(tables), columns, chunk, name)
     if is_relation(source):
         return _relation(source, columns)
-    if _is_dataset(source):
+    datasets = sys.modules.get("pyarrow.dataset")  # slow to import, and imported if there is a Dataset
+    if datasets is not None and isinstance(source, datasets.Dataset):
         return _dataset(source, columns, chunk)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
@@ -162,12 +163,6 @@ def _batch(item: Any) -> Any:
 
 def _frame(frame: pl.DataFrame, columns: Sequence[str], chunk: int, place: str) -> Stream:
     return Stream(frame.iter_slices(chunk), frame.height, lambda: numbered([frame], columns), place.format)
-
-
-def _is_dataset(source: Source) -> bool:
-    """Whether a source is a pyarrow Dataset. Its module is slow to import, and imported if there is a Dataset."""
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(source, module.Dataset)
 
 
 def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:

@@ -189,7 +189,8 @@ def page_content(
     lines = pl.concat([volume.rows, others.with_columns(series=METRIC)], how="diagonal_relaxed")
     measures.append(replace(volume, rows=lines, names=(*volume.names, *others[METRIC].unique())))
     scored = windows.filter(windows.is_in(early.starts.implode()))
-    if of := _distribution(early.empty, scored):
+    available = distributions(early.empty.state) if len(scored) > 1 else ()
+    if of := next((of for of in MEASURED if of in available), None):
         measures.append(_drift_measure(early, windows, scored, cuts, of, reference, counts))
     segments = pl.concat([estimates, counts], how="diagonal_relaxed")[SEGMENT].unique()
     return Content(windows, len(segments) - (ALL_ROWS in segments), measures, checked, confidence)
@@ -323,9 +324,3 @@ def _metrics(empty: Accumulator, metrics: Sequence[str] | None, rules: Sequence[
     else:
         names += several(metrics)
     return list(dict.fromkeys(metric.name for metric in empty.finalize([*names, *counts] or [ROWS]).metrics))
-
-
-def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:
-    """The distribution to measure drift of, if available and if there is a window to compare."""
-    available = distributions(empty.state)
-    return next((of for of in MEASURED if of in available), None) if len(windows) > 1 else None

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.data import Reader, Roles, as_written, read, require_columns, to_frame
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
@@ -58,7 +59,8 @@ class Columns:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
         read(frame, self.roles.within(needed))
-        integers = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
+        whole = frame.select(cs.integer() | cs.decimal() | cs.boolean()).columns
+        integers = [name for name in needed if name in self._numbers and name in whole]
         names = {*self.key}.union(*self.roles.labeling)
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
         return frame.select(needed).with_columns(floats).cast(dict.fromkeys(integers, pl.Float64()))
@@ -106,10 +108,6 @@ class Columns:
                 f"Column {windows[0].name!r} has times before {date.min} or after {LAST}. Remove these rows."
             )
         return days
-
-
-def _is_whole(kind: pl.DataType) -> bool:
-    return kind == pl.Boolean or (kind.is_numeric() and not kind.is_float())
 
 
 def _reject_nulls(column: pl.Series) -> None:

@@ -193,7 +193,8 @@ class Joiner:
         if table is None:  # no row was ever added
             return Joined()
         if (last := newest(table)) is not None:
-            self._waiting.expire(table, _days_before(last, self.expires))
+            first = earlier(pl.Series([last]), self.expires).clip(date.min)
+            self._waiting.expire(table, first.item())
         if self._waiting.is_scattered(table):
             self.compact(vacuum=False)
             if self.store._find() is not None:  # which begins with the first joined row
@@ -284,12 +285,6 @@ class Joiner:
 
     def _keys(self, rows: pl.LazyFrame) -> pl.DataFrame:
         return rows.select(self._columns.key).unique().collect()
-
-
-def _days_before(day: date, length: str) -> date:
-    """Move a day back by a duration, at most to the first date of Python."""
-    start: date = earlier(pl.Series([day]), length).clip(date.min).item()
-    return start
 
 
 publish("streammetrics", Joined, Joiner)

@@ -204,12 +204,12 @@ class Waiting:
 
 def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key: Sequence[str]) -> pl.DataFrame:
     """Count the scores, the scores with a label, and the labels without a score of each day."""
-    labeled = labels.select(*key, pl.lit(True).alias(KIND)).unique(key)
-    scored = scores.group_by(key).agg(pl.min(DAY)).join(labeled, on=key, how="left")
-    of_scores = scored.group_by(DAY).agg(pl.len().alias(COUNTS[0]), pl.col(KIND).count().alias(COUNTS[1]))
-    of_labels = alone.group_by(key).agg(pl.min(DAY)).group_by(DAY).agg(pl.len().alias(COUNTS[2]))
-    both = of_scores.join(of_labels, on=DAY, how="full", coalesce=True).with_columns(pl.col(COUNTS).fill_null(0))
-    return both.cast(dict.fromkeys(COUNTS, pl.Int64)).sort(DAY).collect()
+    is_score, is_labeled, is_alone = (pl.lit(True).alias(name) for name in COUNTS)
+    labeled = labels.select(*key, is_labeled).unique(key)
+    scored = scores.group_by(key).agg(pl.min(DAY)).join(labeled, on=key, how="left").with_columns(is_score)
+    unscored = alone.group_by(key).agg(pl.min(DAY)).with_columns(is_alone)
+    rows = pl.concat([scored, unscored], how="diagonal").group_by(DAY)
+    return rows.agg(pl.col(COUNTS).count().cast(pl.Int64)).sort(DAY).collect()
 
 
 def days(table: Any, *kinds: str) -> pl.Series:
