@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import of_percent, publish, shown
 from streammetrics.core import Domain
-from streammetrics.data import FOLDS, Column, Columns, labels_of, names_models, plain_labels, several
+from streammetrics.data import FOLDS, Column, Columns, maps_labels, plain_labels, several
 from streammetrics.errors import Argument, Parts, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import (
@@ -258,7 +258,7 @@ def multiclass(
         if one_vs_one:
             statistics.append(PairHistograms(min(capacity, PairHistograms.capacity), "probability", several(atoms)))
             shown.append("roc_auc_ovo")
-    of_labels = isinstance(y_score, Mapping) and not names_models(y_score, labels_of(labels or order or None, y_score))
+    of_labels = maps_labels(y_score, (order or None) if labels is None else labels)
     paired = _pairs(y_pred, None if of_labels else y_score)
     if pairs and sample_weight is None and paired:
         statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]

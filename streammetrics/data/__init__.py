@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.data.rows.codes import as_written, ascending, encode, find, number, summed
     from streammetrics.data.rows.columns import Reader, require_columns
     from streammetrics.data.rows.exact_sums import DECIMAL, LARGEST, decimals_of_words, to_decimals, to_floats
-    from streammetrics.data.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS, Hashes, fold, hash_values, identities
+    from streammetrics.data.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS, fold, hash_values, identities
     from streammetrics.data.rows.frames import (
         DIGITS,
         common_types,
@@ -39,8 +39,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         Roles,
         coarser,
         labeling,
-        labels_of,
-        names_models,
+        maps_labels,
         plain_labels,
         several,
     )

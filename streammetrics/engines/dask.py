@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import pa, whole
@@ -163,8 +162,7 @@ def _apart(table: pa.Table, types: tuple[pl.Schema, pa.Schema], buckets: int) ->
     groups = typed(pl.DataFrame(table.select(list(types[0]))), types[0])
     for i, name in enumerate(table.column_names):
         table = table.set_column(i, name, groups[name].to_arrow()) if name in groups.columns else table
-    hashed = groups.with_columns(cs.decimal().cast(pl.String))
-    bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in hashed) % buckets
+    bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in groups) % buckets
     return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import pa, whole
-from streammetrics.data import Hashes, hash_values, require_columns
+from streammetrics.data import hash_values, require_columns
 from streammetrics.engines import base
 from streammetrics.engines.base import (
     Metrics,
@@ -160,13 +160,6 @@ def _states(dataset: Dataset) -> Iterator[pa.Table]:
 
 def _with_hashes(block: pa.Table, keys: Sequence[str]) -> pa.Table:
     """A block with a number of each group, since Ray separates equal values of different types, as 1.5 and 1.50."""
-    columns = [_hashes(column) for column in pl.DataFrame(block.select(keys))]
+    columns = [hash_values(column) for column in pl.DataFrame(block.select(keys))]
     hashes = np.sum(columns, axis=0, dtype=np.uint64)
     return block.append_column(HASH, pa.array(hashes.view(np.int64)))
-
-
-def _hashes(groups: pl.Series) -> Hashes:
-    if isinstance(groups.dtype, pl.Decimal):
-        text = groups.cast(pl.String)
-        groups = text.str.strip_chars_end("0").str.strip_chars_end(".") if groups.dtype.scale else text
-    return hash_values(groups)

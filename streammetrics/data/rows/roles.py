@@ -270,7 +270,7 @@ class Names:
         """
         if columns is None:
             return {}
-        if not isinstance(columns, Mapping) or (labels is not None and not names_models(columns, labels)):
+        if not isinstance(columns, Mapping) or (labels is not None and maps_labels(columns, labels)):
             return {SINGLE: self.columns_by_label(columns, labels)}
         if not columns or not all(isinstance(model, str) and model for model in columns):
             raise SpecificationError(
@@ -414,9 +414,15 @@ def _label(option: str, value: Any) -> Any:
     return label
 
 
-def names_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
-    """Return whether columns are given for models rather than for labels."""
-    return _nested(columns) or (bool(columns) and not set(columns).intersection(labels))
+def maps_labels(columns: Any, labels: Sequence[Any] | None) -> bool:
+    """Return whether columns are a mapping of labels rather than of models. Its keys are the labels by default.
+
+    >>> maps_labels({"cat": "p_cat", "dog": "p_dog"}, None), maps_labels({"new": "p"}, ["cat", "dog"])
+    (True, False)
+    """
+    if not isinstance(columns, Mapping) or _nested(columns):
+        return False
+    return not columns or bool(set(columns).intersection(labels_of(labels, columns)))
 
 
 def _nested(columns: Mapping[Any, Any]) -> bool:

@@ -11,7 +11,7 @@ from streammetrics.base import STATUS, SUM_ROUNDING
 from streammetrics.metrics import Metric, normal_quantile
 from streammetrics.monitor.before_labels.bounds import Positives, bounds
 from streammetrics.monitor.before_labels.estimates import Row, available, estimated
-from streammetrics.monitor.before_labels.filled import METRICS, Bins, Reading, is_readable, read, read_off
+from streammetrics.monitor.before_labels.filled import METRICS, Bins, Reading, bounded, is_readable, read
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of
 from streammetrics.monitor.before_labels.rates import Values, cells, isotonic
 from streammetrics.report import Report
@@ -47,10 +47,10 @@ def needed(labeled: Report, reference: Report, metrics: Mapping[str, Metric], *,
     """Yield the values that labels show, the expected ones, and the smallest odds whose bounds contain the values."""
     labels_of(labeled.state, "The scores must have labels for the needed odds")
     readable = [m for m in metrics.values() if is_readable(m, labeled.state.statistics)]
-    observed = read_off(labeled.state, readable)
+    observed = bounded(labeled.state, readable)
     for number, (group, values) in enumerate(_expected(labeled, reference, metrics, strict=strict)):
         for one, estimate in values.items():
-            value = float(observed[one][number]) if one in observed else nan
+            value = float(observed[one][number, 0]) if one in observed else nan
             numbers = {} if isnan(value) else {"value": value}
             if numbers and not group.undefined:
                 numbers |= {"expected": estimate, "needed_odds": _needed_odds(group, one, value)}
@@ -65,7 +65,7 @@ def _expected(
         readings = available(metrics, block[0], strict=strict)
         values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], readings)
         for number, group in enumerate(block):
-            yield group, {one: float(values[one][number]) for one in readings}
+            yield group, {one: float(values[one][number, 0]) for one in readings}
 
 
 def _no_interval(scores: Report, reference: Report) -> str | None:
@@ -110,7 +110,7 @@ def standard_errors(group: Group, readings: Sequence[Reading]) -> dict[Reading, 
     values = read([(bins, labels), (bins, bins.rows * refitted)], readings)
     errors = {}
     for one in readings:
-        error = values[one][:DRAWS] - values[one][DRAWS:]
+        error = values[one][:DRAWS, 0] - values[one][DRAWS:, 0]
         defined = error[np.isfinite(error)]
         errors[one] = float(defined.std()) if defined.size > DRAWS / 2 else np.nan
     return errors

@@ -97,7 +97,7 @@ class Bins:
 
 
 def read(cases: Sequence[tuple[Bins, Values]], readings: Sequence[Reading]) -> dict[Reading, Values]:
-    """Read metrics off the filled tables: an array over all cases, NaN where a metric is undefined."""
+    """Read metrics off the filled tables: an array of shape (cases, 3), as of `bounded`."""
     parts, number = [], 0
     for bins, positives in cases:
         parts.append(bins.filled(positives, number))
@@ -105,7 +105,7 @@ def read(cases: Sequence[tuple[Bins, Values]], readings: Sequence[Reading]) -> d
     statistics, tables = cases[0][0].statistics, map(pl.concat, zip(*parts, strict=True))
     groups = pl.int_range(number, dtype=pl.UInt32, eager=True).alias(GROUP).to_frame()
     state = State(statistics, groups, {s.name: table for s, table in zip(statistics, tables, strict=True)})
-    return read_off(state, [METRICS[name] for name in dict.fromkeys(name for name, _ in readings)])
+    return bounded(state, [METRICS[name] for name in dict.fromkeys(name for name, _ in readings)])
 
 
 def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
@@ -113,13 +113,8 @@ def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
     return any(map(metric.readable, columns_of(statistics)))
 
 
-def read_off(state: State, metrics: Sequence[Metric]) -> dict[Reading, Values]:
-    """Read metrics off a state: an array over its groups."""
-    return {one: values[:, 0] for one, values in bounded(state, metrics).items()}
-
-
 def bounded(state: State, metrics: Sequence[Metric]) -> dict[Reading, Values]:
-    """Read metrics off a state, with their bounds: an array of shape (groups, 3)."""
+    """Read metrics off a state, with their bounds: an array of shape (groups, 3), NaN where a metric is undefined."""
     estimates = estimate(state, metrics)
     if "threshold" not in estimates.columns:
         estimates = estimates.with_columns(threshold=pl.lit(None, pl.Float64))

@@ -14,7 +14,7 @@ from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE
 from streammetrics.monitor.history.history import History
-from streammetrics.monitor.history.rules import Rule, require_scores, rules_of, title_of
+from streammetrics.monitor.history.rules import Rule, rules_of, title_of
 from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
@@ -70,12 +70,11 @@ def check(
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     Failing: 1 of 2
     """
-    rules = rules_of(rules)
+    rules = rules_of(rules, scores)
     labels = require_store(store)._open()
     if not rules:
         raise SpecificationError("No rules to check. Pass at least one rule.")
     early = None if scores is None else require_store(scores, "scores")
-    require_scores(rules, early)
     unlabeled = labels if early is None or not any(rule.before_labels for rule in rules) else early._open()
     rows = [_verdicts(unlabeled if rule.before_labels else labels, rule, until, labels) for rule in rules]
     by = dict.fromkeys([*(column for rule in rules for column in rule.by), MODEL])

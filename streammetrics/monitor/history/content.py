@@ -18,7 +18,7 @@ from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.metrics import Metric, better, metrics_of_name, words
 from streammetrics.monitor.history.checks import ALL_ROWS, rank, worst_first
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import Rule, require_scores, rules_of, title_of
+from streammetrics.monitor.history.rules import Rule, rules_of, title_of
 from streammetrics.monitor.history.verdicts import verdicts_by_window
 from streammetrics.monitor.history.window import after, before, clock, time_of
 from streammetrics.reading import columns_of, distributions
@@ -154,7 +154,7 @@ def page_content(
     confidence: float | None,
 ) -> Content:
     """Return the content of the page. See `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
-    rules = rules_of(rules)
+    rules = rules_of(rules, scores)
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
     if not (reference is None or isinstance(reference, str) or is_pair):
         raise SpecificationError(
@@ -165,11 +165,10 @@ def page_content(
         raise SpecificationError(
             f"Rule field 'by' cannot contain the window {windows.name!r} on a page of the history."
         )
-    require_scores(rules, scores)
     columns = [c for c in history.empty.roles.by if c != windows.name] if by is None else several(by)
     cuts = list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)]))
-    names = _metrics(history.empty, metrics, rules)
-    every = list(dict.fromkeys([*names, *VOLUME]))
+    charted = _metrics(history.empty, metrics, rules)
+    every = list(dict.fromkeys([*(metric.name for metric in charted), *VOLUME]))
     estimates = _read_segments(history, windows, cuts, lambda acc, _: acc.finalize(every, confidence=confidence).frame)
     checked = []
     for rule in rules:
@@ -183,7 +182,6 @@ def page_content(
     if scores is not None:
         counts = _read_segments(scores, windows, cuts, lambda acc, _: acc.finalize([ROWS]).frame)
         others = counts.with_columns(pl.lit(SCORED).alias(METRIC))
-    charted = history.empty.finalize([*(name for name in names if name != ROWS), ROWS]).metrics
     measures = [measure for metric in charted for measure in _metric_measures(metric, estimates, confidence)]
     volume = measures.pop()
     lines = pl.concat([volume.rows, others.with_columns(series=METRIC)], how="diagonal_relaxed")
@@ -311,11 +309,9 @@ def _windows(history: History, scores: History | None, since: Any, until: Any) -
     return windows
 
 
-def _metrics(empty: Accumulator, metrics: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
-    """The metrics to choose from: those of rules, and requested ones or the first of each statistic; volume last."""
+def _metrics(empty: Accumulator, metrics: Sequence[str] | None, rules: Sequence[Rule]) -> list[Metric]:
+    """The metrics of rules, and requested ones or the first of each statistic; the number of rows last."""
     names = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
-    counts = [name for name in names if name in VOLUME]  # which the page has below every metric
-    names = [name for name in names if name not in VOLUME]
     if metrics is None:
         usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
         tables = columns_of(empty.statistics, empty.roles.labels)
@@ -323,4 +319,6 @@ def _metrics(empty: Accumulator, metrics: Sequence[str] | None, rules: Sequence[
         names += [m.name for m in usual if m in first]
     else:
         names += several(metrics)
-    return list(dict.fromkeys(metric.name for metric in empty.finalize([*names, *counts] or [ROWS]).metrics))
+    names = sorted(names, key=lambda name: name in VOLUME)  # which the page has below every metric
+    chosen = dict.fromkeys(empty.finalize([*names, ROWS]).metrics)
+    return sorted(chosen, key=lambda metric: metric.name == ROWS)

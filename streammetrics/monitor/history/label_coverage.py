@@ -102,8 +102,8 @@ class LabelCoverage:
         counts = []
         for i, (since, until) in enumerate(zip(windows.starts, windows.ends, strict=True)):
             part = self.between(since, until, by)
-            name = [windows.names.new_from_index(i, part.height)] if windows.are_named else []
-            counts.append(part.with_columns(name))
+            names = [] if windows.names.is_empty() else [windows.names.new_from_index(i, part.height)]
+            counts.append(part.with_columns(names))
         expected = pl.concat(counts)
         keys = [name for name in expected.columns if name not in (SCORES, LABELED)]
         expected = expected.cast({name: estimates.schema[name] for name in keys})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
 from math import inf
@@ -236,11 +236,15 @@ class Rule:
         return f"Rule({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
-def rules_of(one_or_several: Any) -> list[Rule]:
-    """Return one rule or several as a list."""
+def rules_of(one_or_several: Any, scores: object) -> list[Rule]:
+    """Return one rule or several as a list. Rejects rules before labels without a history of scores."""
     rules = list(one_or_several) if isinstance(one_or_several, list | tuple) else [one_or_several]
     if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
         raise SpecificationError(Argument("rules"), f" must be of type Rule, got {type(wrong[0]).__name__}.")
+    if scores is None and any(rule.before_labels for rule in rules):
+        raise SpecificationError(
+            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
+        )
     return rules
 
 
@@ -249,14 +253,6 @@ def title_of(rule: Rule) -> str:
     title = f"{rule.name}: {rule}" if rule.name else str(rule)
     title += "" if rule.always else f", over {rule.over}"
     return title + (", severity warn" if rule.severity == "warn" else "")
-
-
-def require_scores(rules: Sequence[Rule], scores: object) -> None:
-    """Reject rules before labels without a history of scores."""
-    if scores is None and any(rule.before_labels for rule in rules):
-        raise SpecificationError(
-            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
-        )
 
 
 def read_rules(path: str | Path) -> list[Rule]:

@@ -157,7 +157,7 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
     reference = windows.before(rule.against, earliest) if rule.against or rule.before_labels else None
     current, other = _reports(history, rule, windows, reference, labels)
     estimates = _estimates(rule, current, other)
-    judged = _judged(estimates if windows.are_named else nonempty(estimates), rule, current)
+    judged = _judged(nonempty(estimates) if windows.names.is_empty() else estimates, rule, current)
     if rule.total and rule.required.wants_high:
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
@@ -174,7 +174,7 @@ def _reports(
     history: History, rule: Rule, windows: Windows, reference: Windows | None, labels: History
 ) -> tuple[Report, Report | None]:
     """The reports of some windows, and of the periods of reference before them."""
-    if not windows.are_named:
+    if windows.names.is_empty():
         other = None if reference is None else _read(labels, rule, reference, rule.by)
         return _read(history, rule, windows, rule.by), other
     since = windows.starts if reference is None else reference.starts
@@ -313,7 +313,7 @@ def _is_short(history: History, rule: Rule, windows: Windows) -> pl.Expr:
     short = windows.ends <= first
     if step is not None and not rule.always:
         short |= first - before(windows.ends, rule.over) > step
-    if not windows.are_named:
+    if windows.names.is_empty():
         return pl.lit(short.item())
     return pl.col(windows.names.name).is_in(windows.names.filter(short).implode())
 

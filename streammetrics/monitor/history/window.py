@@ -90,11 +90,6 @@ class Windows:
     def __getitem__(self, some: slice) -> Windows:
         return Windows(self.starts[some], self.ends[some], self.names[some])
 
-    @property
-    def are_named(self) -> bool:
-        """Whether they have names."""
-        return len(self.names) > 0
-
     def before(self, length: str | None, earliest: date | None) -> Windows:
         """Return the periods of a length before each window, or all time before it, but not before an earliest time."""
         if length is None:

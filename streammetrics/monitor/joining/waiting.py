@@ -151,17 +151,15 @@ class Waiting:
 
     def coverage(self) -> pl.DataFrame:
         """Return how many scores of each day have labels, with the columns that `Joiner.coverage` lists."""
-        table = self.table.find()
-        if table is None:
-            counts = pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)})
-        else:
+        counts = pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)})
+        if (table := self.table.find()) is not None:
             with self.table.reading():
                 scores, labels = self.rows(table, SCORE), self.rows(table, LABEL, CORRECTION)
                 alone = labels.join(scores, on=self.key, how="anti")
-                now = counted(scores, labels, alone, self.key).with_columns(pl.lit(0, pl.Int64).alias(EXPIRED))
+                now = counted(scores, labels, alone, self.key)
                 past = self.rows(table, EXPIRED).select(pl.col("_of").alias(DAY), *COUNTS).collect()
                 gone = past.with_columns((pl.col(COUNTS[0]) - pl.col(COUNTS[1])).alias(EXPIRED))
-                counts = pl.concat([gone, now], how="vertical_relaxed").group_by(DAY).sum()
+                counts = pl.concat([counts, gone, now], how="diagonal_relaxed").group_by(DAY).sum()
         scored, labeled, unscored = (pl.col(name) for name in COUNTS)
         return counts.sort(DAY).select(
             day=DAY,
