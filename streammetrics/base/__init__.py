@@ -101,7 +101,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         without_awkward,
         written,
     )
-    from streammetrics.base.threads import STEP, STEPS, of_each, start, uninterrupted
+    from streammetrics.base.threads import STEP, STEPS, start, threaded, uninterrupted
     from streammetrics.base.times import earlier, ends, instant, moment, require_length, truncated
     from streammetrics.base.writing import write_file
 else:

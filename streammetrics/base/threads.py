@@ -31,12 +31,12 @@ def start(run: Callable[[], None]) -> bool:
     return True
 
 
-def of_each(function: Callable[[A], T], items: Sequence[A]) -> list[T]:
+def threaded(function: Callable[[A], T], items: Sequence[A]) -> list[T]:
     """Return the results of calls for any number of items, in one thread per CPU core. This thread is one of them.
 
     If calls fail, the error of the first of their items is raised.
 
-    >>> of_each(abs, [-2, 3, -4])
+    >>> threaded(abs, [-2, 3, -4])
     [2, 3, 4]
     """
     results: dict[int, T] = {}

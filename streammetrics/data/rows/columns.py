@@ -330,23 +330,27 @@ class Reader:
         codes, first = number(column)
         places = {label: i for i, label in enumerate(self.roles.labels)}
         numbers = np.array([places.get(value, -1) for value in column.gather(first).to_list()], dtype=np.int64)
-        unknown = numbers < 0
-        if column.null_count():
-            unknown[column.gather(first).is_null().to_numpy()] = False
-        if unknown.any():
+        numbered = pl.Series(column.name, numbers[codes])
+        if (numbers >= 0).all():
+            return numbered
+        numbered = numbered.set(numbered < 0, None)
+        if numbered.null_count() > column.null_count():
             self.declared = False
-            wrong = pl.Series(unknown[codes])
-            fault = f"labels other than {few(self.roles.labels)}"
-            mapped = any(len(names) > 1 for names in self.roles.y_score.values())
-            every_label: Parts = (Argument("labels"), " or ", Argument("order"), " with every label")
-            if mapped:
-                every_label = (Argument("y_score"), " for every label")
-            value = column.filter(wrong)[0]
-            if (same := next((label for label in self.roles.labels if str(label) == str(value)), None)) is not None:
-                self._refuse(column, wrong, fault, f"Declare labels in the type of the column: {value!r}, not {same!r}")
-            self._refuse(column, wrong, fault, "Pass ", *every_label, ", or drop these rows first")
-        numbered = pl.Series(column.name, numbers[codes], pl.Int64)
-        return numbered.set(column.is_null(), None) if column.null_count() else numbered
+            self._refuse_undeclared(column, numbered.is_null() & column.is_not_null())
+        return numbered
+
+    def _refuse_undeclared(self, column: pl.Series, wrong: pl.Series) -> None:
+        """Reject labels that are not declared, or only in another type."""
+        value, labels = column.filter(wrong)[0], self.roles.labels
+        same = next((label for label in labels if str(label) == str(value)), None)
+        if same is not None:
+            fix: Parts = (f"Declare labels in the type of the column: {value!r}, not {same!r}",)
+        elif any(len(names) > 1 for names in self.roles.y_score.values()):  # which are mapped
+            fix = ("Pass ", Argument("y_score"), " for every label, or drop these rows first")
+        else:
+            every_label = (Argument("labels"), " or ", Argument("order"), " with every label")
+            fix = ("Pass ", *every_label, ", or drop these rows first")
+        self._refuse(column, wrong, f"labels other than {few(labels)}", *fix)
 
     def amounts(self, column: pl.Series, what: str, most: float = np.inf) -> pl.Series:
         """A column as Float64, finite, nonnegative, and at most a limit."""

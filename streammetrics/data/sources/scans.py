@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import ds, of_each, pa, to_install, translated
+from streammetrics.base import ds, pa, threaded, to_install, translated
 from streammetrics.data.rows.arrow import as_readable, readable
 from streammetrics.data.sources.folders import parts_of, with_folders
 from streammetrics.data.sources.kinds import IPC, PARQUET, beginning
@@ -68,7 +68,7 @@ def schemas_of(paths: Sequence[Path], kind: str) -> list[pa.Schema]:
 
     size = max(1, len(paths) // THREADED)
     parts = [paths[start : start + size] for start in range(0, len(paths), size)]
-    return list(chain.from_iterable(of_each(lambda part: list(map(schema_of, part)), parts)))
+    return list(chain.from_iterable(threaded(lambda part: list(map(schema_of, part)), parts)))
 
 
 def is_stream(path: Path, kind: str) -> bool:

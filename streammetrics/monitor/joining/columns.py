@@ -59,8 +59,8 @@ class Columns:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
         read(frame, self.roles.within(needed))
-        whole = frame.select(cs.integer() | cs.decimal() | cs.boolean()).columns
-        integers = [name for name in needed if name in self._numbers and name in whole]
+        exact = frame.select(cs.integer() | cs.decimal() | cs.boolean()).columns
+        integers = [name for name in needed if name in self._numbers and name in exact]
         names = {*self.key}.union(*self.roles.labeling)
         floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
         return frame.select(needed).with_columns(floats).cast(dict.fromkeys(integers, pl.Float64()))

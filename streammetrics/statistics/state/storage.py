@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streammetrics.base import LOG, few, near_paths, of_each, pa, pq, translated, without_scheme, write_file
+from streammetrics.base import LOG, few, near_paths, pa, pq, threaded, translated, without_scheme, write_file
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.statistics.state import checksums
 from streammetrics.statistics.state.content import no_state
@@ -91,7 +91,7 @@ def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
         batch = files[start : start + FILES]
         by_schema: dict[bytes, list[tuple[Path, pa.Table]]] = {}
         bare = []
-        for (path, _), (table, sealed) in zip(batch, of_each(lambda file: _read(*file), batch), strict=True):
+        for (path, _), (table, sealed) in zip(batch, threaded(lambda file: _read(*file), batch), strict=True):
             by_schema.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
             bare += [] if sealed else [str(path)]
         for tables in by_schema.values():
