@@ -329,7 +329,8 @@ class Accumulator:
         1.0
         """
         roles, made = coarser(self.roles, [column for given in columns for column in several(given)], folds)
-        complete(self.statistics, roles)
+        if made:
+            complete(self.statistics, roles)  # rejects a name that saved states use
         return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.max_groups)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:

@@ -188,23 +188,25 @@ class Metric:
         >>> pl.DataFrame({"tp": [3.0], "fp": [1.0]}).select(precision.expression()).item()
         0.75
         """
-        return self._expression
-
-    @cached_property
-    def _expression(self) -> Expr:
-        return self._value()
+        return self._expressions[0]
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
         """Return the lower and upper bound as expressions, or None for a metric without explicit bounds."""
-        result = self._call(self._bounds or self.formula)
-        if isinstance(result, Expr):
-            return None
-        lower, upper = result.bounds if isinstance(result, Bounded) else result
-        return without_nan(lower), without_nan(upper)
+        return self._expressions[1]
 
     def note_expression(self) -> Expr | None:
         """Return the note as an expression over the stored table, or None for a metric without a note."""
-        return None if self._note is None else self._call(self._note)
+        return self._expressions[2]
+
+    @cached_property
+    def _expressions(self) -> tuple[Expr, tuple[Expr, Expr] | None, Expr | None]:
+        """The value, the bounds, and the note."""
+        result = self._call(self._bounds or self.formula)
+        bounds = None
+        if not isinstance(result, Expr):
+            lower, upper = result.bounds if isinstance(result, Bounded) else result
+            bounds = without_nan(lower), without_nan(upper)
+        return self._value(), bounds, None if self._note is None else self._call(self._note)
 
     def bounds(self, formula: BoundsFormula) -> BoundsFormula:
         """Decorator that sets the formula for (lower, upper), if bounds cannot be derived from the table.
@@ -212,11 +214,13 @@ class Metric:
         It can use further columns of the same table, such as ``shift``.
         """
         self._bounds = formula
+        vars(self).pop("_expressions", None)
         return formula
 
     def note(self, formula: Formula) -> Formula:
         """Decorator that sets the formula for the note, a string or null, from columns of the same table."""
         self._note = formula
+        vars(self).pop("_expressions", None)
         return formula
 
     def __call__(self, *columns: Any, **keywords: Any) -> Any:

@@ -104,7 +104,9 @@ def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
         keys |= _key_types(statistic, view, state)
         if of_view:
             estimates = _estimate(statistic, view, state, of_view)
-            parts.append(_without_overflow(estimates, statistic, state.tables[statistic.name]))
+            if sums := statistic.checks.unbounded:
+                estimates = _without_overflow(estimates, state.tables[statistic.name], sums)
+            parts.append(estimates)
     frame = pl.concat([pl.DataFrame(schema={GROUP: pl.UInt32(), **keys, **TYPES}), *parts], how="diagonal_relaxed")
     order = [pl.col(METRIC).replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)]
     if state.labels and LABEL in keys:
@@ -147,11 +149,9 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _without_overflow(estimates: pl.DataFrame, statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+def _without_overflow(estimates: pl.DataFrame, table: pl.DataFrame, sums: Sequence[str]) -> pl.DataFrame:
     """Estimates of a statistic, null in groups in which a sum exceeds the largest float."""
-    if not statistic.checks.unbounded:
-        return estimates
-    groups = table.filter(~pl.all_horizontal(pl.col(statistic.checks.unbounded).is_finite()))[GROUP].unique()
+    groups = table.filter(~pl.all_horizontal(pl.col(sums).is_finite()))[GROUP].unique()
     if groups.is_empty():
         return estimates
     overflow = pl.col(GROUP).is_in(groups.implode())

@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.statistics.binned import CAPACITY, CAPACITY_OF_A_GROUP, Binned
     from streammetrics.statistics.cases import order_cases, threshold_cases
     from streammetrics.statistics.confusion_counts import CutCounts
+    from streammetrics.statistics.counter import GROUP, PAIR
     from streammetrics.statistics.paired import Paired, model_pairs, pairs_kept
     from streammetrics.statistics.paired_differences import powers_of
     from streammetrics.statistics.paired_outcomes import CELLS
@@ -91,8 +92,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         split_label,
         with_keys,
     )
-    from streammetrics.statistics.statistic import is_weighted
+    from streammetrics.statistics.statistic import View, exact, first_case, is_weighted
     from streammetrics.statistics.summed import Sums
-    from streammetrics.statistics.view import GROUP, PAIR, View, exact, first_case
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -10,8 +10,7 @@ import polars as pl
 
 from streammetrics.core import Codes, Floats
 from streammetrics.data import Rows
-from streammetrics.statistics.counter import Counter
-from streammetrics.statistics.view import GROUP
+from streammetrics.statistics.counter import GROUP, Counter
 
 LOOSE = 131_072  # minimum number of unmerged table rows that triggers a merge
 FACTOR = 2  # minimum ratio of unmerged to merged table rows that triggers a merge

@@ -15,9 +15,9 @@ from streammetrics.base import SUM_ROUNDING, whole
 from streammetrics.data import Kind, Rows
 from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks, up_to
+from streammetrics.statistics.counter import GROUP
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import GROUP
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.base import SUM_ROUNDING
 from streammetrics.data import LABEL, ascending, summed
-from streammetrics.statistics.view import GROUP
+from streammetrics.statistics.counter import GROUP
 
 
 @dataclass(frozen=True)

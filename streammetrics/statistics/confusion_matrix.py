@@ -15,8 +15,8 @@ from streammetrics.metrics import methods
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Names, Statistic, Types
-from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.statistics.counter import GROUP
+from streammetrics.statistics.statistic import Names, Statistic, Types, View, exact
 
 DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted densely
 

@@ -15,7 +15,9 @@ import polars as pl
 
 from streammetrics.core import Codes
 from streammetrics.data import Rows
-from streammetrics.statistics.view import GROUP
+
+GROUP = "group"
+PAIR = "pair"  # number of a pair of models
 
 
 class Counter(ABC):

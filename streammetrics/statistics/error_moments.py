@@ -29,11 +29,11 @@ from streammetrics.core import (
 )
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.statistics.bins import changes
+from streammetrics.statistics.binned import changes
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, up_to
-from streammetrics.statistics.statistic import Names, Statistic
-from streammetrics.statistics.view import GROUP, exact
+from streammetrics.statistics.counter import GROUP
+from streammetrics.statistics.statistic import Names, Statistic, exact
 
 Starts = NDArray[np.integer[Any]]
 WEIGHT = pl.col("weight")

@@ -14,11 +14,9 @@ from streammetrics.core import Floats, Lattice
 from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import methods
-from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.bins import Bins, Read
+from streammetrics.statistics.binned import Binned, Bins, Read
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Names
-from streammetrics.statistics.view import View, exact, with_weighted
+from streammetrics.statistics.statistic import Names, View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
 

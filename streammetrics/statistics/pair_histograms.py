@@ -13,12 +13,10 @@ from streammetrics import core
 from streammetrics.core import Codes, Domain
 from streammetrics.data import Kind, Rows
 from streammetrics.metrics import near_one
-from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.bins import empty, fit_by
+from streammetrics.statistics.binned import Binned, empty, fit_by
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.counter import Counter
-from streammetrics.statistics.statistic import Names, Types
-from streammetrics.statistics.view import GROUP, View
+from streammetrics.statistics.counter import GROUP, Counter
+from streammetrics.statistics.statistic import Names, Types, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
 

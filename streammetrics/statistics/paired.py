@@ -11,10 +11,9 @@ import polars as pl
 
 from streammetrics.data import Kind, Pair, Roles, Rows
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.statistics.counter import Counter, KeyedCounter
-from streammetrics.statistics.statistic import Statistic, Types
+from streammetrics.statistics.counter import PAIR, Counter, KeyedCounter
+from streammetrics.statistics.statistic import Statistic, Types, View
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import PAIR, View
 
 MAX_CROSSED = 4  # models; of more, each is paired with the first only
 

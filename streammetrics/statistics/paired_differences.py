@@ -12,12 +12,12 @@ from streammetrics import core
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.class_loss import ClassLoss
+from streammetrics.statistics.counter import PAIR
 from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.statistic import Names, Statistic, Types
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import PAIR
 
 POWER_NAMES = ("square", "cube", "fourth")  # of differences
 CUBE = "_cube_sum"

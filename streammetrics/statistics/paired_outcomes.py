@@ -13,10 +13,10 @@ from streammetrics import core
 from streammetrics.core import OUTCOMES
 from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.counter import PAIR
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.thresholded import Thresholded
-from streammetrics.statistics.view import PAIR
 
 # By decision of a, decision of b, label.
 CELLS = ("tn_tn", "fn_fn", "tn_fp", "fn_tp", "fp_tn", "tp_fn", "fp_fp", "tp_tp")

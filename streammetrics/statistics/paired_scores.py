@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from streammetrics import core
 from streammetrics.core import SIDE, Domain, Floats, Lattice, sides
 from streammetrics.data import Kind, Rows
-from streammetrics.statistics.binned import Binned, valid_bins
-from streammetrics.statistics.bins import Bins, fit_by
+from streammetrics.statistics.binned import Binned, Bins, fit_by, valid_bins
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.counter import KeyedCounter
+from streammetrics.statistics.counter import GROUP, PAIR, KeyedCounter
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import Names, Types
-from streammetrics.statistics.view import GROUP, PAIR
 
 PAIRS = Lattice("real")  # of the keys of pairs
 CAPACITY_OF_A_PAIR = 4_096

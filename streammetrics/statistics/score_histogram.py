@@ -11,12 +11,11 @@ from streammetrics.base import percentage
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
 from streammetrics.data import Kind
 from streammetrics.metrics import Influence, methods
-from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
-from streammetrics.statistics.bins import Bins
+from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Names, is_weighted
-from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.statistics.counter import GROUP
+from streammetrics.statistics.statistic import Names, View, exact, is_weighted
 
 HEAVY = 1e-3
 

@@ -14,9 +14,8 @@ from streammetrics import core
 from streammetrics.core import Codes, settled
 from streammetrics.data import Rows, decimals_of_words
 from streammetrics.errors import DataError, MergeError
-from streammetrics.statistics.counter import Counter
+from streammetrics.statistics.counter import PAIR, Counter
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.view import PAIR
 
 
 class Summed(Statistic):

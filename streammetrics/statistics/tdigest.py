@@ -14,12 +14,12 @@ from streammetrics.base import whole
 from streammetrics.core import Floats
 from streammetrics.data import Rows
 from streammetrics.errors import Argument
-from streammetrics.statistics.bins import changes
+from streammetrics.statistics.binned import changes
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.counter import GROUP
 from streammetrics.statistics.histogram import READ, require_role
-from streammetrics.statistics.statistic import Names, Statistic
-from streammetrics.statistics.view import GROUP, View, exact, with_weighted
+from streammetrics.statistics.statistic import Names, Statistic, View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
 

@@ -14,9 +14,9 @@ from streammetrics import core
 from streammetrics.base import as_float, shown, whole
 from streammetrics.data import Kind, Rows, several
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.statistics.counter import GROUP
 from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
-from streammetrics.statistics.view import GROUP
 
 
 @dataclass(frozen=True)

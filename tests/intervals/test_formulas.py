@@ -214,7 +214,9 @@ def test_limits_from_influences_have_those_of_poisson_and_of_student():
     influences = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
     spread = spread_of(influences, degrees=19.0)
     for level in (0.95, 0.8):
-        assert distances(spread, level) == pytest.approx([stats.t.ppf(level, 19) * spread.errors.item()] * 2, rel=2e-2)
+        assert distances(spread, level) == pytest.approx(
+            [stats.t.ppf(level, 19) * spread.squares.item() ** 0.5] * 2, rel=2e-2
+        )
 
 
 @pytest.mark.parametrize("family", ["few", "lognormal", "student"])

@@ -57,11 +57,6 @@ class Spread:
     largest: Floats | float = 0.0
 
     @property
-    def errors(self) -> Floats:
-        """Standard errors; NaN if estimates do not vary."""
-        return np.sqrt(np.where(self.squares > 0, self.squares, np.nan))
-
-    @property
     def effective_rows(self) -> Floats:
         """The number of rows of equal size with the same sums of squares and of fourth powers; NaN without variance."""
         with np.errstate(all="ignore"):
@@ -95,7 +90,7 @@ class Spread:
         down, up = self.distances(level)
         with np.errstate(invalid="ignore"):
             nearest = np.minimum(values - low, high - values)
-            rounding = np.isfinite(nearest) & (self.errors <= LEAST_ERROR * nearest)
+            rounding = np.isfinite(nearest) & (np.sqrt(self.squares) <= LEAST_ERROR * nearest)
         sound = np.isfinite(values) & np.isfinite(down) & np.isfinite(up) & ~rounding
         lower = np.where(sound, np.maximum(values - down, low), np.nan)
         upper = np.where(sound, np.minimum(values + up, high), np.nan)

@@ -7,11 +7,10 @@ import polars as pl
 
 from streammetrics.core import Codes
 from streammetrics.data import LABEL, Roles, Rows, has_values, typed
-from streammetrics.statistics.counter import Counter, KeyedCounter
+from streammetrics.statistics.counter import GROUP, Counter, KeyedCounter
 from streammetrics.statistics.squares import WithSquares
 from streammetrics.statistics.state.tables import ONE_GROUP, State, Statistics, find_groups
 from streammetrics.statistics.statistic import Statistic
-from streammetrics.statistics.view import GROUP
 
 
 class Counters:
