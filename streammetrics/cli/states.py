@@ -18,7 +18,7 @@ from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.data import MODEL
 from streammetrics.metrics import Requirement, better
-from streammetrics.reading import THRESHOLD, at_only, by_view, of_model
+from streammetrics.reading import THRESHOLD, at_only, metrics_by_view, of_model
 from streammetrics.show import drift_table, measures_table, of_frame
 
 LEVEL = 0.95  # of checks
@@ -195,7 +195,7 @@ def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Repo
     """Return the report at one threshold, which must apply to one of the metrics, if there are any."""
     report = at_only(report, threshold)
     if metrics and not any(
-        names and THRESHOLD in view.kept for _, view, names in by_view(report.state, report.metrics)
+        names and THRESHOLD in view.kept for _, view, names in metrics_by_view(report.state, report.metrics)
     ):
         raise click.UsageError(f"--threshold applies to metrics such as precision, but not to {few(metrics)}. Omit it.")
     return report

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.drift.measures import drift_measures, without_bias
     from streammetrics.reading.drift.sampling import WITH_INTERVALS
     from streammetrics.reading.drift.verdicts import VERDICT, drift_verdicts
-    from streammetrics.reading.estimates import by_view, estimate
+    from streammetrics.reading.estimates import estimate, metrics_by_view
     from streammetrics.reading.fairness_gaps import fairness, gaps
     from streammetrics.reading.looks import (
         MOST_ROWS,

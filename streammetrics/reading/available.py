@@ -52,14 +52,14 @@ def find(
         return [m for m in declared_metrics() if any(map(m.readable, tables))]
     if of_label:
         tables.sort(key=lambda columns: LABEL not in columns)
-    found = []
-    for wanted in [metrics] if isinstance(metrics, (str, Metric)) else metrics:
-        named = metrics_of_name(wanted)
+    available = []
+    for name in [metrics] if isinstance(metrics, (str, Metric)) else metrics:
+        named = metrics_of_name(name)
         metric = next((m for columns in tables for m in named if m.readable(columns)), None)
         if metric is None:
-            raise MetricError(f"Metric {str(wanted)!r} ", *_remedy(named, statistics))
-        found.append(metric)
-    return list(dict.fromkeys(found))
+            raise MetricError(f"Metric {str(name)!r} ", *_remedy(named, statistics))
+        available.append(metric)
+    return list(dict.fromkeys(available))
 
 
 def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
@@ -83,27 +83,27 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> Parts:
     if not having:
         columns = " or ".join(f"({', '.join(m.columns)})" for m in named)
         return (f"requires a statistic with the columns {columns}. In Python, pass one to Accumulator.",)
-    given = {role for s in statistics for role in s.roles}
+    roles = {role for s in statistics for role in s.roles}
     serving = sorted(
         (s for s in having if s.serves(kind)),
-        key=lambda s: (s.kind != kind, not isinstance(s, OF_TASK[kind]), len({*s.roles} - given)),
+        key=lambda s: (s.kind != kind, not isinstance(s, OF_TASK[kind]), len({*s.roles} - roles)),
     )
     if not serving:
         tasks = [task for task in get_args(Kind) if any(s.serves(task) for s in having)]
         return (f"requires a {' or '.join(tasks)} task, but this is a {kind} task.",)
-    found = serving[0]
-    missing = [Argument(name) for name in (*found.roles, *found.inputs) if name not in given]
-    if found.probabilities and any(getattr(s, "domain", None) == "real" for s in statistics):
+    statistic = serving[0]
+    missing = [Argument(name) for name in (*statistic.roles, *statistic.inputs) if name not in roles]
+    if statistic.probabilities and any(getattr(s, "domain", None) == "real" for s in statistics):
         missing.append(Argument("domain", "probability"))
-    of_options = [Argument("one_vs_one", True)] if isinstance(found, PairHistograms) else []
-    if isinstance(found, ErrorMoments):
-        of_options += [Argument("families", family) for family in found.families]
-    if of_options or (missing and isinstance(found, OF_TASK[kind])):
+    of_options = [Argument("one_vs_one", True)] if isinstance(statistic, PairHistograms) else []
+    if isinstance(statistic, ErrorMoments):
+        of_options += [Argument("families", family) for family in statistic.families]
+    if of_options or (missing and isinstance(statistic, OF_TASK[kind])):
         first, *others = [*missing, *of_options]
         more = [part for argument in others for part in (" and ", argument)]
-        return (f"requires the statistic {_text(found)}. Evaluate with ", first, *more, ".")
+        return (f"requires the statistic {_text(statistic)}. Evaluate with ", first, *more, ".")
     arguments = " with " * bool(missing) + " and ".join(map(str, missing))
-    return (f"requires the statistic {_text(found)}. In Python, pass it to Accumulator{arguments}.",)
+    return (f"requires the statistic {_text(statistic)}. In Python, pass it to Accumulator{arguments}.",)
 
 
 def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:
@@ -121,9 +121,9 @@ def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:
 
 def _all_statistics() -> Iterator[Statistic]:
     """All statistics without options, and those with options that change their columns or roles."""
-    for made in STATISTICS.values():
-        if all(f.default is not MISSING or f.default_factory is not MISSING for f in fields(made)):
-            yield made()
+    for kind in STATISTICS.values():
+        if all(f.default is not MISSING or f.default_factory is not MISSING for f in fields(kind)):
+            yield kind()
     yield from (ConfusionCounts(()), PredictedCounts(()))
     yield from (ErrorMoments((family,)) for family in FAMILIES)
     yield from (Histogram(of="y_pred"), TDigest(of="y_score"), TDigest(of="y_pred"))

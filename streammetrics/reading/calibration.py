@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import LIMITS, METRIC, RIGHT, STATUS, VALUE, Status, bounds_status
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
-from streammetrics.reading.estimates import by_view, with_groups, with_label
+from streammetrics.reading.estimates import metrics_by_view, with_groups, with_label
 from streammetrics.statistics import GROUP, State, Statistic, find_groups, first_case
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
@@ -43,7 +43,7 @@ def limits_of_ranges(state: State, folds: State, metrics: Sequence[Metric], conf
 
 def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Sequence[str]) -> pl.DataFrame:
     """Numbers of each group, or of each label of it, whose errors are not too skewed: keys, metric, and columns."""
-    statistic, view, _ = next(found for found in by_view(state, [ecce]) if found[2])
+    statistic, view, _ = next(found for found in metrics_by_view(state, [ecce]) if found[2])
     whole, parts = (first_case(view, s.table(statistic)) for s in (state, folds))
     found = [
         {GROUP: group, METRIC: metric.name, **dict(zip(columns, read(sums), strict=True))}

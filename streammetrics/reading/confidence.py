@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -43,7 +43,7 @@ from streammetrics.metrics import (
     rows_of_heaviest,
     share_of_negatives,
 )
-from streammetrics.reading.estimates import by_view, estimate, with_groups, with_label
+from streammetrics.reading.estimates import estimate, metrics_by_view, with_groups, with_label
 from streammetrics.statistics import (
     GROUP,
     ProbabilityLoss,
@@ -88,12 +88,9 @@ def with_intervals(
     of_metric = pl.when(pl.col("value").is_infinite()).then(pl.lit("infinite", Status)).otherwise(of_metric)
     lower, upper = map(pl.col, LIMITS)
     missing = ~pl.col("value").is_nan() & lower.is_null() & upper.is_null()
-    undecided = estimates.filter(missing & of_metric.is_null())
     has_few = pl.lit(False)
-    if undecided.height:
-        names = {*undecided[METRIC]}
-        fewest = {m: method.fewest_of(m) if method else FEWEST for *_, own in samples for m, method in own.items()}
-        few = few_rows_of_class(state, samples, {m: least for m, least in fewest.items() if m.name in names})
+    if estimates.filter(missing & of_metric.is_null()).height:
+        few = few_rows_of_class(state, samples)
         estimates = joined(estimates, few.with_columns(pl.lit(True).alias(FEW)), few.columns)
         has_few = pl.col(FEW)
     lowest, highest = (
@@ -151,7 +148,7 @@ def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statis
 
     Averages over labels are computed from the table of all labels.
     """
-    for statistic, view, of_view in by_view(state, metrics):
+    for statistic, view, of_view in metrics_by_view(state, metrics):
         for averaged in (False, True):
             if some := [m for m in of_view if (m.average is not None) == averaged]:
                 sample = _sample(state, statistic, statistic.views()[0] if averaged else view)
@@ -231,16 +228,21 @@ def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
     return read
 
 
-def few_rows_of_class(state: State, samples: Samples, fewest: Mapping[Metric, int]) -> pl.DataFrame:
-    """Return group columns, kept keys, and metric of the estimates from fewer rows of a class than the metric needs.
+def few_rows_of_class(state: State, samples: Samples, fewest: int | None = None) -> pl.DataFrame:
+    """Return group columns, kept keys, and metric of the estimates from fewer rows of a class than their method needs.
+
+    ``fewest`` replaces this number.
 
     For weighted rows, the effective number of rows of a class counts, so that a few rows of large weight stay few, or
     the number of rows of average weight if it is smaller.
     """
     parts = [pl.DataFrame(schema={GROUP: state.groups.schema[GROUP], METRIC: pl.String})]
     for statistic, sample, of_sample in samples:
-        counts = ((m, _rows_of(m, sample, statistic)) for m in of_sample if m in fewest)
-        is_few = {m.name: count * (1 + SUM_ROUNDING) < fewest[m] for m, count in counts if count is not None}
+        is_few = dict[str, Expr]()
+        for metric, method in of_sample.items():
+            least = fewest or (FEWEST if method is None else method.fewest_of(metric))
+            if (count := _rows_of(metric, sample, statistic)) is not None:
+                is_few[metric.name] = count * (1 + SUM_ROUNDING) < least
         if is_few:
             few = sample.table.group_by(sample.index, maintain_order=True).agg(**is_few)
             few = few.unpivot([*is_few], index=sample.index, variable_name=METRIC, value_name=FEW).filter(FEW)
@@ -273,8 +275,9 @@ def _rows_of(metric: Metric, sample: Sample, statistic: Statistic) -> Expr | Non
         return None
     influence = sample.influences[0]
     if influence.classes and statistic.kind == "binary":
-        own = metric.interval.influence(metric, sample.influences)
-        depends_on_classes = own is None or own.loss is None or own.loss.fewest > FEWEST_OF_A_CLASS
+        of_metric = metric.interval.influence(metric, sample.influences)
+        loss = None if of_metric is None else of_metric.loss
+        depends_on_classes = loss is None or loss.fewest > FEWEST_OF_A_CLASS
         if not depends_on_classes and metric.options["label"] is None:
             return None
         positive = pl.col("actual")

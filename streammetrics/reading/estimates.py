@@ -71,7 +71,7 @@ def estimate(
 
 def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:
     """Return an expression over the columns of a metric in place of its value: keys, metric, value."""
-    statistic, view = next((statistic, view) for statistic, view, own in by_view(state, [metric]) if own)
+    statistic, view, _ = next(part for part in metrics_by_view(state, [metric]) if part[2])
     table = _as_floats(view, first_case(view, state.table(statistic)))
     groups = state.groups_of(statistic) if view.folds else None
     values = by_group(table, [GROUP, *view.kept], {"value": column}, groups)
@@ -86,21 +86,20 @@ def with_groups(state: State, frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([state.keys[frame[GROUP]], frame.drop(GROUP)], how="horizontal")
 
 
-def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
+def metrics_by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
     """Each view with the metrics that are computed from it, which is the first view with their columns."""
-    left = find(metrics, state.statistics, state.labels)
+    others = find(metrics, state.statistics, state.labels)
     for statistic in state.statistics:
         for view in statistic.views():
             columns = columns_of_view(statistic, view, bool(state.labels))
-            own = [m for m in left if m.readable(columns)]
-            left = [m for m in left if m not in own]
-            yield statistic, view, own
+            yield statistic, view, [m for m in others if m.readable(columns)]
+            others = [m for m in others if not m.readable(columns)]
 
 
 def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Values and certified bounds."""
     keys, parts = dict[str, pl.DataType](), list[pl.DataFrame]()
-    for statistic, view, of_view in by_view(state, metrics):
+    for statistic, view, of_view in metrics_by_view(state, metrics):
         keys |= _key_types(statistic, view, state)
         if of_view:
             estimates = _estimate(statistic, view, state, of_view)
@@ -162,25 +161,23 @@ def _without_overflow(estimates: pl.DataFrame, table: pl.DataFrame, sums: Sequen
 
 def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The sum of the rows of all labels, 0 for a group without labels."""
-    first = first_case(view, table)
-    found = first.group_by(GROUP).agg(pl.exclude(LABEL).sum())
-    return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left").fill_null(0)
+    sums = first_case(view, table).group_by(GROUP).agg(pl.exclude(LABEL).sum())
+    return groups.select(GROUP).join(sums, on=GROUP, how="left", maintain_order="left").fill_null(0)
 
 
-def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
+def with_label(frame: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     """The number of the group and the label, in place of the number of both."""
     if not labels:
-        return found
-    found = split_label(found, len(labels))
-    return found.with_columns(pl.Series(LABEL, labels).gather(found[LABEL]))
+        return frame
+    frame = split_label(frame, len(labels))
+    return frame.with_columns(pl.Series(LABEL, labels).gather(frame[LABEL]))
 
 
 def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     """Columns group, label, support, which is null without true labels."""
     support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores do not determine true labels
-    first = first_case(view, table)
-    found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=support)
-    return with_label(found, labels)
+    keys = [GROUP] if labels else [GROUP, LABEL]
+    return with_label(first_case(view, table).group_by(keys, maintain_order=True).agg(support=support), labels)
 
 
 def _averaged(
@@ -188,28 +185,28 @@ def _averaged(
 ) -> pl.DataFrame:
     """Means over the labels with a defined metric, unweighted or weighted by their number of rows."""
     keys = [c for c in each.columns if c not in (LABEL, REMARK, *ESTIMATE)]
-    values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
+    values, weight = pl.col(VALUE), pl.col("weight")
     defined = pl.col("value").is_not_null()
     counting = defined & (weight > 0)
     parts = []
     for average in ("macro", "weighted"):
         names = {m.with_average(None).name: m.name for m in metrics if m.average == average}
-        wanted = groups.select(GROUP).join(pl.DataFrame({"metric": list(names)}, {"metric": pl.String}), how="cross")
-        found = (
-            each.filter(pl.col("metric").is_in(list(names)))
+        means = (
+            each.filter(pl.col(METRIC).is_in(list(names)))
             .join(support, on=[GROUP, LABEL], how="left", maintain_order="left")
             .with_columns(weight=pl.col("support").cast(pl.Float64) if average == "weighted" else pl.lit(1.0))
-            .group_by(*keys, "metric", maintain_order=True)
+            .group_by(*keys, METRIC, maintain_order=True)
             .agg(
                 (values * weight).filter(counting).sum() / weight.filter(counting).sum(),
                 (~defined).sum().cast(pl.UInt32).alias(UNDEFINED_LABELS),
                 pl.len().cast(pl.UInt32).alias(LABELS),
             )
         )
+        rows = groups.select(GROUP).join(pl.DataFrame({METRIC: list(names)}, {METRIC: pl.String}), how="cross")
         parts.append(
-            wanted.join(found, on=[GROUP, "metric"], how="left", maintain_order="left_right")
-            .with_columns(values.fill_nan(None), pl.col("metric").replace_strict(names))
-            .select(found.columns)
+            rows.join(means, on=[GROUP, METRIC], how="left", maintain_order="left_right")
+            .with_columns(values.fill_nan(None), pl.col(METRIC).replace_strict(names))
+            .select(means.columns)
         )
     return pl.concat(parts)
 

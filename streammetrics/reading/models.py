@@ -36,15 +36,15 @@ def pairs_of(state: State, a: str, b: str) -> State:
 
 def require_models(state: State, *names: str) -> None:
     """Reject models that a state does not have."""
-    known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.by else []
+    models = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.by else []
     for name in names:
-        require_model(name, known)
+        require_model(name, models)
 
 
-def require_model(name: str, known: Sequence[str]) -> None:
+def require_model(name: str, models: Sequence[str]) -> None:
     """Reject an unknown model."""
-    if name not in known:
-        raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
+    if name not in models:
+        raise ReportError(f"Unknown model {name!r}. Models: {text.few(models) or 'none'}.")
 
 
 def _without_model(state: State) -> list[str]:
@@ -103,14 +103,14 @@ class SameRows:
 
     def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
         """A sum of each model, and the sum of its squares, for groups and keys of a statistic."""
-        found = keys
+        totals = keys
         for side, state in zip(SIDES, (self.a, self.b), strict=True):
-            kept = next(s for s in state.statistics if s.name == statistic)
-            sums = state.table(kept).select(
+            stored = next(s for s in state.statistics if s.name == statistic)
+            sums = state.table(stored).select(
                 *keys.columns, total.alias(f"total_{side}"), pl.col(squares).alias(f"squares_{side}")
             )
-            found = found.join(sums, on=keys.columns, how="left", maintain_order="left")
-        return found
+            totals = totals.join(sums, on=keys.columns, how="left", maintain_order="left")
+        return totals
 
 
 def _sizes(state: State, statistic: Statistic, table: pl.DataFrame) -> pl.Series:

@@ -11,7 +11,7 @@ from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import HIGH, LOW, TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
 from streammetrics.reading.confidence import reader
-from streammetrics.reading.estimates import by_view, with_groups
+from streammetrics.reading.estimates import metrics_by_view, with_groups
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     CELLS,
@@ -65,7 +65,7 @@ def _differences(frame: pl.DataFrame, models: SameRows) -> pl.DataFrame:
 def _limits(frame: pl.DataFrame, models: SameRows, pair: Pair, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Keys, metric, limits, effective rows, and variance, from the tables of pairs of all statistics."""
     parts = [no_limits(frame, [*keys_of(frame), "metric"])]
-    for statistic, _, of_statistic in by_view(models.a, metrics):
+    for statistic, _, of_statistic in metrics_by_view(models.a, metrics):
         smooth = [m for m in of_statistic if m.average is None and not m.interval.reason_of_units]
         paired = PAIRED.get(type(statistic))
         if smooth and paired is not None and (table := models.table(paired)).height:

@@ -61,7 +61,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     limits = pl.concat(parts, how="diagonal_relaxed")
     samples = [*samples_of(state, metrics)]
     rows = pl.concat([no_limits(frame, keys), rows_intervals(state, samples, confidence)], how="diagonal_relaxed")
-    few = few_rows_of_class(state, samples, dict.fromkeys(metrics, FEW_PLACEMENTS))
+    few = few_rows_of_class(state, samples, FEW_PLACEMENTS)
     of_rows = [rows.drop_nulls(EFFECTIVE_ROWS), *(_spread_of_share(frame, state, m) for m in metrics)]
     return with_effective_units(_widened(limits, few, rows), pl.concat(of_rows, how="diagonal_relaxed"))
 
@@ -137,7 +137,7 @@ def paired_intervals(
     intervals = jackknife_intervals(values.with_columns(**differences).with_columns(_ends(ranges)), keys, confidence)
     limits = pl.concat([no_limits(frame, keys), intervals], how="diagonal_relaxed")
     sides = [_without_folds(folds) for folds in (a, b)]
-    parts = [few_rows_of_class(side, samples_of(side, metrics), dict.fromkeys(metrics, FEWEST)) for side in sides]
+    parts = [few_rows_of_class(side, samples_of(side, metrics), FEWEST) for side in sides]
     few = pl.concat([frame.select(keys).clear(), *parts], how="diagonal_relaxed").select(keys).unique()
     some = [m for m in metrics if m.name in few[METRIC]]
     of_rows = (rows_intervals(side, samples_of(side, some), confidence) for side in sides)

@@ -34,7 +34,7 @@ class PairedScores(Paired):
     there are more than ``capacity`` pairs; then bins are as in `ScoreHistogram`. The table does not depend on how the
     rows are split. Unweighted counts merge bit for bit.
 
-    Keys: ``pair`` (number of the pair), ``shift``, ``bin``. Floats: ``neg``, ``pos``. Rows without a score of both
+    Keys: ``pair`` (number of the pair), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows without a score of both
     models are skipped.
 
     `Report.compare` computes confidence intervals for differences of ROC AUC, average precision, and other ranking

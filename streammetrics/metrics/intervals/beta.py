@@ -31,7 +31,7 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Floats:
 def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     """Return the logarithm of the integral of ``t^(a - 1) (1 - t)^(b - 1)`` from 0 to x, for x between 0 and 1.
 
-    Floats of x up to the mean of the distribution are integrated numerically. Above the mean, the integral from x to 1
+    Values of x up to the mean of the distribution are integrated numerically. Above the mean, the integral from x to 1
     is subtracted from the total.
 
     >>> round(float(np.exp(log_beta_below(0.5, 3, 3) - log_beta(3, 3))), 9)

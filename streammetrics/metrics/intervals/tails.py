@@ -128,8 +128,8 @@ def _extremes(table: pl.DataFrame, bias: Floats) -> list[tuple[Floats, Floats]]:
     spread, mean = column(table, "actual_m2"), column(table, "actual_mean")
     slope = np.divide(column(table, "comoment"), spread, out=np.ones(table.height), where=spread > 0) - 1
     ends = [np.where(spread > 0, column(table, f"actual_{end}") - mean, 0) for end in ("min", "max")]
-    rest = np.abs(bias) + np.abs(slope) * np.maximum(*np.abs(ends))
-    largest, at_mean = np.maximum(column(table, "absolute_error_max") - rest, 0), np.zeros(table.height)
+    explained = np.abs(bias) + np.abs(slope) * np.maximum(*np.abs(ends))
+    largest, at_mean = np.maximum(column(table, "absolute_error_max") - explained, 0), np.zeros(table.height)
     return [*((dy, slope * dy) for dy in ends), (at_mean, largest), (at_mean, -largest)]
 
 

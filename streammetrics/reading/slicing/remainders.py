@@ -26,7 +26,7 @@ from streammetrics.metrics import (
 )
 from streammetrics.reading.confidence import independent_intervals
 from streammetrics.reading.differences import values
-from streammetrics.reading.estimates import by_view, estimate
+from streammetrics.reading.estimates import estimate, metrics_by_view
 from streammetrics.reading.slicing import SLICE
 from streammetrics.reading.slicing.candidates import Numbers
 from streammetrics.reading.slicing.tables import GroupTable, gather, group_table
@@ -216,7 +216,7 @@ class Remainders:
         proportion = as_proportion(self.metric) if of_counts else None
         if not proportion:
             return []
-        _, view, _ = next(entry for entry in by_view(state, [self.metric]) if entry[2])
+        _, view, _ = next(entry for entry in metrics_by_view(state, [self.metric]) if entry[2])
         table = first_case(view, state.table(self.groups[0].statistic))
         counts = matching(table, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
         every = state.groups.select(GROUP).join(counts, on=GROUP, how="left", maintain_order="left")

@@ -15,7 +15,7 @@ from streammetrics.data import FOLD, LABEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of
-from streammetrics.reading.estimates import by_view
+from streammetrics.reading.estimates import metrics_by_view
 from streammetrics.reading.slicing import SLICE
 from streammetrics.reading.slicing.candidates import Numbers
 from streammetrics.reading.thresholds import threshold_state
@@ -110,7 +110,7 @@ def group_table(state: State, metric: Metric, keys: Mapping[str, Any], groups: p
     counts = threshold_state(state, as_float(keys.get("threshold")))
     if counts is not None and any(metric.readable(c) for c in columns_of(counts.statistics, state.labels)):
         state = counts
-    statistic = next(statistic for statistic, _, metrics in by_view(state, [metric]) if metrics)
+    statistic = next(statistic for statistic, _, metrics in metrics_by_view(state, [metric]) if metrics)
     sums = not isinstance(statistic, ErrorMoments) or {*metric.columns} <= SUMS_OF_ERRORS
     if isinstance(statistic, TDigest) or not sums:
         raise MetricError(
