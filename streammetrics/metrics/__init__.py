@@ -78,7 +78,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         rows_of_heaviest,
         share_of_negatives,
     )
-    from streammetrics.metrics.intervals.jackknife import HIGH, LOW, TOTAL, degrees_of_freedom, jackknife_intervals
+    from streammetrics.metrics.intervals.jackknife import TOTAL, degrees_of_freedom, jackknife_intervals
     from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, moved
     from streammetrics.metrics.intervals.method import FEWEST, Method, Read, Sample
     from streammetrics.metrics.intervals.methods import limits_of, method_of

@@ -170,12 +170,11 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     if of_pairs and not view.kept:
         read_pairs = partial(_reader_of_pairs, statistic)
         counts = table.with_columns(pl.exclude(GROUP, *statistic.keys).cast(pl.Float64))
-        pairs = Sample(counts, [GROUP], read_pairs, True, weighted, squares)
+        pairs = Sample(counts, [GROUP], True, weighted, squares, readers=read_pairs)
     if of_pairs:
         squares = {**squares, **{c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}}
-    read = partial(reader, by_group=view.folds)
     first = first.with_columns(pl.exclude(index).cast(pl.Float64))
-    return Sample(first, index, read, view.folds, weighted, squares, view.influences, pairs)
+    return Sample(first, index, view.folds, weighted, squares, view.influences, pairs)
 
 
 def _scores(state: State) -> ScoreHistogram | None:
@@ -206,14 +205,6 @@ def _with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.D
     squared = table.with_columns(pl.col(twin).alias(c) for c, twin in statistic.twins.items())
     squares = first_case(view, squared).select(pl.exclude(GROUP, *view.kept).name.suffix("_w2"))
     return first_case(view, table).with_columns(squares)
-
-
-def reader(metrics: Sequence[Metric], by_group: bool = True) -> Read:
-    """Return a function that computes metrics of each group of some tables, or of each row."""
-    expressions = {m.name: m.expression() for m in metrics}
-    if not by_group:
-        return lambda tables: tables.select(**expressions)
-    return lambda tables: tables.group_by(GROUP, maintain_order=True).agg(**expressions)
 
 
 def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:

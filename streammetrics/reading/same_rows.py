@@ -9,8 +9,7 @@ import polars as pl
 from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, joined, keys_of, no_limits
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
-from streammetrics.metrics import HIGH, LOW, TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
-from streammetrics.reading.confidence import reader
+from streammetrics.metrics import TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
 from streammetrics.reading.estimates import metrics_by_view, with_groups
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
@@ -48,13 +47,13 @@ def same_rows_intervals(
 
     ``frame`` has keys, metric, ``b``, and ``a`` times the factor.
     """
-    pair = Pair(_differences(frame, models), reader, confidence, factor)
+    pair = Pair(_differences(frame, models), confidence, factor)
     return _around(frame, _limits(frame, models, pair, metrics)).drop(VARIANCE)
 
 
 def spread_of_pairs(frame: pl.DataFrame, models: SameRows, metrics: Sequence[Metric], factor: float) -> pl.DataFrame:
     """Return keys, metric, effective rows, and variance of ``b - factor * a``, as if the rows were independent."""
-    pair = Pair(_differences(frame, models), reader, 0.5, factor, proportions=False)
+    pair = Pair(_differences(frame, models), 0.5, factor, proportions=False)
     return _limits(frame, models, pair, metrics).drop(LIMITS)
 
 
@@ -146,8 +145,8 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
         folds = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
         left_out = folds.join(rates, on=keys, nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
-        ends = {TOTAL: pl.col("value"), "value": without, LOW: pl.lit(0.0), HIGH: pl.lit(1.0)}
-        limits = jackknife_intervals(left_out.with_columns(**ends), keys, confidence)
+        values = {TOTAL: pl.col("value"), "value": without}
+        limits = jackknife_intervals(left_out.with_columns(**values), keys, (0.0, 1.0), confidence)
         rates = joined(rates, limits.select(*keys, *LIMITS), keys)
     elif rates.schema["rows"].is_float():  # weights do not give the number of rows
         rates = rates.with_columns(pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS)

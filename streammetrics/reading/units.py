@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +26,8 @@ from streammetrics.data import FOLD
 from streammetrics.metrics import (
     FEW_PLACEMENTS,
     FEWEST,
-    HIGH,
-    LOW,
     TOTAL,
     Metric,
-    Range,
     jackknife_intervals,
     methods,
     range_of_difference,
@@ -54,8 +51,8 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     metrics = [m for m in metrics if not m.interval.reason_of_units]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
     left_out = joined(_without_each_fold(folds, metrics), values, keys)
-    left_out = left_out.with_columns(_ends({m.name: m.range for m in metrics}))
-    parts = [no_limits(frame, keys), jackknife_intervals(left_out, keys, confidence)]
+    jackknife = jackknife_intervals(left_out, keys, {m.name: m.range for m in metrics}, confidence)
+    parts = [no_limits(frame, keys), jackknife]
     if ranges:
         parts.append(limits_of_ranges(state, folds, ranges, confidence))
     limits = pl.concat(parts, how="diagonal_relaxed")
@@ -134,7 +131,7 @@ def paired_intervals(
     )
     ranges = {m.name: range_of_difference(m.range, factor) for m in metrics}
     differences = {"value": pl.col(B) - pl.col(A), TOTAL: pl.col("b") - pl.col("a")}
-    intervals = jackknife_intervals(values.with_columns(**differences).with_columns(_ends(ranges)), keys, confidence)
+    intervals = jackknife_intervals(values.with_columns(**differences), keys, ranges, confidence)
     limits = pl.concat([no_limits(frame, keys), intervals], how="diagonal_relaxed")
     sides = [_without_folds(folds) for folds in (a, b)]
     parts = [few_rows_of_class(side, samples_of(side, metrics), FEWEST) for side in sides]
@@ -172,12 +169,6 @@ def _left_of(without: str, total: str) -> Expr:
     return (
         pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value")).alias(without)
     )
-
-
-def _ends(ranges: Mapping[str, Range]) -> list[Expr]:
-    """The ends of the range of each metric."""
-    ends = {name: {metric: float(range[i]) for metric, range in ranges.items()} for i, name in enumerate((LOW, HIGH))}
-    return [pl.col("metric").replace_strict(of, return_dtype=pl.Float64).alias(name) for name, of in ends.items()]
 
 
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:

@@ -260,10 +260,8 @@ def scores(seed, rows, digits=1):
 
 
 def influences_of(table, metrics, **options):
-    expressions = {m.name: m.expression() for m in metrics}
-    read = lambda copies: copies.group_by("group", maintain_order=True).agg(**expressions)  # noqa: E731
     influence = Influence(counted("neg", "pos"), **options)
-    sample = Sample(table.cast({"neg": float, "pos": float}), ["group"], lambda _: read)
+    sample = Sample(table.cast({"neg": float, "pos": float}), ["group"])
     return influence.limits(sample, dict.fromkeys(metrics, influence), 0.95)
 
 

@@ -162,13 +162,11 @@ class Influence(Method):
 
         >>> from streammetrics.metrics import pr_auc
         >>> table = pl.DataFrame({"group": 0, "neg": [40.0, 30.0, 20.0, 10.0], "pos": [5.0, 10.0, 15.0, 20.0]})
-        >>> def read(table):
-        ...     return table.group_by("group", maintain_order=True).agg(pr_auc=pr_auc.expression())
-        >>> influence, sample = Influence(counted("neg", "pos")), Sample(table, ["group"], lambda _: read)
+        >>> influence, sample = Influence(counted("neg", "pos")), Sample(table, ["group"])
         >>> influence.limits(sample, {pr_auc: influence}, 0.95)[:2].round(2).ravel()
         array([0.43, 0.72])
         """
-        metrics, names, read = [*methods], [m.name for m in methods], sample.readers([*methods])
+        metrics, names, read = [*methods], [m.name for m in methods], sample.reader([*methods])
         table = sample.numbered if self.prepared is None else self.prepared(sample.numbered)
         if table.is_empty() or not names:
             return np.empty((4, sample.estimates.height, len(names)))

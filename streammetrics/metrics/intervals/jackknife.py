@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
 import polars as pl
-from polars import Expr
 
-from streammetrics.base import LIMITS, VARIANCE, hidden
+from streammetrics.base import LIMITS, METRIC, VARIANCE, hidden
+from streammetrics.core import Floats
 from streammetrics.data import FEWEST_FOLDS
 from streammetrics.metrics.intervals.distributions import upper_level
-from streammetrics.metrics.intervals.limits import Spread
+from streammetrics.metrics.intervals.limits import Range, Spread
 
-Number = TypeVar("Number", Expr, float)
+Number = TypeVar("Number", Floats, float)
 
-TOTAL, LOW, HIGH = (hidden(name) for name in ("total", "low", "high"))
-SUMS = [hidden(name) for name in ("squares", "cubes", "fourths", "degrees")]
+TOTAL, FOLDS = hidden("total"), hidden("folds")
 
 
-def jackknife_intervals(left_out: pl.DataFrame, keys: Sequence[str], confidence: float = 0.95) -> pl.DataFrame:
+def jackknife_intervals(
+    left_out: pl.DataFrame, keys: Sequence[str], ranges: Range | Mapping[str, Range], confidence: float = 0.95
+) -> pl.DataFrame:
     """Return intervals from the values of metrics without each of k folds: keys, limits, and the variance.
 
     The influence of a fold is the deviation of the value without it from the mean of these values, with the opposite
@@ -34,25 +36,28 @@ def jackknife_intervals(left_out: pl.DataFrame, keys: Sequence[str], confidence:
     The jackknife is not valid for quantiles and for maxima over thresholds. Limits are within the range of the metric,
     and null for fewer than five folds, and if the metric is undefined without one of the folds.
 
-    ``left_out`` has a row per fold, with the keys, ``value`` (without the fold), `TOTAL` (the value of all folds), and
-    the ends of the range, `LOW` and `HIGH`.
+    ``left_out`` has a row per fold, with the keys, ``value`` (without the fold), and `TOTAL` (the value of all folds).
+    ``ranges`` are those of the metrics, or a single one if the keys have no metric.
 
-    >>> table = pl.DataFrame({"value": [0.80, 0.82, 0.81, 0.83, 0.82], TOTAL: 0.815, LOW: 0.0, HIGH: 1.0})
-    >>> jackknife_intervals(table, []).select(pl.col("ci_lower", "ci_upper").round(3)).row(0)
+    >>> table = pl.DataFrame({"value": [0.80, 0.82, 0.81, 0.83, 0.82], TOTAL: 0.815})
+    >>> jackknife_intervals(table, [], (0.0, 1.0)).select(pl.col("ci_lower", "ci_upper").round(3)).row(0)
     (0.731, 0.905)
     """
-    folds, deviation = pl.col("value").len(), pl.col("value").mean() - pl.col("value")
-    influence = deviation * ((folds - 1) / folds).sqrt()
-    degrees = degrees_of_freedom(folds, (deviation**2).sum(), (deviation**4).sum()).floor()
-    sums = [*((influence**power).sum() for power in (2, 3, 4)), pl.min_horizontal(degrees, folds - 1)]
-    sound = (pl.col("value").null_count() == 0) & (folds >= FEWEST_FOLDS)
-    parts = {TOTAL: pl.when(sound).then(pl.col(TOTAL).first()), LOW: pl.first(LOW), HIGH: pl.first(HIGH)}
-    parts |= dict(zip(SUMS, sums, strict=True))
-    sums_of_folds = left_out.group_by(keys, maintain_order=True).agg(**parts) if keys else left_out.select(**parts)
-    total, low, high, *powers = (sums_of_folds[name].cast(pl.Float64).to_numpy() for name in parts)
-    limits = Spread(*powers).limits(total, upper_level(confidence), low, high)
-    ends = [pl.Series(name, end, nan_to_null=True) for name, end in zip(LIMITS, limits, strict=True)]
-    return sums_of_folds.select(*keys, *ends, pl.col(SUMS[0]).alias(VARIANCE))
+    value = pl.col("value")
+    deviation = value.mean() - value
+    powers = {hidden(f"power {power}"): (deviation**power).sum() for power in (2, 3, 4)}
+    parts = {FOLDS: pl.when(value.null_count() == 0).then(pl.len()), TOTAL: pl.first(TOTAL), **powers}
+    sums = left_out.group_by(keys, maintain_order=True).agg(**parts) if keys else left_out.select(**parts)
+    folds, total, squares, cubes, fourths = (sums[name].cast(pl.Float64).to_numpy() for name in parts)
+    with np.errstate(all="ignore"):
+        scale = np.sqrt((folds - 1) / folds)  # of influences
+        degrees = np.floor(degrees_of_freedom(folds, squares, fourths))
+        spread = Spread(squares * scale**2, cubes * scale**3, fourths * scale**4, np.fmin(degrees, folds - 1))
+    of_rows = [ranges[name] for name in sums[METRIC]] if isinstance(ranges, Mapping) else [ranges] * sums.height
+    low, high = np.array(of_rows, dtype=np.float64).reshape(-1, 2).T
+    limits = spread.limits(np.where(folds >= FEWEST_FOLDS, total, np.nan), upper_level(confidence), low, high)
+    numbers = zip((*LIMITS, VARIANCE), (*limits, spread.squares), strict=True)
+    return sums.select(*keys, *(pl.Series(name, number, nan_to_null=True) for name, number in numbers))
 
 
 def degrees_of_freedom(folds: Number, squares: Number, fourths: Number) -> Number:

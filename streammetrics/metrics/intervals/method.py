@@ -33,22 +33,27 @@ class Sample:
         table: The table, with floats, so that no product overflows. Weights are scaled so that their sum equals the
             sum of their squares in each group.
         index: The columns that identify an estimate: the number of the group and the kept keys.
-        readers: Returns a function that computes metrics, by name, of each group of tables like this one.
         folds: Whether metrics aggregate the rows of the table, or are computed in every row.
         weighted: Whether rows have weights.
         squares: For each column with weights, the column of the same sum with squared weights.
         influences: The influences of rows on metrics of the table.
         pairs: The rows by pairs of labels, if the table was derived from them.
+        readers: Returns a function that computes metrics, by name, of each group of tables like this one. By default,
+            they are expressions over the table.
     """
 
     table: pl.DataFrame
     index: Sequence[str]
-    readers: Callable[[Sequence[Any]], Read]
     folds: bool = True
     weighted: bool = False
     squares: Mapping[str, str] | None = None
     influences: Sequence[Influence] = ()
     pairs: Sample | None = None
+    readers: Callable[[Sequence[Metric]], Read] | None = None
+
+    def reader(self, metrics: Sequence[Metric]) -> Read:
+        """Return a function that computes metrics, by name, of each group of tables like this one."""
+        return reader(metrics, by_group=self.folds) if self.readers is None else self.readers(metrics)
 
     @cached_property
     def numbered(self) -> pl.DataFrame:
@@ -130,6 +135,14 @@ class Closed(Method):
     def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
         """The limits from these numbers."""
         raise NotImplementedError
+
+
+def reader(metrics: Sequence[Metric], *, by_group: bool) -> Read:
+    """Return a function that computes metrics of each group of some tables, or of each row."""
+    expressions = {m.name: m.expression() for m in metrics}
+    if not by_group:
+        return lambda tables: tables.select(**expressions)
+    return lambda tables: tables.group_by(GROUP, maintain_order=True).agg(**expressions)
 
 
 def runs_of(table: pl.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

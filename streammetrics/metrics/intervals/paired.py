@@ -21,7 +21,7 @@ from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced
 from streammetrics.metrics.intervals.limits import Range, Spread
-from streammetrics.metrics.intervals.method import GROUP, Read, runs_of
+from streammetrics.metrics.intervals.method import GROUP, reader, runs_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
 from streammetrics.metrics.intervals.paired_proportions import paired_limits
 from streammetrics.metrics.intervals.proportions import Proportion, cells_of
@@ -45,14 +45,12 @@ class Pair:
 
     Args:
         differences: The columns of ``rows``, other keys, metric, and ``value``: the difference.
-        readers: Returns a function that computes metrics, by name, of each group of a table, or of each row of it.
         confidence: Confidence level.
         factor: Factor of the metrics of a.
         proportions: Whether proportions have limits of their own.
     """
 
     differences: pl.DataFrame
-    readers: Callable[[Sequence[Metric], bool], Read]
     confidence: float
     factor: float
     proportions: bool = True
@@ -72,7 +70,7 @@ class Pair:
         if not others:
             return
         names, order = [m.name for m in others], [OUTCOMES.columns.index(c) for c in CELLS]
-        numbers, read = np.arange(len(counts)), self.readers(others, False)
+        numbers, read = np.arange(len(counts)), reader(others, by_group=False)
 
         def slopes(table: pl.DataFrame) -> Floats:
             outcomes = dict(zip(CELLS, table.select(CLASSES).to_numpy().reshape(-1, 4).T, strict=True))
@@ -115,7 +113,7 @@ class Pair:
             if others:
                 slices = sliced(table.with_row_index("row"), CLASSES)
                 slice_of_row = np.searchsorted(slices["row"].to_numpy(), np.arange(table.height), side="right") - 1
-                names, read = [m.name for m in others], self.readers(others, True)
+                names, read = [m.name for m in others], reader(others, by_group=True)
                 slopes[..., ~is_area] = SCORES.slopes(slices, names, read)[1][slice_of_row]
             return slopes
 
@@ -160,7 +158,7 @@ class Pair:
             varied = pl.when(pl.col(total_of_model) == 0).then(NONE).otherwise(total_of_model).alias(total)
             zeros = [pl.lit(0.0).alias(c) for c in others]
             table = sums.with_columns(varied, pl.col("weight").alias(weight), *zeros)
-            of_models.append(influence.slopes(table, [m.name for m in metrics], self.readers(metrics, by_group))[1])
+            of_models.append(influence.slopes(table, [m.name for m in metrics], reader(metrics, by_group=by_group))[1])
         a, b = self.factor * of_models[0], of_models[1]
         slopes = np.stack([b[:, 0] - a[:, 0], (a[:, 1] + b[:, 1]) / 2, b[:, 1] - a[:, 1]], axis=1)
         products = (
