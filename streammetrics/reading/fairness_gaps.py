@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 from polars import Expr
@@ -18,7 +18,9 @@ from streammetrics.base import (
     STATUS,
     UNDEFINED_LABELS,
     VALUE,
+    A,
     B,
+    hidden,
     keys_of,
     matching,
     require_free,
@@ -33,11 +35,12 @@ from streammetrics.reading.segments import with_rows
 if TYPE_CHECKING:
     from streammetrics.report import Report
 
-Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
-
 ENDS = ("highest", "lowest")
 MEASURES = tuple(f"{measure}{end}" for measure in ("difference", "ratio") for end in ("", "_lower", "_upper"))
+RATIOS = MEASURES[3:]
 SAMPLED = tuple(f"{measure}_{end}" for measure in ("difference", "ratio") for end in LIMITS)
+NUMBERS = (*VALUE, *LIMITS)
+SEVERAL = hidden("several")
 FROM_REFERENCE = ("reference", "rows", "value", "reference_value")
 CRITERIA: dict[str, tuple[str, ...]] = {
     "demographic_parity": ("predicted_positive_rate",),
@@ -57,18 +60,7 @@ def gaps(
     rows = with_rows(report, report._sampled_rows(metric, **keys)).filter(enough)
     if reference is not None:
         return _from_reference(rows, over, reference)
-    sampled = SAMPLED if "ci_lower" in rows.columns else ()
-    index = [c for c in keys_of(rows) if c != over] + [METRIC]
-    found = rows.group_by(index, maintain_order=True).agg(
-        *(_at(over, side).alias(side) for side in ENDS),
-        pl.max("value").alias("max"),
-        pl.min("value").alias("min"),
-        *_bounds(),
-        *(_intervals([_end(side) for side in ENDS], [_end(side) for side in reversed(ENDS)]) if sampled else ()),
-        pl.col("value").null_count().alias(UNDEFINED_LABELS),
-        pl.len().alias(LABELS),
-    )
-    return found.select(*index, *ENDS, "max", "min", *_difference_last(sampled), UNDEFINED_LABELS, LABELS)
+    return _highest_and_lowest(rows, over)
 
 
 def fairness(report: Report, over: str, reference: Any, min_rows: int, keys: Mapping[str, Any]) -> pl.DataFrame:
@@ -87,16 +79,54 @@ def fairness(report: Report, over: str, reference: Any, min_rows: int, keys: Map
         for m in needed
     )
     index = keys_of(table)
-    found = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
+    criteria = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
     if not index:
-        return found
+        return criteria
     groups = table.select(index).unique(maintain_order=True)
-    return groups.join(found, on=index, nulls_equal=True, maintain_order="left_right")
+    return groups.join(criteria, on=index, nulls_equal=True, maintain_order="left_right")
 
 
-def _difference_last(sampled: Sequence[str]) -> list[str]:
-    """The measures with the difference and its interval at the end, which printed frames show."""
-    return [*MEASURES[3:], *sampled[2:], *MEASURES[1:3], MEASURES[0], *sampled[:2]]
+class Side(NamedTuple):
+    """An estimate that is compared with another one."""
+
+    value: Expr
+    lower: Expr
+    upper: Expr
+    ci_lower: Expr
+    ci_upper: Expr
+
+    @classmethod
+    def prefixed(cls, prefix: str) -> Side:
+        """The columns of a side."""
+        return cls(*(pl.col(f"{prefix}{name}") for name in NUMBERS))
+
+    @property
+    def limits(self) -> tuple[Expr, Expr]:
+        """Both ends of the interval."""
+        return self.ci_lower, self.ci_upper
+
+
+def _highest_and_lowest(rows: pl.DataFrame, over: str) -> pl.DataFrame:
+    """The group with the highest value compared with that of the lowest, of all groups with the same other keys."""
+    index = [c for c in keys_of(rows) if c != over] + [METRIC]
+    value, several = pl.col("value"), pl.col("value").count() > 1
+    columns = dict[str, Expr]()
+    for end, side, place, extreme in (("highest", A, value.arg_max(), pl.max), ("lowest", B, value.arg_min(), pl.min)):
+        columns[end] = pl.col(over).get(place)
+        columns[f"{side}value"] = extreme("value")
+        columns |= {
+            f"{side}{bound}": pl.when(several).then(extreme(bound)).otherwise(value.max()) for bound in VALUE[1:]
+        }
+        columns |= {f"{side}{c}": pl.when(several).then(pl.col(c).get(place)) for c in LIMITS if c in rows.columns}
+    skipped = {UNDEFINED_LABELS: value.null_count(), LABELS: pl.len()}
+    both = rows.group_by(index, maintain_order=True).agg(several.alias(SEVERAL), **columns, **skipped)
+    highest, lowest = Side.prefixed(A), Side.prefixed(B)
+    measures = _measures(highest, lowest, ratio=(lowest, highest), sampled="ci_lower" in rows.columns)
+    measures["difference_lower"] = measures["difference_lower"].clip(0)
+    most = measures["ratio_upper"]
+    measures["ratio_upper"] = pl.when(SEVERAL).then(most.fill_nan(1).clip(0, 1)).otherwise(most)
+    ends = [pl.col(f"{A}value").alias("max"), pl.col(f"{B}value").alias("min")]
+    return both.select(*index, *ENDS, *ends, *_columns(measures, lowest.value >= 0), UNDEFINED_LABELS, LABELS)
 
 
 def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
@@ -117,58 +147,43 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         nulls_equal=True,
         maintain_order="left",
     )
-    sampled = SAMPLED if LIMITS[0] in estimates else ()
-    sides = [_sides(whose) for whose in ("", "reference_")]
-    a, b = ([pl.col(f"{whose}{c}") for c in ("value", "lower", "upper")] for whose in ("", "reference_"))
-    both = both.with_columns(
-        *(e.alias(n) for n, e in zip(MEASURES[:3], (a[0] - b[0], a[1] - b[2], a[2] - b[1]), strict=True)),
-        *(_ratio(e).alias(n) for n, e in zip(MEASURES[3:], (a[0] / b[0], a[1] / b[2], a[2] / b[1]), strict=True)),
-        *(_intervals(sides, sides) if sampled else ()),
-        reference=pl.lit(of_reference[over][0], rows.schema[over]),
-    )
+    group, other = Side.prefixed(""), Side.prefixed("reference_")
+    measures = _measures(group, other, ratio=(group, other), sampled=LIMITS[0] in estimates)
+    nonnegative = pl.min_horizontal(group.lower, other.lower) >= 0
     explained = [*EXPLAINED, *{EFFECTIVE_ROWS} & {*both.columns}, f"{B}{STATUS}", f"{B}{REMARK}"]
-    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_difference_last(sampled), *explained)
+    value = pl.lit(of_reference[over][0], rows.schema[over]).alias("reference")
+    columns = both.with_columns(value, *_columns(measures, nonnegative))
+    return columns.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *_order(measures), *explained)
 
 
-def _ratio(ratio: Expr) -> Expr:
-    """A ratio of nonnegative values; null for 0/0."""
-    return pl.when(pl.min_horizontal("lower", "reference_lower") >= 0).then(ratio).fill_nan(None)
-
-
-def _sides(whose: str) -> Side:
-    return pl.col(f"{whose}value"), (pl.col(f"{whose}ci_lower"), pl.col(f"{whose}ci_upper"))
-
-
-def _end(side: str) -> Side:
-    """The highest or the lowest value of a group, and its interval."""
-    several = pl.when(pl.col("value").count() > 1)
-    return _at("value", side), (several.then(_at("ci_lower", side)), several.then(_at("ci_upper", side)))
-
-
-def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
-    """Intervals of the difference of two values and of the ratio of two values."""
+def _measures(a: Side, b: Side, ratio: tuple[Side, Side], sampled: bool) -> dict[str, Expr]:
+    """The difference a - b and the ratio of two sides with bounds, and with intervals if rows are sampled."""
     from streammetrics.metrics import difference_interval, ratio_interval  # when it is needed
 
-    positive = pl.when(pl.min_horizontal(value for value, _ in ratio) >= 0)
-    (a, of_a), (b, of_b), (c, of_c), (d, of_d) = *difference, *ratio
-    limits = [*difference_interval(a, of_a, b, of_b), *(positive.then(x) for x in ratio_interval(c, of_c, d, of_d))]
-    return [limit.fill_nan(None).alias(name) for name, limit in zip(SAMPLED, limits, strict=True)]
+    c, d = ratio
+    measures = {
+        "difference": a.value - b.value,
+        "difference_lower": a.lower - b.upper,
+        "difference_upper": a.upper - b.lower,
+        "ratio": c.value / d.value,
+        "ratio_lower": c.lower.clip(0) / d.upper,
+        "ratio_upper": c.upper / d.lower.clip(0),
+    }
+    if sampled:
+        nonnegative = pl.when(pl.min_horizontal(a.value, b.value) >= 0)
+        limits = ratio_interval(c.value, c.limits, d.value, d.limits)
+        differences = difference_interval(a.value, a.limits, b.value, b.limits)
+        measures |= zip(SAMPLED, (*differences, *map(nonnegative.then, limits)), strict=True)
+    return measures
 
 
-def _at(column: str, side: str) -> pl.Expr:
-    """The value of a column at which the metric is highest or lowest."""
-    value = pl.col("value")
-    return pl.col(column).get(value.arg_max() if side == "highest" else value.arg_min())
+def _columns(measures: dict[str, Expr], nonnegative: Expr) -> list[Expr]:
+    """The measures, null for 0/0, and ratios of negative values, in the order of `_order`."""
+    ratios = {name: pl.when(nonnegative).then(measures[name]) for name in RATIOS}
+    return [(measures | ratios)[name].fill_nan(None).alias(name) for name in _order(measures)]
 
 
-def _bounds() -> list[pl.Expr]:
-    """Bounds of the difference and the ratio of the highest and the lowest value."""
-    value, lower, upper = (pl.col(c) for c in VALUE)
-    alone = value.count() == 1
-    difference, ratio = value.max() - value.min(), value.min() / value.max()
-    least, most = (lower.max() - upper.min()).clip(0), upper.max() - lower.min()
-    low, high = lower.min().clip(0) / upper.max(), (upper.min() / lower.max().clip(0)).fill_nan(1).clip(0, 1)
-    sound = pl.when(value.min() >= 0)
-    differences = (pl.when(alone).then(difference).otherwise(bound) for bound in (difference, least, most))
-    ratios = (sound.then(pl.when(alone).then(ratio).otherwise(bound)) for bound in (ratio, low, high))
-    return [bound.fill_nan(None).alias(n) for n, bound in zip(MEASURES, (*differences, *ratios), strict=True)]
+def _order(measures: Collection[str]) -> list[str]:
+    """The measures with the difference and its interval at the end, which printed frames show."""
+    names = (*RATIOS, *SAMPLED[2:], "difference_lower", "difference_upper", "difference", *SAMPLED[:2])
+    return [name for name in names if name in measures]
