@@ -17,7 +17,7 @@ from streammetrics.show import metrics_table, of_frame, only_threshold, with_not
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
-@click.argument("scores", type=click.Path(path_type=Path))
+@options.file("scores")
 @click.option(
     "--reference",
     metavar="FILE",

@@ -10,8 +10,8 @@ import click
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show_tables, write_findings
-from streammetrics.cli.parameters import Number, OneOf
+from streammetrics.cli.output import show_tables, write_findings
+from streammetrics.cli.parameters import OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import names, report_of, require_no_page
 from streammetrics.cli.verdicts import JUNIT, write_verdicts
@@ -33,19 +33,19 @@ gate: Final = options.together(
         help="Require that B is better, or by more than a margin. Can be repeated.",
     ),
     click.option("--open", type=OneOf(["pass", "fail"]), help="Result of open requirements. Default: exit code 3."),
-    click.option("--min-rows", type=click.IntRange(min=1), default=1, help="Minimum number of rows of a group."),
+    options.min_rows,
     click.option("--segments", help="False discovery rate among breached groups, such as 'fdr 5 %'."),
 )
 
 
 @command("compare", "streammetrics compare champion.state candidate.state --not-worse roc_auc=0.002 --better log_loss")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", required=False, type=click.Path(path_type=Path))
-@click.option("--models", nargs=2, metavar="A B", help="Two models of one state to compare, instead of a second state.")
+@options.file("a")
+@options.file("b", required=False)
+@options.models
 @options.selection
 @options.metrics
-@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
+@options.level
+@options.independent
 @gate
 @options.findings
 @options.html
@@ -110,5 +110,4 @@ def compare_command(
     every = with_notes(
         [differences_table(comparison._judged, comparison.names, comparison.b.by)], *only_threshold(comparison.frame)
     )
-    first = findings_above(form)
-    show_tables(comparison.frame, comparison.findings() if first else [], first, tables, every, form, output)
+    show_tables(comparison.frame, comparison.findings, tables, every, form, output)

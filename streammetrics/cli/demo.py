@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from streammetrics import demo
-from streammetrics.cli.output import FINDINGS, show
+from streammetrics.cli.output import show
 from streammetrics.cli.root import command
 from streammetrics.pipeline import accumulate
 from streammetrics.tasks import binary
@@ -30,7 +30,7 @@ def demo_command(folder: Path, rows: int) -> None:
     acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
     report = acc.finalize()
     click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n")
-    show(report, "table", None, first=FINDINGS)
+    show(report, "table", None, has_findings=True)
     click.echo("\nAll countries together, from the same state:\n")
     show(report.rollup(), "table", None)
     click.echo("\nTo run this evaluation yourself:")

@@ -19,7 +19,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.base import few
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
-from streammetrics.cli.output import findings_above, show
+from streammetrics.cli.output import WITH_FINDINGS, show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.receipts import write_receipt
 from streammetrics.cli.root import EXAMPLE, as_option, command, done
@@ -115,7 +115,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 )
 @click.option("--receipt", type=FileToWrite(), help="File to write a receipt to, for verify.")
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
-@click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
+@options.workers
 @options.confidence
 @options.always
 @options.html
@@ -181,13 +181,12 @@ def evaluate_command(
     report = finalize()
     if task == "binary" and arguments["positive"] and not arguments["negative"]:
         _name_negatives(files, columns.one(arguments["y_true"][0]), acc.roles.positive)
-    first = findings_above(form, metrics)
-    if not first and (warning := of_one_class(report)):  # else it is a finding
+    if (metrics or form not in WITH_FINDINGS) and (warning := of_one_class(report)):  # else it is a finding
         click.echo(f"Warning: {warning} {arguments['positive'] or 1}.", err=True)
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()
         click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
-    show(report, form, output, html, source=", ".join(paths), sort=sort, first=first)
+    show(report, form, output, html, source=", ".join(paths), sort=sort, has_findings=not metrics)
 
 
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:

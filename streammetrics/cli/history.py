@@ -14,8 +14,8 @@ import polars as pl
 import streammetrics as sm
 from streammetrics.base import ends
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show
-from streammetrics.cli.parameters import FileToWrite, Number
+from streammetrics.cli.output import WITH_FINDINGS, show
+from streammetrics.cli.parameters import FileToWrite
 from streammetrics.cli.root import Failure, command
 from streammetrics.cli.states import at
 from streammetrics.cli.store import store_commands
@@ -86,7 +86,7 @@ def _cut(
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)
 @click.argument("uri")
-@click.argument("rules", type=click.Path(path_type=Path))
+@options.file("rules")
 @options.until
 @click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
 @click.option("--on-breach", help="Command to run for new breaches, with their verdicts as JSON on its standard input.")
@@ -133,7 +133,7 @@ def store_check(
     store = sm.MetricStore(uri)
     checked = sm.read_rules(rules)
     verdicts = sm.check(store, checked, until=until, scores=unlabeled)
-    first = _findings(store, verdicts, checked, until) if findings_above(form) else []
+    first = _findings(store, verdicts, checked, until) if form in WITH_FINDINGS else []
     write_verdicts(verdicts, form, output, f"streammetrics store check {uri}", first=first)
     if on_breach:
         from streammetrics.monitor import report_breaches  # when it is needed
@@ -145,7 +145,7 @@ def store_check(
 
 @command("page", "streammetrics store page history rules.toml -o history.html", of=store_commands)
 @click.argument("uri")
-@click.argument("rules", required=False, type=click.Path(path_type=Path))
+@options.file("rules", required=False)
 @click.option("-o", "--output", type=FileToWrite(), required=True, help="HTML file to write.")
 @options.metrics
 @options.by
@@ -154,7 +154,7 @@ def store_check(
 @click.option(
     "--reference", help="Duration before each window that is the reference for drift. Default: the first windows."
 )
-@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
+@options.level
 @click.option("--title", default="History", show_default=True, help="Title of the page.")
 def store_page(
     uri: str,

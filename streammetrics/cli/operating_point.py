@@ -20,7 +20,7 @@ from streammetrics.show import thresholds_table
     "operating-point",
     "streammetrics operating-point week.state --maximize recall --subject-to 'precision>=0.9' --confidence 0.95",
 )
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @click.option("--maximize", help="Metric to maximize, such as 'fbeta(beta=2)'.")
 @click.option("--minimize", help="Metric to minimize, such as 'cost(fp=1, fn=10)'.")
 @click.option("--subject-to", multiple=True, help="Constraint, such as 'precision >= 0.9'. Can be repeated.")

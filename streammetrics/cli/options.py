@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce, wraps
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
@@ -20,6 +21,11 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+def file(name: str, **options: Any) -> Callable[[Command], Command]:
+    """Return an argument that is the path of a file, such as a saved state."""
+    return click.argument(name, type=click.Path(path_type=Path), **options)
+
+
 def formats(*names: str) -> Callable[[Command], Command]:
     """Return the options of the output: its format, width, and file."""
     options = together(
@@ -34,7 +40,7 @@ def formats(*names: str) -> Callable[[Command], Command]:
             is_flag=True,
             help="Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv.",
         ),
-        click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing."),
+        output,
     )
 
     def with_form(command: Command) -> Command:
@@ -61,6 +67,7 @@ def only_one(ctx: click.Context, parameter: click.Parameter, values: tuple[float
     return values[0] if values else None
 
 
+output: Final = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 form: Final = formats(*FORMATS)
 form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_findings: Final = formats(*FORMATS, GITHUB)
@@ -81,10 +88,25 @@ sort: Final = click.option("--sort", help="Metric to sort groups by, worst group
 confidence: Final = click.option(
     "--confidence", type=Number(), help="Confidence level of intervals, such as 0.95. Default: no intervals."
 )
+level: Final = click.option(
+    "--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals."
+)
 always: Final = click.option(
     "--always",
     type=int,
     help="Make intervals valid however often you look; they are tightest near this many rows.",
+)
+models: Final = click.option(
+    "--models", nargs=2, metavar="A B", help="Two models of one state, instead of a second state."
+)
+independent: Final = click.option(
+    "--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit."
+)
+min_rows: Final = click.option(
+    "--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum number of rows of a group."
+)
+workers: Final = click.option(
+    "--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core."
 )
 findings: Final = click.option("--findings", is_flag=True, help="Write only what stands out, for example as JSON.")
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")

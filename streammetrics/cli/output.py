@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -67,11 +67,11 @@ def show(
     html: Path | None = None,
     source: str | None = None,
     sort: str | None = None,
-    first: int = 0,
+    has_findings: bool = False,
 ) -> None:
     """Print a report, sorted by a metric if requested, and write it as a page if requested, with the source.
 
-    If ``first`` is not 0, tables begin with so many findings.
+    With ``has_findings``, tables begin with the first findings.
     """
     report = report if sort is None else sorted_by(report, sort)
     if html is not None:
@@ -85,29 +85,24 @@ def show(
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
     every = with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
-    show_tables(report.frame, report.findings() if first else [], first, tables, every, form, output)
+    show_tables(report.frame, report.findings if has_findings else list, tables, every, form, output)
 
 
 def show_tables(
     frame: pl.DataFrame,
-    findings: Sequence[sm.Finding],
-    first: int,
+    findings: Callable[[], Sequence[sm.Finding]],
     tables: Sequence[Table],
     every: Sequence[Table],
     form: str,
     output: Path | None,
 ) -> None:
     """Write tables below the first findings: those of a terminal, or all of Markdown; or a frame."""
-    begin = [findings_table(findings, first)] if findings else []
+    first = findings() if form in WITH_FINDINGS else []
+    begin = [findings_table(first, FINDINGS)] if first else []
     if form == GITHUB:
-        write_for_github([*begin, *tables], [*begin, *every], outcomes_of_findings(findings), output)
+        write_for_github([*begin, *tables], [*begin, *every], outcomes_of_findings(first), output)
     else:
         write(frame, [*begin, *(every if form == "markdown" else tables)], form, output)
-
-
-def findings_above(form: str, metrics: Sequence[str] = ()) -> int:
-    """Return how many findings to show above a report: none in data, or above chosen metrics."""
-    return FINDINGS if form in WITH_FINDINGS and not metrics else 0
 
 
 def write_findings(findings: Sequence[sm.Finding], form: str, output: Path | None) -> None:

@@ -18,14 +18,14 @@ from streammetrics.show import of_frame, with_notes
 
 
 @command("rows-needed", "streammetrics rows-needed pilot.state --metric roc_auc --difference 0.002")
-@click.argument("state", type=click.Path(path_type=Path))
-@click.argument("b", required=False, type=click.Path(path_type=Path))
-@click.option("--models", nargs=2, metavar="A B", help="Two models of one state, instead of a second state.")
-@click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
+@options.file("state")
+@options.file("b", required=False)
+@options.models
+@options.independent
 @click.option("--metric", "metrics", multiple=True, required=True, help="Metric to plan for. Can be repeated.")
 @click.option("--difference", type=Number(), required=True, help="Difference to find, such as 0.002.")
 @click.option("--power", type=Number(), default=0.8, show_default=True, help="Probability of finding it.")
-@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the interval.")
+@options.level
 @options.model
 @options.threshold
 @options.form

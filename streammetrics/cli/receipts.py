@@ -11,7 +11,6 @@ import click
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns
-from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import command
 from streammetrics.data import open_files
 from streammetrics.pipeline import verify
@@ -19,11 +18,11 @@ from streammetrics.report import Receipt
 
 
 @command("receipt", "streammetrics receipt week.state --require 'roc_auc>=0.80' -o week.json")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @options.metrics
-@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
+@options.level
 @click.option("--require", multiple=True, help="Requirement to check in each group. Can be repeated.")
-@click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
+@options.output
 def receipt_command(
     state: Path, metrics: tuple[str, ...], confidence: float, require: tuple[str, ...], output: Path | None
 ) -> None:
@@ -46,10 +45,10 @@ def write_receipt(receipt: Receipt, output: Path | None) -> None:
 
 
 @command("verify", "streammetrics verify week.json 'predictions/*.parquet'")
-@click.argument("receipt", type=click.Path(path_type=Path))
+@options.file("receipt")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--where", help="SQL condition on the rows, as in the evaluation of the receipt.")
-@click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
+@options.workers
 @click.pass_context
 def verify_command(
     ctx: click.Context, receipt: Path, paths: tuple[str, ...], where: str | None, workers: int | None

@@ -18,7 +18,7 @@ from streammetrics.show import Table, slices_table
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @click.argument("metric")
 @options.by
 @click.option("--depth", type=int, default=2, show_default=True, help="Maximum number of group columns of a slice.")

@@ -12,7 +12,7 @@ import polars as pl
 import streammetrics as sm
 from streammetrics.base import few
 from streammetrics.cli import options
-from streammetrics.cli.output import findings_above, show, show_tables, write, write_findings
+from streammetrics.cli.output import show, show_tables, write, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
@@ -25,7 +25,7 @@ LEVEL = 0.95  # of checks
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
-@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@options.file("states", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Merge saved states."""
@@ -35,7 +35,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 
 
 @command("show", "streammetrics show week.state --by country --metric roc_auc")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @options.selection
 @options.metrics
 @options.sort
@@ -50,11 +50,11 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     worst value comes first: the lowest if higher is better, else the highest.
     """
     require_no_page(html, read["threshold"])
-    show(report_of(state, **read), form, output, html, sort=sort, first=findings_above(form, read["metrics"]))
+    show(report_of(state, **read), form, output, html, sort=sort, has_findings=not read["metrics"])
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @click.option(
     "--require",
     "requirements",
@@ -71,9 +71,7 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     show_default=True,
     help="Result of a requirement that is open (inconclusive), or has too few rows.",
 )
-@click.option(
-    "--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum number of rows of a group."
-)
+@options.min_rows
 @options.selection
 @options.form_of_verdicts
 @click.pass_context
@@ -116,8 +114,8 @@ def check_command(
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
-@click.argument("reference", type=click.Path(path_type=Path))
-@click.argument("current", type=click.Path(path_type=Path))
+@options.file("reference")
+@options.file("current")
 @options.by
 @options.total
 @options.model
@@ -147,9 +145,8 @@ def drift_command(
     if findings:
         write_findings(drift.findings(), form, output)
         return
-    first, tables = findings_above(form), [drift_table(drift._judged, drift.metrics.note)]
-    begin = drift.findings() if first else []
-    show_tables(drift.frame, begin, first, tables, [measures_table(drift._judged)], form, output)
+    tables, every = [drift_table(drift._judged, drift.metrics.note)], [measures_table(drift._judged)]
+    show_tables(drift.frame, drift.findings, tables, every, form, output)
 
 
 def require_no_page(html: Path | None, threshold: float | None) -> None:
@@ -202,7 +199,7 @@ def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Repo
 
 
 @command("findings", "streammetrics findings week.state --by country")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @options.selection
 @options.form_of_findings
 def findings_command(state: Path, form: str, output: Path | None, **read: Any) -> None:
@@ -215,7 +212,7 @@ def findings_command(state: Path, form: str, output: Path | None, **read: Any) -
 
 
 @command("metrics", "streammetrics metrics clicks.state")
-@click.argument("state", required=False, type=click.Path(path_type=Path))
+@options.file("state", required=False)
 @options.form
 def metrics_command(state: Path | None, form: str, output: Path | None) -> None:
     """List all metrics, or those of a saved state."""

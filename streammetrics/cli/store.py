@@ -28,7 +28,7 @@ def store_commands() -> None:
 
 @command("append", "streammetrics store append history monday.state tuesday.state", of=store_commands)
 @click.argument("uri")
-@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@options.file("states", nargs=-1, required=True)
 @click.option("--batch-id", help="Unique ID of this append. Default: the file name.")
 @click.option("--source", help="Name of the source of the rows, instead of a batch ID. Requires --upto.")
 @click.option(
@@ -85,7 +85,7 @@ def store_offset(uri: str, source: str) -> None:
     of=store_commands,
 )
 @click.argument("uri")
-@click.argument("state", type=click.Path(path_type=Path))
+@options.file("state")
 @click.option(
     "--window",
     metavar="TIME",

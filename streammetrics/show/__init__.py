@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from streammetrics.base import late_names
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.show.charts import ComparisonPlot, Plot, VerdictsPlot
+    from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
     from streammetrics.show.charts.windows import BREACH, timelines
     from streammetrics.show.pages import accumulator_html, comparison_page, drift_page, in_notebook, latest, report_html
     from streammetrics.show.pages.cards import prose

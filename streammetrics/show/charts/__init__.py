@@ -8,7 +8,6 @@ from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.groups import caterpillar, segments
 from streammetrics.show.charts.marks import is_empty, values
 from streammetrics.show.charts.matrix import confusion
-from streammetrics.show.charts.plot import ComparisonPlot, Plot, VerdictsPlot
 from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.show.charts.reliability import calibration, quantile_calibration
 from streammetrics.show.charts.series import Together

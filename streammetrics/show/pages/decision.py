@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import VALUE, Row, amount, at_most, markup, percentage, readable, rows
+from streammetrics.base import VALUE, amount, at_most, markup, percentage, readable, rows
 from streammetrics.errors import MetricError
 from streammetrics.metrics import CELLS, precision, predicted_positive_rate, recall
 from streammetrics.show.charts.series import sized
@@ -38,13 +38,11 @@ def at_thresholds(total: Report) -> str:
     except MetricError:
         return ""
     keys = [c for c in counts.columns if c not in CELLS and counts[c].null_count() < counts.height]
-
-    def cells(row: Row) -> list[Cell]:
+    cells = []
+    for row in rows(counts.head(MOST)):
         size = sum(row[c] for c in CELLS)
-        shares = [percentage(row[c] / size) if size else "" for c in CELLS]
-        counted = [Cell(amount(row[c]), row[c], share) for c, share in zip(CELLS, shares, strict=True)]
-        return [*(key_cell(row[key]) for key in keys), *counted]
-
+        counted = [Cell(amount(row[c]), row[c], percentage(row[c] / size) if size else "") for c in CELLS]
+        cells.append([*(key_cell(row[key]) for key in keys), *counted])
     title = "Decisions at each threshold" if "threshold" in keys else "Confusion counts"
     note = "Below each count: its share of all rows."
     if total.state.weighted:
@@ -85,12 +83,12 @@ def highest_scores(total: Report) -> str:
         .with_columns(pl.lit(f"{top:.0%}").alias(TOP))
         for top in TOPS
     ]
-
-    def cells(row: Row) -> list[Cell]:
-        return [*(key_cell(row[key]) for key in (TOP, *keys)), threshold_cell(row["threshold"], DIGITS)]
-
-    note = f"All shares are weighted by {weight_of(total)}." if total.state.weighted else ""
     points = pl.concat(parts).drop_nulls("threshold")
+    cells = [
+        [*(key_cell(row[key]) for key in (TOP, *keys)), threshold_cell(row["threshold"], DIGITS)]
+        for row in rows(points.head(MOST))
+    ]
+    note = f"All shares are weighted by {weight_of(total)}." if total.state.weighted else ""
     return _table("Results among the highest scores", [TOP, *keys, "threshold"], points, cells, note)
 
 
@@ -109,12 +107,10 @@ def best_thresholds(total: Report) -> str:
     keys = [c for c in points.columns if c not in (*CELLS, "threshold", *VALUE)]
     best = points.unique([*(key for key in keys if key != COST), "threshold"], keep="first", maintain_order=True)
     lowest = min((abs(cost) for cost in best["value"].head(MOST) if cost), default=1.0)
-    decimals = max(0, min(12, DIGITS - 1 - math.floor(math.log10(lowest))))
-
-    def cells(row: Row) -> list[Cell]:
+    decimals, cells = max(0, min(12, DIGITS - 1 - math.floor(math.log10(lowest)))), []
+    for row in rows(best.head(MOST)):
         cost = Cell(f"{row['value']:,.{decimals}f}", row["value"])
-        return [*(key_cell(row[key]) for key in keys), threshold_cell(row["threshold"], DIGITS), cost]
-
+        cells.append([*(key_cell(row[key]) for key in keys), threshold_cell(row["threshold"], DIGITS), cost])
     header = [*keys, "best threshold", "weighted mean cost" if total.state.weighted else "cost per row"]
     same = " Higher costs with the same threshold are omitted." if best.height < points.height else ""
     return _table("Best thresholds, if a false positive costs 1", header, best, cells, CHOSEN + same)
@@ -125,9 +121,7 @@ def is_argmax(total: Report) -> bool:
     return any(isinstance(statistic, ConfusionMatrix) for statistic in total.state.statistics)
 
 
-def _table(
-    title: str, header: Sequence[str], points: pl.DataFrame, cells: Callable[[Row], list[Cell]], note: str
-) -> str:
+def _table(title: str, header: Sequence[str], points: pl.DataFrame, cells: list[list[Cell]], note: str) -> str:
     """The first points as a table under its title, with their rates after some cells; empty without points."""
     if points.is_empty():
         return ""
@@ -135,9 +129,9 @@ def _table(
     rates = (predicted_positive_rate(tp, fp, fn, tn), precision(tp, fp), recall(tp, fn))
     rated = points.head(MOST).with_columns(rate.fill_nan(None).alias(c) for c, rate in zip(RATES, rates, strict=True))
     lines = []
-    for row in rows(rated):
+    for first, row in zip(cells, rows(rated), strict=True):
         shares = [Cell("–" if row[c] is None else percentage(row[c]), row[c]) for c in RATES]
-        lines.append([*cells(row), *shares])
+        lines.append([*first, *shares])
         if "lift" in row:
             lines[-1].append(Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"]))
     named = [*columns(*header[:1], kind="head"), *columns(*header[1:], *RATES)]

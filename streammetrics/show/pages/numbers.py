@@ -25,8 +25,20 @@ def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m) for m in total.metrics}
     table = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
-    points = "".join(f"<li>{point}</li>" for point in _reading(total))
-    return f"<details><summary>How to read this table</summary><ul>{points}</ul></details>{filtered(table, 'metrics')}"
+    sampled = (
+        f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {(total.confidence or 0) * 100:g}% "
+        f"confidence level. Metrics without a valid method have none.{_one_sided(total)}"
+    )
+    points = [
+        "<b>Exact</b>: computed from all evaluated rows, without binning.",
+        "<b>Certified bounds</b>: rows are counted in fine bins, and the value of the evaluated rows is proven to lie "
+        "between these bounds, for any order within a bin.",
+        *([sampled] if total.confidence else []),
+        *only_threshold(total.frame),
+        "<b>–</b>: the value is undefined. The note gives the reason.",
+    ]
+    items = "".join(f"<li>{point}</li>" for point in points)
+    return f"<details><summary>How to read this table</summary><ul>{items}</ul></details>{filtered(table, 'metrics')}"
 
 
 def labels(total: Report) -> str:
@@ -71,27 +83,15 @@ def groups(report: Report) -> str:
 def _below(report: Report) -> str:
     """The explanation of the text below each value of a table."""
     if report.confidence:
-        below = f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none."
-        return below + _one_sided(report)
+        return (
+            f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none.{_one_sided(report)}"
+        )
     return f"Small print: certified bounds ({CERTIFIED}). Values without it are exact."
 
 
 def _one_sided(report: Report) -> str:
     """The explanation of a question mark in intervals, if there is one."""
+    if not report.confidence:
+        return ""
     ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
     return " ?: too few rows to compute this limit." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
-
-
-def _reading(report: Report) -> list[str]:
-    """Explanations of bounds and intervals."""
-    points = [
-        "<b>Exact</b>: computed from all evaluated rows, without binning.",
-        "<b>Certified bounds</b>: rows are counted in fine bins, and the value of the evaluated rows is proven to lie "
-        "between these bounds, for any order within a bin.",
-    ]
-    if report.confidence:
-        points.append(
-            f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
-            f"confidence level. Metrics without a valid method have none.{_one_sided(report)}"
-        )
-    return [*points, *only_threshold(report.frame), "<b>–</b>: the value is undefined. The note gives the reason."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,48 +40,37 @@ def figures(
 ) -> str:
     """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts.
 
-    If one is alone and as wide as the page, it can also be drawn for ``narrow`` windows.
+    Charts of statistics that the report does not have are left out. If one is alone and as wide as the page, it can
+    also be drawn for ``narrow`` windows.
     """
-    drawable = list(_drawable(makers))
+    drawable = list[Spec]()
+    for make in makers:
+        with suppress(MetricError, ReportError):
+            drawable.append(make())
+    drawable = [chart for chart in drawable if not is_empty(chart)]
     columns = columns or (2 if len(drawable) == 4 else min(len(drawable), COLUMNS))
-    width, twice = WIDTHS[columns - 1], narrow and columns == 1 and not interactive
-    parts = (figure(p, _drawn(p, f"{name}{i}", interactive, width, twice)) for i, p in enumerate(drawable))
-    drawn = "\n".join(parts)
-    return f'<div class="charts of{columns}">{drawn}</div>' if drawn else ""
+    parts = []
+    for i, chart in enumerate(drawable):
+        title, how = chart["title"], chart["description"]
+        heading = f"<h3>{markup(title['text'])}</h3>"
+        heading += f'<p class="sub">{markup(title["subtitle"])}</p>' if "subtitle" in title else ""
+        drawn = _drawn(chart, f"{name}{i}", interactive, WIDTHS[columns - 1])
+        if narrow and columns == 1 and not interactive:  # the style sheet shows one of both
+            small = as_svg(chart, f"{name}{i}n", NARROW)
+            drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
+        caption = f'<p class="how">{markup(how)}</p>' if how else ""
+        parts.append(f"<figure><figcaption>{heading}</figcaption>{drawn}{caption}</figure>")
+    content = "\n".join(parts)
+    return f'<div class="charts of{columns}">{content}</div>' if parts else ""
 
 
-def figure(chart: Spec, drawn: str) -> str:
-    """Return a drawn chart with its title and its caption."""
-    title, caption = chart["title"], chart["description"]
-    subtitle = f'<p class="sub">{markup(title["subtitle"])}</p>' if "subtitle" in title else ""
-    how = f'<p class="how">{markup(caption)}</p>' if caption else ""
-    return f"<figure><figcaption><h3>{markup(title['text'])}</h3>{subtitle}</figcaption>{drawn}{how}</figure>"
-
-
-def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH, twice: bool = False) -> str:
-    """The chart. If it is drawn twice, the style sheet shows one of both in narrow windows."""
-    drawn = _script(chart, width) if interactive else as_svg(chart, identity, width)
-    if not twice:
-        return drawn
-    return f'<div class="in-wide">{drawn}</div><div class="in-narrow">{as_svg(chart, f"{identity}n", NARROW)}</div>'
-
-
-def _script(chart: Spec, width: int) -> str:
-    """An element for the chart, and the chart as JSON that cannot end its element."""
+def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH) -> str:
+    """The chart as SVG, or as JSON for a script, which cannot end its element."""
+    if not interactive:
+        return as_svg(chart, identity, width)
     named = f'role="img" aria-label="{markup(chart["title"]["text"])}"'
     content = embedded(for_page(chart, explore=True, width=width))
     return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
-
-
-def _drawable(makers: Iterable[Maker]) -> Iterator[Spec]:
-    """Charts of the available statistics that are not empty."""
-    for make in makers:
-        try:
-            chart = make()
-        except (MetricError, ReportError):
-            continue
-        if not is_empty(chart):
-            yield chart
 
 
 def curves(total: Reports) -> Iterator[Maker]:
@@ -90,29 +80,35 @@ def curves(total: Reports) -> Iterator[Maker]:
 
 
 def distributions(total: Reports) -> Iterator[Maker]:
-    """Return charts of scores and errors, per model or report, and per label."""
-    sides = [model | report for model in _models(total) for report in _reports(total)]
-    yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
-    for model in _models(total):
-        yield partial(charts.errors, total, **model)
+    """Return charts of scores and errors, per model and per label.
+
+    Several reports have a chart each if scores have two classes, whose histograms would hide each other in one chart.
+    """
+    models = total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
+    reports: list[dict[str, Any]] = [{}]
+    labels: list[dict[str, Any]] = [{}]
+    if isinstance(total, charts.Together):
+        with suppress(MetricError):
+            if "negatives" in total.curve("scores").columns:
+                reports = [{WHICH: name} for name in total.reports]
+    if "label" in total.frame:
+        several = total.frame.select("label").unique(maintain_order=True).drop_nulls().to_dicts()
+        labels = several if 0 < len(several) <= MATRICES else labels  # one chart for all if there are many
+    sides = [model | report for model in models for report in reports]
+    yield from (partial(charts.scores, total, **side, **label) for side in sides for label in labels)
+    yield from (partial(charts.errors, total, **model) for model in models)
 
 
 def calibration(total: Reports) -> Iterator[Maker]:
-    """Return the charts of calibration."""
-    yield from (partial(chart, total) for chart in (_equal_width, charts.quantile_calibration))
-
-
-def _equal_width(total: Reports) -> Spec:
-    """The chart in bins of equal width, unless each series has only one, and bins of equal size show more."""
-    chart = charts.calibration(total)
-    try:
-        finer = charts.quantile_calibration(total)
-    except (MetricError, ReportError):
-        return chart
-    bins, more = values(chart, "dot"), values(finer, "dot")
-    if len(bins) == len({row["series"] for row in bins}) < len(more):
-        raise ReportError("All rows are in one bin.")
-    return chart
+    """Return the charts of calibration; only that in bins of equal size if others have a single bin for each series."""
+    drawn = list[Spec]()
+    for chart in (charts.calibration, charts.quantile_calibration):
+        with suppress(MetricError, ReportError):
+            drawn.append(chart(total))
+    bins = [values(chart, "dot") for chart in drawn]
+    if len(drawn) == 2 and len(bins[0]) == len({row["series"] for row in bins[0]}) < len(bins[1]):
+        drawn.pop(0)
+    yield from (partial(dict, chart) for chart in drawn)
 
 
 def choices(total: Report) -> Spec:
@@ -154,12 +150,10 @@ def each_over_time(report: Report, metric: Metric, interactive: bool) -> str:
     """Return charts of a metric over time for each segment, if one chart would have many lines."""
     parts = list[str]()
     for window, column in _timed(report, crowded=True):
-        try:
+        with suppress(MetricError, ReportError):
             drawn = charts.each_over_time(report, metric, window, column)
-        except (MetricError, ReportError):
-            continue
-        title = f"{words(metric)} over time by {column}"
-        parts.append(small_multiples(title, drawn, f"time{len(parts)}of", interactive))
+            title = f"{words(metric)} over time by {column}"
+            parts.append(small_multiples(title, drawn, f"time{len(parts)}of", interactive))
     return "".join(parts)
 
 
@@ -204,27 +198,6 @@ def headline(total: Report) -> Metric | None:
 def is_undropped(report: Report, metric: Metric) -> bool:
     """Whether a metric is the share of dropped rows of a report without any."""
     return metric.name == DROPPED and not report.rows(metric)["value"].sum()
-
-
-def _models(total: Reports) -> list[dict[str, Any]]:
-    return total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
-
-
-def _reports(total: Reports) -> list[dict[str, Any]]:
-    """Several reports, if they have two classes of rows, whose histograms would hide each other in one chart."""
-    if not isinstance(total, charts.Together):
-        return [{}]
-    try:
-        is_crowded = "negatives" in total.curve("scores").columns
-    except MetricError:
-        return [{}]
-    return [{WHICH: name} for name in total.reports] if is_crowded else [{}]
-
-
-def _labels(total: Reports) -> list[dict[str, Any]]:
-    """The labels, each with two classes of rows to draw; one chart for all if there are many."""
-    labels = total.frame.select("label").unique(maintain_order=True).drop_nulls() if "label" in total.frame else None
-    return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()
 
 
 def _segments(report: Report) -> list[str]:

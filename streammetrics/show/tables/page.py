@@ -6,36 +6,21 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from streammetrics.base import markup
 from streammetrics.version import __version__
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of the page, omitted without content."""
 
     identity: str
     title: str
     content: str
-
-    @property
-    def html(self) -> str:
-        """The section as HTML."""
-        return (
-            f'<section aria-labelledby="{self.identity}"><h2 id="{self.identity}">{self.title}</h2>'
-            f"{self.content}</section>"
-        )
-
-    @property
-    def link(self) -> str:
-        """A link to it."""
-        return f'<li><a href="#{self.identity}">{self.title}</a></li>'
 
 
 def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterable[str] = ()) -> str:
@@ -43,7 +28,11 @@ def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterab
 
     Its content security policy allows only these scripts, by digest.
     """
-    sections = [section for section in sections if section.content]
+    links, parts = "", list[str]()
+    for section in (section for section in sections if section.content):
+        name, heading = section.identity, section.title
+        links += f'<li><a href="#{name}">{heading}</a></li>'
+        parts.append(f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>{section.content}</section>')
     script = "\n".join((*scripts, resource("page.js")))
     return Template(resource("head.html") + resource("page.html")).substitute(
         title=markup(title),
@@ -51,8 +40,8 @@ def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterab
         script=script,
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         lead=facts,
-        contents="".join(section.link for section in sections),
-        sections="\n".join(section.html for section in sections),
+        contents=links,
+        sections="\n".join(parts),
     )
 
 
