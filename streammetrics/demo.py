@@ -41,14 +41,14 @@ def write_predictions(folder: Path, rows: int) -> list[Path]:
 
 def _one_day(generator: np.random.Generator, day: date, rows: int) -> pl.DataFrame:
     country = generator.choice(len(COUNTRIES), rows, p=list(COUNTRIES.values()))
-    known = generator.normal(-5.0, 1.3, rows)
+    predicted = generator.normal(-5.0, 1.3, rows)
     noise = np.array(list(NOISE.values()))[country]
-    odds = np.exp(known + noise * generator.normal(0.0, 1.0, rows))
+    odds = np.exp(predicted + noise * generator.normal(0.0, 1.0, rows))
     return pl.DataFrame(
         {
             "day": pl.repeat(day, rows, eager=True),
             "country": pl.Series(list(COUNTRIES)).gather(country),
-            "p_click": 1.0 / (1.0 + np.exp(-known)),
+            "p_click": 1.0 / (1.0 + np.exp(-predicted)),
             "clicked": generator.random(rows) < odds / (1.0 + odds),
         }
     )

@@ -28,7 +28,7 @@ def browser():
 def undrawn(monkeypatch):
     """Charts without marks, and without the time that it takes to simplify their lines, which tests of charts do."""
     monkeypatch.setattr("streammetrics.show.pages.pictures.as_svg", lambda chart, identity, width: "<svg></svg>")
-    monkeypatch.setattr("streammetrics.show.pages.pictures.for_page", lambda chart, **_: {})
+    monkeypatch.setattr("streammetrics.show.pages.pictures.page_spec", lambda chart, **_: {})
     monkeypatch.setattr("streammetrics.show.charts.scripts", lambda: ["// draws charts"])
     monkeypatch.setattr("streammetrics.show.charts.paths.simplified", lambda frame, x, y: frame)
     monkeypatch.setattr("streammetrics.show.charts.paths.are_apart", lambda *lines: True)

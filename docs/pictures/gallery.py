@@ -95,7 +95,7 @@ def style() -> str:
 
 def stamp(chart: dict[str, Any]) -> str:
     """A checksum of what is drawn, which depends neither on fonts nor on the last digits of numbers."""
-    return f"<!-- {crc32(json.dumps(_rounded(charts.for_page(chart)), sort_keys=True).encode()):08x} -->"
+    return f"<!-- {crc32(json.dumps(_rounded(charts.page_spec(chart)), sort_keys=True).encode()):08x} -->"
 
 
 def _rounded(part: Any) -> Any:

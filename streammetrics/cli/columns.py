@@ -46,7 +46,7 @@ class Columns:
     schema: pl.Schema
 
     @classmethod
-    def of(cls, files: Files) -> Columns:
+    def read(cls, files: Files) -> Columns:
         """The columns of files.
 
         Raises:
@@ -81,15 +81,15 @@ class Columns:
             UsageError: If the text is not an SQL expression, or compares with text that has no quotes.
         """
         truncated = self._truncated(text)
-        made = expression(OF_TIMES.sub(self._of_times, text)) if truncated is None else truncated
+        parsed = expression(OF_TIMES.sub(self._cast_times, text)) if truncated is None else truncated
         if truncated is None:
-            self._require_one_clock(made, text)
-        for name in made.meta.root_names():
+            self._require_one_clock(parsed, text)
+        for name in parsed.meta.root_names():
             if name not in self.schema and re.search(UNQUOTED.format(re.escape(name)), text, re.IGNORECASE):
                 raise click.UsageError(
                     f"Column {name!r} not found in {text!r}. Put single quotes around text: '{name}'."
                 )
-        return made
+        return parsed
 
     def _truncated(self, text: str) -> pl.Expr | None:
         """``DATE_TRUNC('month', day) AS month``, which Polars supports only if it knows the type of the column.
@@ -114,7 +114,7 @@ class Columns:
         start = start.dt.date() if unit.lower() in DATE_UNITS and dtype == pl.Datetime else start
         return start.alias(name.strip('"')) if name else start
 
-    def _of_times(self, call: re.Match[str]) -> str:
+    def _cast_times(self, call: re.Match[str]) -> str:
         """``DATE(time)`` of a column of times as a cast, since Polars reads only text with this function."""
         dtype = self.schema.get((call["name"] or "").strip('"'))
         if not isinstance(dtype, pl.Date | pl.Datetime):
@@ -147,13 +147,13 @@ class Columns:
 
     def condition(self, text: str) -> pl.Expr:
         """An SQL condition on rows."""
-        made = self.expression(text)
-        if (dtype := self._type(made, text)) != pl.Boolean:
+        parsed = self.expression(text)
+        if (dtype := self._type(parsed, text)) != pl.Boolean:
             raise click.UsageError(f"--where must be a condition, but {text!r} is {dtype}. Compare it with a value.")
-        require_row_by_row(f"The condition {text!r}", made)
-        return made
+        require_row_by_row(f"The condition {text!r}", parsed)
+        return parsed
 
-    def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
+    def named(self, texts: list[str], key: Callable[[str], Any]) -> Any:
         """A column, or with name=column a mapping of models or labels to columns."""
         pairs = [NAMED.fullmatch(text) for text in texts]
         if len(texts) == 1 and (texts[0] in self.schema or not pairs[0]):
@@ -181,10 +181,10 @@ class Columns:
         number = label(text)
         return number if dtype.is_numeric() and not isinstance(number, bool) else text
 
-    def _type(self, made: pl.Expr, text: str) -> pl.DataType:
-        self.files.require(made.meta.root_names())
+    def _type(self, parsed: pl.Expr, text: str) -> pl.DataType:
+        self.files.require(parsed.meta.root_names())
         try:
-            return pl.DataFrame(schema=self.schema).select(made).dtypes[0]
+            return pl.DataFrame(schema=self.schema).select(parsed).dtypes[0]
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             dates = "cannot compare 'date" in str(error)
             raise click.UsageError(f"Cannot compute {text!r}: {DATES if dates else reason(error) + '.'}") from error

@@ -149,7 +149,7 @@ def evaluate_command(
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
     files = open_files(paths, null_values=null_values, text=text)
-    columns = Columns.of(files)
+    columns = Columns.read(files)
     require_columns(text, columns.schema.names())
     if where is not None:
         files = files.filtered(columns.condition(where))
@@ -238,7 +238,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         arguments["y_true"] = columns.one(true)
         if name in SEVERAL:  # labels have the type of their column
             key = partial(columns.value, column=arguments["y_true"])
-    arguments |= {k: columns.by_name(arguments[k], key) for k in named if k in arguments}
+    arguments |= {k: columns.named(arguments[k], key) for k in named if k in arguments}
     arguments |= {k: columns.one(arguments[k]) for k in ("sample_weight", "unit") if k in arguments}
     arguments["by"] = columns.several("--by", arguments.get("by", ()))
     arguments |= {k: [key(text) for text in arguments[k]] for k in ("labels", "order") if k in arguments}

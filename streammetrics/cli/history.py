@@ -17,7 +17,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import WITH_FINDINGS, show
 from streammetrics.cli.parameters import FileToWrite
 from streammetrics.cli.root import Failure, command
-from streammetrics.cli.states import at
+from streammetrics.cli.states import report_at
 from streammetrics.cli.store import store_commands
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.reading import of_model
@@ -60,7 +60,7 @@ def store_report(
         click.echo(sentence, err=True)
     report = acc.finalize(metrics or None, confidence=confidence)
     report = report if model is None else of_model(report, model)
-    show(report if threshold is None else at(report, threshold, metrics), form, output, sort=sort)
+    show(report if threshold is None else report_at(report, threshold, metrics), form, output, sort=sort)
 
 
 def _cut(

@@ -65,7 +65,7 @@ def verify_command(
         verification = verify(receipt, states[0])
     else:
         files = open_files(paths)
-        files = files if where is None else files.filtered(Columns.of(files).condition(where))
+        files = files if where is None else files.filtered(Columns.read(files).condition(where))
         has_bar = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
         verification = verify(receipt, files, workers=workers, progress=has_bar)
     click.echo(str(verification))

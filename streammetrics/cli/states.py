@@ -185,10 +185,10 @@ def report_of(
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     report = report if model is None else of_model(report, model)
     report = report.rollup(*by) if rolled_up else report
-    return report if threshold is None else at(report, threshold, metrics)
+    return report if threshold is None else report_at(report, threshold, metrics)
 
 
-def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Report:
+def report_at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Report:
     """Return the report at one threshold, which must apply to one of the metrics, if there are any."""
     report = at_only(report, threshold)
     if metrics and not any(

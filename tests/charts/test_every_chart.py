@@ -139,6 +139,7 @@ def test_altair_takes_charts_of_all_marks_and_axes(tmp_path):
     assert (tmp_path / "roc.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+@pytest.mark.usefixtures("with_altair")
 @pytest.mark.parametrize("library", ["altair", "vl_convert"])
 def test_a_missing_extra_is_named(library, monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, library, None)

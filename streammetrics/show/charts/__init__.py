@@ -11,6 +11,6 @@ from streammetrics.show.charts.matrix import confusion
 from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.show.charts.reliability import calibration, quantile_calibration
 from streammetrics.show.charts.series import Together
-from streammetrics.show.charts.svg import as_svg, description_of, for_page, scripts
+from streammetrics.show.charts.svg import as_svg, description_of, page_spec, scripts
 from streammetrics.show.charts.thresholds import thresholds
 from streammetrics.show.charts.windows import each_over_time, over_time, window_of

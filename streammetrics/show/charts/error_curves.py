@@ -78,7 +78,7 @@ def _best(report: Reports, series: Series) -> str:
     if len(series.names) < 2:
         return ""
     try:
-        rows = series.of(report.rows("median_absolute_error")).drop_nulls("value").sort("value")
+        rows = series.join(report.rows("median_absolute_error")).drop_nulls("value").sort("value")
     except MetricError:
         return ""
     if rows.height < 2:

@@ -66,7 +66,7 @@ def _differences_of_metrics(total: Comparison) -> Spec:
     differences = bounded.unique(twins, maintain_order=True)
     keys = told_apart(frame)
     names = [named({**row, "metric": words(judged[row["metric"]])}, keys) for row in rows(differences)]
-    scaled = _in_half_widths(differences.with_columns(pl.Series(PLACE, names)), pl.col("difference"), sign)
+    scaled = _half_widths(differences.with_columns(pl.Series(PLACE, names)), pl.col("difference"), sign)
     a, b = total.names
     x = _half_width_axis(f"{a} better", f"{b} better", scaled.head(MOST))
     cut = f"the first {MOST} of {len(names)}" if len(names) > MOST else ""
@@ -139,7 +139,7 @@ def limits(frame: pl.DataFrame) -> Spec:
         pl.when(verdict.is_in(SERIES)).then(verdict).otherwise(pl.lit("open")).alias("series"),
     )
     toward = pl.when(pl.col("comparison").str.starts_with(">")).then(1.0).otherwise(-1.0)
-    drawn = _in_half_widths(drawn, pl.col("value"), toward, pl.col("limit"))
+    drawn = _half_widths(drawn, pl.col("value"), toward, pl.col("limit"))
     x = _half_width_axis("breached", "holds", drawn)
     y = names_axis("", drawn[PLACE].unique(maintain_order=True).to_list(), grid=True, two_lines=has_groups)
     chart = panel(x, y, interval_marks(drawn, [0.0]), SERIES, grey="open")
@@ -164,7 +164,7 @@ def _with_ends(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     return bounded.filter(pl.all_horizontal(pl.col(value, LOW, HIGH).is_finite()), pl.col(HIGH) > pl.col(LOW))
 
 
-def _in_half_widths(frame: pl.DataFrame, value: pl.Expr, toward: pl.Expr, limit: pl.Expr | float = 0.0) -> pl.DataFrame:
+def _half_widths(frame: pl.DataFrame, value: pl.Expr, toward: pl.Expr, limit: pl.Expr | float = 0.0) -> pl.DataFrame:
     """Distances of a value ``x`` and its ends from a limit in half widths of the interval, positive where better."""
     ends = (pl.col(LOW), pl.col(HIGH), value.alias("x"))
     half_width = (pl.col(HIGH) - pl.col(LOW)) / 2

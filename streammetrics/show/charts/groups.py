@@ -43,7 +43,7 @@ def segments(report: Reports, /, metric: str | Metric, by: str | None = None, **
     frame = frame.filter(pl.col(PLACE).is_in(names.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
     low, high, how = interval_columns(frame, report.confidence)
     has_total = not set(places.keys) <= set(SIDES) and len(colours.names) == 1
-    total = _of_all(report, metric, colours, keys) if has_total else []
+    total = _totals(report, metric, colours, keys) if has_total else []
     ends = reach(metric.range, frame["value"], frame[low], frame[high], pl.Series(total))
     legend = places.legend or "group"
     x = axis(words(metric), *ends)
@@ -78,7 +78,7 @@ def caterpillar(report: Reports, /, metric: str | Metric, by: str | None = None,
     y = axis(words(metric), *ends)
     lines = frame.select("series", "x", y=pl.col(low).clip(*ends), y2=pl.col(high).clip(*ends)).drop_nulls()
     points = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, text_with_ends(low, high)))
-    total = [reference((0, size + 1), (value, value)) for value in _of_all(report, metric, colours, keys)]
+    total = [reference((0, size + 1), (value, value)) for value in _totals(report, metric, colours, keys)]
     marks: list[Marks] = [*total, ("interval", lines), ("dot", points)]
     groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
     title = f"{words(metric)} of {groups} groups by {places.legend}"
@@ -122,7 +122,7 @@ def has_order(values: pl.Series) -> bool:
     return is_ordered and values.n_unique() <= MOST_GROUPS
 
 
-def _of_all(report: Reports, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:
+def _totals(report: Reports, metric: Metric, colours: Series, keys: dict[str, Any]) -> list[float]:
     """The metric of all rows, of each color."""
     total = report.rollup(*colours.keys).showing([metric.name])
     return total.rows(metric, **keys).filter(pl.col("value").is_finite())["value"].to_list()

@@ -153,20 +153,20 @@ def _encodings(names: Sequence[str], legend: str, grey: str, has_lines: bool) ->
     look |= {"symbolType": "stroke", "symbolSize": 600} if has_lines else {"symbolSize": 110}
     look |= {"symbolStrokeWidth": 2, "symbolOpacity": 1}
 
-    def by_series(values: Sequence[Any]) -> Spec:
+    def encoding_of(values: Sequence[Any]) -> Spec:
         if len(names) < 2:
             return {"value": values[0]}
         scale = {"domain": list(names), "range": list(values[: len(names)])}
         return {"field": "series", "type": "nominal", "scale": scale, "legend": look, "sort": None}
 
     colours = [GUIDE if name == grey else colour for name, colour in zip(names, COLOURS, strict=False)] or COLOURS
-    color, shape = {"color": by_series(colours)}, by_series(SHAPES)
+    color, shape = {"color": encoding_of(colours)}, encoding_of(SHAPES)
     if has_lines and len(names) > 1:  # which the legend shows instead
         shape = {"field": "shape", "type": "nominal", "scale": None}
     return {
         "reference": {},
         "band": color,
-        "line": color | {"strokeDash": by_series(DASHES)},
+        "line": color | {"strokeDash": encoding_of(DASHES)},
         "interval": color,
         "dot": TOOLTIP | color | {"shape": shape},
     }

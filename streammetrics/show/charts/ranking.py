@@ -117,7 +117,7 @@ def _marks(
 ) -> list[Marks]:
     """The certified band if it is visible, the curve, and the operating points."""
     path = partial(_path, across=across, up=up)
-    frames = (series.frame, *(series.of(report.curve(kind, order)) for order in ("best", "worst")))
+    frames = (series.frame, *(series.join(report.curve(kind, order)) for order in ("best", "worst")))
     marks = bounded_line((lines_of(frame, path) for frame in frames), x, y)
     points = operating_points(report, series, points)
     if points is not None:
@@ -179,14 +179,14 @@ def operating_points(report: Reports, series: Series, points: pl.DataFrame | Non
         raise ReportError(Argument("points"), f" has no column {missing[0]!r}. Pass the result of operating_point().")
     if missing := [c for c in series.keys if c not in points.columns]:
         raise ReportError(Argument("points"), f" has no column {missing[0]!r}, which identifies the curve.")
-    return series.of(points)
+    return series.join(points)
 
 
 def _summary(report: Reports, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
     """The metric that summarizes the curve, for each series of a report if there is room."""
     if series.left_out:
         return ""
-    rows = series.of(report.rows(metric, **keys)).drop_nulls("value").to_dicts()
+    rows = series.join(report.rows(metric, **keys)).drop_nulls("value").to_dicts()
     values = value_texts(rows)
     if len(series.names) == len(rows) == 1:
         [row] = rows

@@ -117,7 +117,7 @@ class Series:
     left_out: int = 0
     note: str = ""  # on what is shown
 
-    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def join(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return another frame with the same keys, for the same series."""
         if not self.keys:
             return frame.with_columns(series=pl.lit(self.names[0]))

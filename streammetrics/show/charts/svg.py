@@ -37,7 +37,7 @@ def as_svg(chart: Spec, identity: str, width: int = WIDTH) -> str:
 
     The identity is that of the chart on its page, and part of all names in it.
     """
-    drawing = ElementTree.fromstring(_converter().vegalite_to_svg(json.dumps(for_page(chart, width=width))))
+    drawing = ElementTree.fromstring(_converter().vegalite_to_svg(json.dumps(page_spec(chart, width=width))))
     clips = dict[str, str]()  # numbered in the order of all charts of a process
     for element in list(drawing.iter()):
         element[:] = [part for part in element if part.get("class") not in EMPTY_MARKS]
@@ -66,7 +66,7 @@ def description_of(chart: Spec) -> str:
     return " ".join(filter(None, (subtitle and f"{subtitle}.", chart["description"])))
 
 
-def for_page(chart: Spec, explore: bool = False, width: int = WIDTH) -> Spec:
+def page_spec(chart: Spec, explore: bool = False, width: int = WIDTH) -> Spec:
     """Return the whole specification of a chart on the page, which shows the title.
 
     With ``explore``, lines have tooltips, and the plot panning and zooming.

@@ -59,7 +59,7 @@ def cards(total: Report) -> str:
     """Return cards of the most important metrics of all rows, and what they mean, folded."""
     frame, html = of_labels_once(total.frame), dict[Metric, str]()
     typical = typical_decimals(rows(frame))
-    for metric in in_order(total):
+    for metric in ranked_metrics(total):
         estimates = of_labels_once(with_note(total._sampled_rows(metric), [metric], intervals=False))
         columns = estimates.columns
         has_labels = "label" in columns and estimates["label"].count() > 0
@@ -99,7 +99,7 @@ def prose(metric: Metric) -> str:
     return summary.replace("`", "") + (f" Default: {options}." if options else "")
 
 
-def in_order(total: Report) -> Iterator[Metric]:
+def ranked_metrics(total: Report) -> Iterator[Metric]:
     """Yield the metrics of a report, the most important first, with the calibration of those that measure it."""
     metrics = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
     if "ece" in metrics:

@@ -65,7 +65,7 @@ def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interac
         for table in tables:
             if table.rows:
                 rule, *others, verdict = range(len(table.columns))
-                content += filtered(replace(table.of([rule, verdict, *others]), notes=[]), "requirements")
+                content += filtered(replace(table.select([rule, verdict, *others]), notes=[]), "requirements")
         yield Section("requirements", "Requirements", content)
 
 

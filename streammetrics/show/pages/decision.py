@@ -31,7 +31,7 @@ CONFUSED = 8  # pairs of labels
 CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
 
-def at_thresholds(total: Report) -> str:
+def threshold_counts(total: Report) -> str:
     """Return the confusion counts at each threshold, with shares of all rows."""
     try:
         counts = total.confusion_counts()

@@ -9,7 +9,7 @@ import polars as pl
 from streammetrics.base import of_all_labels
 from streammetrics.data import MODEL
 from streammetrics.show.charts.groups import has_order, worst_first
-from streammetrics.show.pages.cards import CARDS, in_order, prose
+from streammetrics.show.pages.cards import CARDS, prose, ranked_metrics
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
 from streammetrics.show.tables.html import filtered
@@ -59,7 +59,7 @@ def groups(report: Report) -> str:
         largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
         sizes = largest.select(sizes.columns)
         note = f" Only the {GROUPS:,} largest of {every.height:,} groups are listed."
-    metrics = [m for m in in_order(report) if report.rows(m).height == every.height][:CARDS]
+    metrics = [m for m in ranked_metrics(report) if report.rows(m).height == every.height][:CARDS]
     columns = [c for c in report.by if c != MODEL]
     if len(columns) == 1 and metrics and not has_order(sizes[columns[0]]):
         order = worst_first(report.rows(metrics[0]), columns[0], metrics[0], report.confidence).to_frame()

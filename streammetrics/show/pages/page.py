@@ -15,7 +15,7 @@ from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
 from streammetrics.show.pages.comparison import with_short_names
-from streammetrics.show.pages.decision import at_thresholds, best_thresholds, highest_scores, most_confused
+from streammetrics.show.pages.decision import best_thresholds, highest_scores, most_confused, threshold_counts
 from streammetrics.show.pages.evaluated import evaluated
 from streammetrics.show.pages.failures import failures
 from streammetrics.show.pages.fairness import criteria, metrics_of
@@ -76,7 +76,7 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     if calibrated := draw("calibration", pictures.calibration(total)):
         calibrated = cumulative_error(total) + calibrated
     yield Section("calibration", "Calibration", calibrated)
-    counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or at_thresholds(total))
+    counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or threshold_counts(total))
     if gains := highest_scores(total):
         gains = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), gains)
     yield Section("decision", "Decisions", counted + gains + best_thresholds(total))

@@ -14,7 +14,7 @@ from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric, words
 from streammetrics.show import charts
-from streammetrics.show.charts import as_svg, description_of, for_page, is_empty, values
+from streammetrics.show.charts import as_svg, description_of, is_empty, page_spec, values
 from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.series import WHICH, Reports
 from streammetrics.show.charts.svg import WIDTH
@@ -69,7 +69,7 @@ def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH) ->
     if not interactive:
         return as_svg(chart, identity, width)
     named = f'role="img" aria-label="{markup(chart["title"]["text"])}"'
-    content = embedded(for_page(chart, explore=True, width=width))
+    content = embedded(page_spec(chart, explore=True, width=width))
     return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
 
 

@@ -31,7 +31,7 @@ def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
     cells = [[*map(key_cell, group.values()), *line] for group, *line in zip(groups, verdicts, *values, strict=True)]
     notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
     named = [*columns(*keys), Column("verdict", optional=True), *columns(*measures, kind="number")]
-    return Table(named, cells, notes=[*notes, *([note] if note else [])]).shown
+    return Table(named, cells, notes=[*notes, *([note] if note else [])]).without_empty
 
 
 def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption: str = "") -> Table:

@@ -223,14 +223,14 @@ def narrowed(table: Table, by: int, width: int | None) -> list[Table]:
     others = [column.name for column in short.columns[size:]]
     what = "metrics" if len(others) > 1 else "metric"
     notes = [f"… and {len(others)} more {what}: {', '.join(others)}"] if others else []
-    return with_notes([short.of(range(min(size, len(short.columns))))], *notes)
+    return with_notes([short.select(range(min(size, len(short.columns))))], *notes)
 
 
 def _twins_last(table: Table) -> Table:
     """The table with metrics at its end that say what another one says."""
     names = {column.name for column in table.columns}
     last = [i for i, column in enumerate(table.columns) if TWINS.get(column.name) in names]
-    return table.of([*(i for i in range(len(table.columns)) if i not in last), *last])
+    return table.select([*(i for i in range(len(table.columns)) if i not in last), *last])
 
 
 def _without_constants(table: Table, by: int) -> Table:
@@ -243,7 +243,7 @@ def _without_constants(table: Table, by: int) -> Table:
     if len(table.rows) == 1 or not same or len(same) == len(table.columns) - by:
         return table
     values = ", ".join(f"{table.columns[i].name} {value}" for i, value in same.items())
-    varying = table.of(i for i in range(len(table.columns)) if i not in same)
+    varying = table.select(i for i in range(len(table.columns)) if i not in same)
     return with_notes([varying], f"The same in all groups: {values}.")[0]
 
 

@@ -26,7 +26,7 @@ def as_html(table: Table, sortable: bool = False, styled: bool = True) -> str:
 
     A styled table is on a page with a style sheet, also for paper.
     """
-    table = table.shown
+    table = table.without_empty
     names = [markup(column.name) for column in table.columns]
     heads = [f'<button type="button">{name}</button>' for name in names] if sortable else names
     right = [NUMERIC if styled and _is_numeric(table, i) else "" for i in range(len(names))]

@@ -22,7 +22,7 @@ def as_markdown(*tables: Table, width: int | None = None) -> str:
     | :--- | ---: |
     | roc_auc | 0.854 |
     """
-    parts = [table.shown for table in tables]
+    parts = [table.without_empty for table in tables]
     if width is not None:
         parts = [part for table in parts for part in table.parts(width - len("|  |"), len(" | "))]
     return "\n\n".join("\n".join(_lines(table)) for table in parts)

@@ -60,10 +60,10 @@ class Table:
             object.__setattr__(self, "rows", _short_cells(self.rows, len(self.columns), LONGEST_CELL))
 
     @property
-    def shown(self) -> Table:
+    def without_empty(self) -> Table:
         """The table without empty optional columns."""
         is_shown = [not c.optional or any(row[i].text for row in self.rows) for i, c in enumerate(self.columns)]
-        return self.of(itertools.compress(range(len(self.columns)), is_shown))
+        return self.select(itertools.compress(range(len(self.columns)), is_shown))
 
     def fitting(self, width: int, gap: int = 2, in_lines: bool = True) -> int:
         """Return how many columns fit in a line, with some characters between them, or with cells in two lines."""
@@ -78,14 +78,14 @@ class Table:
         first = start = next((i for i, c in enumerate(self.columns) if c.kind == "number"), len(self.columns))
         parts = list[Table]()
         while not parts or start < len(self.columns):
-            part = self.of([*range(first), *range(start, len(self.columns))])
+            part = self.select([*range(first), *range(start, len(self.columns))])
             size = max(first + 1, part.fitting(width, gap))
             caption = "" if parts else self.caption
-            parts.append(replace(part.of(range(len(part.columns))[:size]), caption=caption, notes=()))
+            parts.append(replace(part.select(range(len(part.columns))[:size]), caption=caption, notes=()))
             start += size - first
         return [*parts[:-1], replace(parts[-1], notes=self.notes)]
 
-    def of(self, places: Iterable[int]) -> Table:
+    def select(self, places: Iterable[int]) -> Table:
         """The table with some of its columns."""
         places = list(places)
         rows = [[row[i] for i in places] for row in self.rows]

@@ -32,7 +32,7 @@ def as_text(*tables: Table, width: int | None = None) -> str:
     ──────  ──────
     Monday  12,000
     """
-    return "\n\n".join("\n".join(_lines(table.shown, width)) for table in tables)
+    return "\n\n".join("\n".join(_lines(table.without_empty, width)) for table in tables)
 
 
 def _lines(table: Table, width: int | None) -> Iterator[str]:

@@ -38,10 +38,10 @@ def thresholds_table(
     ]
     numbers = columns("threshold", *(metric.name for metric in metrics), *CELLS, kind="number")
     named = [*columns(*keys, kind="head"), *numbers, Column("note", optional=True)]
-    table = Table(named, cells, notes=notes).shown
+    table = Table(named, cells, notes=notes).without_empty
     if width is None or table.fitting(width) == len(table.columns):
         return table
-    return table.of(i for i, column in enumerate(table.columns) if column.name not in CELLS)
+    return table.select(i for i, column in enumerate(table.columns) if column.name not in CELLS)
 
 
 def threshold_cell(at: float | None, digits: int = 6) -> Cell:

@@ -24,7 +24,7 @@ from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table,
 OPEN = ("open", "too few rows")  # undecided verdicts
 EFFECTIVE = " (about {effective_rows:.0f} effective rows; {effective_rows_needed:.0f} decide)"
 WORDS = {  # of reasons
-    "few_rows_of_class": "too few rows of a class",
+    "few_selected_class": "too few rows of a class",
     "no_interval": "no interval of the difference",
     "false_discovery_rate": "breached alone",
     "wide_bounds": "no number of rows decides it, with these bounds",
@@ -54,14 +54,14 @@ def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
         failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
         failing = failing.sort("passes", maintain_order=True)
     parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
-    shown = pl.concat(parts)
-    if shown.is_empty():
+    first = pl.concat(parts)
+    if first.is_empty():
         return Table([], [], notes=[f"All {frame.height:,} hold."])
     left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
     more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
     reasons = {*frame["reasons"].explode()}
     remarks = [remark for reason, remark in REMARKS.items() if reason in reasons]
-    return replace(every_verdict(shown, by), notes=[*more, *remarks, *counts(frame)])
+    return replace(every_verdict(first, by), notes=[*more, *remarks, *counts(frame)])
 
 
 def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
@@ -91,9 +91,9 @@ def counts(frame: pl.DataFrame) -> Iterator[str]:
     failing, holding = ~frame["passes"], frame["verdict"] == "holds"
     undecided = (failing & frame["verdict"].is_in(OPEN)).sum()
     some = "" if not undecided else ", open" if undecided == failing.sum() else f", of which {undecided:,} open"
-    for what, found, more in (("Failing", failing, some), ("Undecided, allowed", ~failing & ~holding, "")):
-        if found.any() and frame.height > 1:
-            yield f"{what}: {found.sum():,} of {frame.height:,}{more}"
+    for what, selected, more in (("Failing", failing, some), ("Undecided, allowed", ~failing & ~holding, "")):
+        if selected.any() and frame.height > 1:
+            yield f"{what}: {selected.sum():,} of {frame.height:,}{more}"
     if frame.height > 1 and holding.all():
         yield f"All {frame.height:,} hold."
 
@@ -135,8 +135,8 @@ def _ranges(row: Mapping[str, Any]) -> Iterator[str]:
     ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
     """
     if row["lower"] != row["upper"]:
-        shown = value_text(row) if row.get("value") is not None else ""
-        yield f"bounds {bounds(row['lower'], row['upper'], shown)}"
+        text = value_text(row) if row.get("value") is not None else ""
+        yield f"bounds {bounds(row['lower'], row['upper'], text)}"
     if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
         yield f"interval {sampled}"
 
@@ -194,13 +194,13 @@ def evidence(e_value: float) -> str:
 
 def sentence(row: Mapping[str, Any]) -> str:
     """Return the group, the verdict, and the numbers in words."""
-    told = [verdict(row)]
+    parts = [verdict(row)]
     if row["value"] is not None:
         scaled, unit = in_units(row)
-        told += [f"{number}{unit}" for number in (f"value {value_text(scaled)}", *_ranges(scaled))]
+        parts += [f"{number}{unit}" for number in (f"value {value_text(scaled)}", *_ranges(scaled))]
     if "no_interval" in row["reasons"]:
-        told.append(row["note"])
+        parts.append(row["note"])
     if row.get("description"):
-        told.append(row["description"])
+        parts.append(row["description"])
     place = ", ".join(filter(None, (row["where"], row.get("windows"))))
-    return f"{place}: {'; '.join(told)}" if place else "; ".join(told)
+    return f"{place}: {'; '.join(parts)}" if place else "; ".join(parts)
