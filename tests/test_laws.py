@@ -168,6 +168,7 @@ def test_batches_merges_and_rounds_of_saving_in_any_order_give_the_state_of_all_
     live, saved = [task.empty()], [task.empty()]  # saved ones have names of columns in place of expressions
     with pytest.MonkeyPatch.context() as patch:
         use_small_chunks(patch, rows=chunk)
+        threads = sm.accumulate([*parts], task.empty(), workers=3) if data.height else task.empty().update(data)
         for step, number in steps:
             acc = live[number % len(live)]
             if step == "begin":
@@ -190,6 +191,7 @@ def test_batches_merges_and_rounds_of_saving_in_any_order_give_the_state_of_all_
             live[-1].update(part)
         merged = sm.merge([*live, *saved, task.empty().update(data[:0])])
     whole = task.empty().update(data)
+    require_same(threads, whole)
     require_same(merged, whole)
     require_same_metrics(merged, whole)
 

@@ -1,29 +1,11 @@
-"""What p-values of ECCE are computed from: the range of a Brownian motion, and signs of folds."""
+"""What p-values of ECCE of units are computed from: signs of folds."""
 
 from itertools import product
 
 import numpy as np
-import polars as pl
 import pytest
-from scipy.stats import norm
 
-from streammetrics.metrics.intervals.brownian import exceeding, range_not_exceeded
 from streammetrics.metrics.intervals.sign_flips import FoldSums
-
-
-def exceeded(sizes):
-    return pl.DataFrame({"x": sizes}).select(exceeding(pl.col("x"))).to_series().to_numpy()
-
-
-def test_distribution_of_the_range():
-    sizes = np.array([0.3, 1, 2, 2.999999999, 3, 5, 8])
-    k = np.arange(1, 2000)
-    series = [8 * ((-1.0) ** (k - 1) * k * norm.sf(k * x)).sum() for x in sizes]
-    assert exceeded(sizes) == pytest.approx(series, rel=1e-9)
-    assert exceeded([range_not_exceeded(0.9)]) == pytest.approx([0.1])
-    x = np.linspace(1e-3, 12, 101)
-    assert (np.diff(exceeded(x)) <= 1e-12).all()
-    assert np.trapezoid(exceeded(x), x) == pytest.approx(np.sqrt(8 / np.pi), abs=2e-3)  # its mean
 
 
 @pytest.mark.parametrize("seed", range(20))

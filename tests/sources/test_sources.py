@@ -97,11 +97,6 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
     assert rows("latest.parquet") == 2
 
 
-def test_a_path_is_one_path_and_not_its_characters(tmp_path):
-    path = put(tmp_path / "a.parquet")
-    assert open_files(str(path)).paths == open_files(path).paths == open_files([str(path)]).paths == (path,)
-
-
 def test_extensions_are_read_in_any_case(tmp_path):
     put(tmp_path / "a.parquet").rename(tmp_path / "A.PARQUET")
     assert rows(tmp_path) == rows(tmp_path / "A.PARQUET") == 2
@@ -212,15 +207,6 @@ def test_panics_are_errors_of_the_source(tmp_path, monkeypatch):
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: (panic() for _ in range(1)))
     with pytest.raises(sm.errors.SourceError, match="Cannot read the plan: called"):
         rows(PAIR.lazy())
-
-
-def test_numbers_after_those_that_set_the_type_of_a_plan(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("y,p\n" + "1,0.5\n" * 200 + "0.5,0.5\n", encoding="utf-8")
-    with pytest.raises(sm.errors.SourceError, match=r"could not parse `0.5` as dtype `i64` at column 'y'"):
-        rows(pl.scan_csv(path).filter(pl.col("y") != 0.5))
-    for fix in ({"infer_schema_length": None}, {"schema_overrides": {"y": pl.Float64}}):
-        assert rows(pl.scan_csv(path, **fix).filter(pl.col("y") != 0.5)) == 200
 
 
 def test_nothing_is_printed_after_an_error(tmp_path):
