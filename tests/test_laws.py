@@ -24,7 +24,6 @@ ERRORS = {"y_true": "amount", "y_pred": "guess"}
 FAMILIES = ("log", "log_cosh", "poisson", "gamma", "tweedie")
 TASKS = {
     "rows": lambda: sm.Accumulator(y_true="y"),
-    "confusion": lambda: sm.Accumulator(sm.statistics.ConfusionCounts((0.2, 0.5)), **COLUMNS),
     "many thresholds": lambda: sm.Accumulator(sm.statistics.ConfusionCounts(np.linspace(0, 1, 40)), by="g", **COLUMNS),
     "predictions": lambda: sm.Accumulator(sm.statistics.ConfusionCounts(()), y_true="y", y_pred="z"),
     "predicted": lambda: sm.Accumulator(sm.statistics.PredictedCounts((0.2, 0.5)), y_score="p", by="g"),
@@ -32,14 +31,10 @@ TASKS = {
     "without labels": lambda: sm.predictions(
         capacity=72, atoms=(0.3,), by=["g", ODD], y_score={"a": "p", "b": "holes"}, sample_weight="w"
     ),
-    "histogram": lambda: sm.Accumulator(SMALL, **COLUMNS),
     "atoms": lambda: sm.Accumulator(sm.statistics.ScoreHistogram(136, atoms=(0.3, 0.05)), **COLUMNS),
-    "real": lambda: sm.Accumulator(sm.statistics.ScoreHistogram(8, "real"), y_true="y", y_score="margin"),
     "real by group": lambda: sm.Accumulator(
         sm.statistics.ScoreHistogram(64, "real"), y_true="y", y_score="margin", by="g"
     ),
-    "losses": lambda: sm.Accumulator(sm.statistics.ProbabilityLoss(), **COLUMNS),
-    "calibration": lambda: sm.Accumulator(sm.statistics.CalibrationBins(7), **COLUMNS),
     "binary": lambda: sm.binary(capacity=32, **COLUMNS),
     "by two": lambda: sm.binary(capacity=16, by=["g", ODD], **COLUMNS),
     "models": lambda: sm.binary(capacity=16, by="g", y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}),
@@ -88,7 +83,6 @@ TASKS = {
         y_true={"y": "y", "z": "z"},
         y_score={"one": {"y": "p", "z": "q"}, "two": {"y": "q", "z": "p"}},
     ),
-    "errors": lambda: sm.Accumulator(sm.statistics.ErrorMoments(FAMILIES), **ERRORS),
     "errors by group": lambda: sm.Accumulator(
         sm.statistics.ErrorMoments(FAMILIES), by="g", sample_weight="w", **ERRORS
     ),

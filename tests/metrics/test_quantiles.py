@@ -76,6 +76,16 @@ def test_ranks_are_never_one_off():
     assert read_one(quantile(q=0.29), [-inf] * 29 + [0] * 72, [-inf] * 29 + [0] * 72, [1] * 101) == (0, 0, 0)
 
 
+def test_quantiles_of_values_are_those_of_numpy_to_the_last_bit():
+    random = np.random.default_rng(0)
+    data = [np.sort(random.normal(size=n)) * 10.0 ** random.integers(-300, 300) for n in range(1, 60)]
+    table = pl.concat(bins(values, values, [1] * len(values), group) for group, values in enumerate(data))
+    for q in (0.1, 1 / 3, 0.6, 0.999):
+        found = read(quantile(q=q), table)
+        for column in ("value", "lower", "upper"):
+            assert found[column].to_list() == [np.quantile(values, q) for values in data]
+
+
 def test_no_rows_give_nothing_and_empty_bins_change_nothing():
     some = [-3, 1, 2, 4], [-3, 1, 3, 4], [2, 1, 5, 1]
     more = [-9, -3, 0, 1, 2, 4, 7], [-8, -3, 0, 1, 3, 4, 8], [0, 2, 0, 1, 5, 1, 0]

@@ -271,13 +271,6 @@ def test_labels_of_32_bits_are_the_numbers_that_were_written():
         assert acc.finalize()["accuracy"].value == 1
 
 
-def test_periods_in_files_are_refused(tmp_path):
-    months = pd.DataFrame({"y": [1, 0], "p": [0.5, 0.5], "g": DAYS[:2].dt.to_period("M")})
-    months.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(sm.errors.ColumnError, match="start_time"):
-        sm.evaluate(tmp_path / "rows.parquet", sm.binary(y_true="y", y_score="p", by="g"))
-
-
 def test_expressions_of_far_dates_and_of_bytes():
     far = pl.DataFrame({"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)})
     with pytest.raises(sm.errors.ColumnError, match="'g'"):

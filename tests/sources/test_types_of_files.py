@@ -97,13 +97,6 @@ def test_scores_keep_the_type_of_their_file():
     assert sm.evaluate(["1.parquet", "2.parquet"], acc)["recall"].value == 1
 
 
-def test_a_bad_row_is_found_after_files_of_other_types():
-    put("1.parquet", rows([1, 2]))
-    put("2.parquet", rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])))
-    with pytest.raises(sm.errors.DataError, match=r"in 1 of 4 rows \(first: 1.5 at row 1 of 2.parquet\)"):
-        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
-
-
 def test_folders_have_one_type_in_files_of_other_types():
     for shop, groups in (("007", [1, 2]), ("7", [1.5, 2.0])):
         put(f"shop={shop}/1.parquet", rows(groups))
