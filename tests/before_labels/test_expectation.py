@@ -112,16 +112,12 @@ def test_groups_have_references_of_their_own_or_share_one():
     assert own.frame.columns == ["c", "threshold", "metric", "value", "lower", "upper", "status", "note"]
 
 
-def test_models_are_matched_by_name():
-    rows = drawn(9, 5_000).with_columns(q=1 - pl.col("p"))
-    both = sm.binary(y_true="y", y_score={"good": "p", "bad": "q"}).update(rows)
-    scores = sm.predictions(y_score={"good": "p", "bad": "q"}).update(rows)
+def test_models_are_matched_by_name_and_thresholds_are_those_of_the_scores():
+    rows, models = drawn(9, 5_000).with_columns(q=1 - pl.col("p")), {"y_score": {"good": "p", "bad": "q"}}
+    both, scores = sm.binary(y_true="y", **models).update(rows), sm.predictions(**models).update(rows)
     found = sm.expect(scores, both)
     assert found.get("roc_auc", model="good").value > 0.8
     assert found.get("roc_auc", model="bad").value == pytest.approx(0.5, abs=0.02)  # isotonic rates do not fall
-
-
-def test_thresholds_are_those_of_the_scores():
     rows = drawn(10, 20_000)
     found = sm.expect(unlabeled(rows, thresholds=(0.2, 0.7), capacity=64), labeled(rows, capacity=64))
     report = labeled(rows, thresholds=(0.2, 0.7)).finalize()

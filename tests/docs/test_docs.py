@@ -32,12 +32,6 @@ PRINTING = {  # pages, and how many outputs they show
 }
 
 
-@pytest.fixture
-def directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def blocks(page):
     """Language and text of each block, from the top."""
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -82,8 +76,8 @@ def test_commands_name_existing_files():
 
 
 @pytest.mark.thorough
-def test_the_readme_runs_from_the_top(directory):
-    write_predictions(directory / "predictions", rows=400_000)  # enough for verdicts
+def test_the_readme_runs_from_the_top(folder):
+    write_predictions(folder / "predictions", rows=400_000)  # enough for verdicts
     page = list(played("README.md"))
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4
@@ -111,7 +105,7 @@ def before_the_values(lines):
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("directory")
+@pytest.mark.usefixtures("folder")
 def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     tables = [(block, printed) for language, block, printed in played("docs/monitoring.md") if language == "text"]
     outputs = [(block, printed) for block, printed in tables if "* * *" not in block]
@@ -122,7 +116,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 
 
 @pytest.mark.parametrize(("page", "tables"), PRINTING.items())
-@pytest.mark.usefixtures("directory")
+@pytest.mark.usefixtures("folder")
 def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
     for package in (
         ("prometheus_client", "opentelemetry", "mlflow", "matplotlib", "sklearn") if page == "integrations" else ()
@@ -151,7 +145,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-@pytest.mark.usefixtures("directory")
+@pytest.mark.usefixtures("folder")
 def test_pages_run_from_the_top(page):
     assert "python" in [language for language, _, _ in played(f"docs/{page.name}")]
 

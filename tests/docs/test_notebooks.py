@@ -17,14 +17,8 @@ def executed():
 
 
 def test_the_output_of_a_cell_follows_it(executed):
-    made = executed("```python\nx = 1\nprint(x)\nx + 1\n```\n\nText.\n\n```python\ny = x\n```\n")
-    assert (
-        made.split()
-        == "```python x = 1 print(x) x + 1 ``` ```text 1 ``` ```text 2 ``` Text. ```python y = x ```".split()
-    )
-
-
-def test_frames_and_charts_are_shown_as_such(executed):
+    made = executed("```python\nx = 1\nprint(x)\nx + 1\n```\n\nText.\n\n```python\ny = x\n```\n").split()
+    assert made == "```python x = 1 print(x) x + 1 ``` ```text 1 ``` ```text 2 ``` Text. ```python y = x ```".split()
     frame = executed("```python\nimport polars as pl\npl.DataFrame({'a': [1]})\n```\n")
     assert re.search(r'^<div class="output">.*<table.*</div>$', frame, re.MULTILINE)
 
