@@ -1,14 +1,9 @@
 """What comes into a history once: batches with names, stretches of a source, replaced windows."""
 
-from collections import Counter
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import streammetrics as sm
 
@@ -19,57 +14,6 @@ def rows(count, day=DAYS[0]):
     """As many rows of one day."""
     acc = sm.Accumulator(sm.statistics.ErrorMoments(), y_true="y", y_pred="p", by="day")
     return acc.update({"y": [1.0] * count, "p": [0.5] * count, "day": [day] * count})
-
-
-CELLS = st.dictionaries(st.tuples(st.sampled_from(DAYS), st.sampled_from(["a", None])), st.integers(1, 3), max_size=3)
-NAMES = st.sampled_from(["first", "second", "third"])
-STEPS = st.one_of(
-    st.tuples(st.just("append"), CELLS, NAMES),
-    st.tuples(st.just("stream"), CELLS, st.integers(1, 2)),
-    st.tuples(st.just("replace"), CELLS, NAMES, st.sampled_from(DAYS)),
-    st.tuples(st.just("retain"), st.sampled_from(DAYS)),
-    st.tuples(st.just("compact")),
-)
-
-
-@settings(max_examples=3)
-@given(st.lists(STEPS, min_size=4, max_size=5))
-def test_a_history_holds_what_a_dict_of_windows_would(steps):
-    """Each name and each stretch of a source once, a replaced window anew, and none that was dropped."""
-    acc = sm.Accumulator(y_true="y", by=["day", "segment"])
-    truth, known, offset = Counter({(DAYS[0], "a"): 1}), {"before"}, 0
-    with TemporaryDirectory() as folder:
-        store = sm.MetricStore(Path(folder, "store"))
-        store.append(acc.empty().update({"y": [1], "day": DAYS[:1], "segment": ["a"]}), batch_id="before")
-        for kind, *given in steps:
-            if kind == "retain":
-                store.retain(given[0], vacuum=False)
-                truth = Counter({key: n for key, n in truth.items() if key[0] >= given[0]})
-            elif kind == "compact":
-                store.compact(vacuum=False)
-            else:
-                cells, detail = given[:2]
-                cells = {key: n for key, n in cells.items() if kind != "replace" or key[0] == given[2]}
-                keys = [key for key, n in cells.items() for _ in range(n)]
-                columns = {"day": [day for day, _ in keys], "segment": [segment for _, segment in keys]}
-                types = {"y": pl.Int64, "day": pl.Date, "segment": pl.String}
-                rows = acc.empty().update(pl.DataFrame({"y": [1] * len(keys)} | columns, schema=types))
-                if kind == "append":
-                    new = bool(keys) and detail not in known
-                    assert store.append(rows, batch_id=detail) == new
-                elif kind == "stream":
-                    assert store.append(rows, source="s", start=offset, upto=offset + detail)
-                    offset, new = offset + detail, True
-                else:
-                    new = detail not in known
-                    assert store.replace(rows, window=given[2], batch_id=detail) == new
-                    truth = Counter({key: n for key, n in truth.items() if not (new and key[0] == given[2])})
-                if new:
-                    truth.update(cells)
-                    known |= {detail} - {1, 2}
-            found = store.query(by=["day", "segment"]).finalize(["rows"]).frame
-            assert {tuple(key): n for *key, n in found.select("day", "segment", "value").iter_rows()} == truth
-            assert store.offset("s") == (offset or None)
 
 
 def test_a_source_goes_on_where_it_was_left(store):
