@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import integrate, stats
 from scipy.special import expit, logit
-from simulated import markdown, show
+from simulated import show, table
 
 import streammetrics as sm
 
@@ -109,19 +109,16 @@ def parts(setting: Setting):
 
 def compared(rows, setting: Setting, models: tuple[str, str]) -> sm.Comparison:
     """The comparison of two models in each sample."""
-    task = (
-        partial(sm.regression, y_pred={"a": "a", "b": "b"})
-        if setting.errors
-        else partial(sm.binary, y_score={"a": "a", "b": "b"})
-    )
+    task, role = (sm.regression, "y_pred") if setting.errors else (sm.binary, "y_score")
     numbers = np.repeat(np.arange(len(rows["y"])), setting.rows)
     batch = {name: values.ravel() for name, values in rows.items()} | {"sample": numbers}
-    return sm.compare(task(y_true="y", by="sample").update(batch), models=models)
+    acc = task(y_true="y", **{role: {"a": "a", "b": "b"}}, by="sample")
+    return sm.compare(acc.update(batch), models=models)
 
 
 def passes(setting: Setting, samples: int | None = None) -> dict[str, float]:
     """The share of samples in which a requirement holds whose margin is the true difference."""
-    setting = setting if samples is None else Setting(**{**vars(setting), "samples": samples})
+    setting = replace(setting, samples=samples or setting.samples)
     random, held, tested = np.random.default_rng(setting.rows), dict[str, int](), 0
     if setting.errors:
         size = np.sqrt([1 + 0.1**2, 1.05**2 + 0.12**2])
@@ -175,7 +172,7 @@ def power(setting: Setting, samples: int | None = None) -> dict[str, tuple[float
 
     The tests are never open.
     """
-    setting = setting if samples is None else Setting(**{**vars(setting), "samples": samples})
+    setting = replace(setting, samples=samples or setting.samples)
     random = np.random.default_rng(1)
     shares = {name: np.zeros(3) for name in ("accuracy better", "McNemar's test", "roc_auc better", "DeLong's test")}
     for count in parts(setting):
@@ -192,19 +189,14 @@ def power(setting: Setting, samples: int | None = None) -> dict[str, tuple[float
     return {name: tuple(share / setting.samples) for name, share in shares.items()}
 
 
-def table(found: dict[str, dict[str, float | tuple[float, ...]]], samples: dict[str, int]) -> str:
+def by_requirement(settings: list[Setting], measure: Callable[[Setting], dict]) -> str:
     """A Markdown table with a column for each setting."""
-    names = list(dict.fromkeys(name for own in found.values() for name in own))
-    lines = [
-        ["Requirement", *found],
-        ["---"] * (len(found) + 1),
-        ["number of samples", *(f"{n:,}" for n in samples.values())],
-    ]
-    for name in names:
-        metric, _, kind = name.partition(", ")
-        shown = f"`{metric}`, {kind}" if kind else name
-        lines.append([shown, *(cell(own[name]) if name in own else "–" for own in found.values())])
-    return markdown(lines)
+    cells = {"number of samples": {setting.name: f"{setting.samples:,}" for setting in settings}}
+    for setting in settings:
+        for name, shares in measure(setting).items():
+            metric, _, kind = name.partition(", ")
+            cells.setdefault(f"`{metric}`, {kind}" if kind else name, {})[setting.name] = cell(shares)
+    return table("Requirement", cells)
 
 
 def cell(share: float | tuple[float, ...]) -> str:
@@ -214,15 +206,14 @@ def cell(share: float | tuple[float, ...]) -> str:
 
 def main(*wanted: str) -> None:
     """Print some tables, or all, and write them."""
-    of_power = [Setting(f"{s.name}", s.rows, min(s.samples, 2_000), s.share, s.worse * 1.5) for s in SETTINGS[:5]]
+    of_power = [replace(s, samples=min(s.samples, 2_000), worse=1.5 * s.worse) for s in SETTINGS[:5]]
     for mark, settings, measure in (
         ("false passes", SETTINGS, passes),
         ("false passes of errors", OF_ERRORS, passes),
         ("power", of_power, power),
     ):
         if not wanted or mark in wanted:
-            made = table({s.name: measure(s) for s in settings}, {s.name: s.samples for s in settings})
-            show("decisions.md", mark, made)
+            show("decisions.md", mark, by_requirement(settings, measure))
 
 
 if __name__ == "__main__":

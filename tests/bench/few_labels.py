@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 from scipy.stats import norm
-from simulated import markdown, show
+from simulated import show, table
 
 import streammetrics as sm
 from streammetrics.monitor.before_labels.filled import DECISIONS, confusion, losses
@@ -136,19 +136,17 @@ def measured(kind: Kind, labels: int, draws: int) -> dict[str, tuple[float, floa
     return found
 
 
-def table(kinds: list[Kind], labels: list[int], draws: int) -> str:
+def by_kind(kinds: list[Kind], labels: list[int], draws: int) -> str:
     """A Markdown table with a column for each kind."""
-    lines = [["", *(kind.name for kind in kinds)], ["---"] * (len(kinds) + 1)]
-    cells = []
+    cells = {shown: {} for shown in NAMES.values()}
     for kind in kinds:
         by_size = [measured(kind, n, draws) for n in labels]
         print(kind.name, by_size, flush=True, file=sys.stderr)
-        cells.append({name: [own[name] for own in by_size if name in own] for name in NAMES})
-    for name, shown in NAMES.items():
-        of_kinds = [np.array(own[name]).T for own in cells]
-        texts = [f"{100 * min(c):.1f}% to {100 * max(c):.1f}%, {np.mean(w):.2f}" for c, w in of_kinds]
-        lines.append([shown, *texts])
-    return markdown(lines)
+        for name, shown in NAMES.items():
+            covered, width = np.array([row[name] for row in by_size if name in row]).T
+            share = f"{100 * min(covered):.1f}% to {100 * max(covered):.1f}%"
+            cells[shown][kind.name] = f"{share}, {np.mean(width):.2f}"
+    return table("", cells)
 
 
 def main() -> None:
@@ -158,7 +156,7 @@ def main() -> None:
         ("independent rows", INDEPENDENT, LABELS),
         ("units and weights", CLUSTERED, LABELS[:2]),
     ):
-        show("few-labels.md", mark, table(kinds, sizes, draws))
+        show("few-labels.md", mark, by_kind(kinds, sizes, draws))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 from scipy.special import expit, logit
-from simulated import markdown, show
+from simulated import show, table
 
 import streammetrics as sm
 from streammetrics.metrics.intervals.planning import rows_to_find
@@ -105,20 +105,17 @@ def coverage(setting: Setting) -> dict[str, float]:
     return dict(held.rows())
 
 
-def table(first: str, found: dict[str, dict[str, float]]) -> str:
-    """A Markdown table with a row for each setting."""
-    lines = [[first, *(f"`{metric}`" for metric in METRICS)], ["---"] * (len(METRICS) + 1)]
-    lines += [[name, *(f"{100 * own[m]:.1f}%" if m in own else "–" for m in METRICS)] for name, own in found.items()]
-    return markdown(lines)
-
-
 def main() -> None:
     """Print the tables, and write them."""
     for page, mark, first, settings, measure in (
         ("decisions.md", "plans", "Pilot", PLANS, near),
         ("intervals.md", "few units", "Rows", FEW_UNITS, coverage),
     ):
-        show(page, mark, table(first, {str(s): measure(s) for s in settings}))
+        cells = {}
+        for setting in settings:
+            row = measure(setting)
+            cells[str(setting)] = {f"`{m}`": f"{100 * row[m]:.1f}%" if m in row else "–" for m in METRICS}
+        show(page, mark, table(first, cells))
 
 
 if __name__ == "__main__":

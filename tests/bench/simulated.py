@@ -7,8 +7,11 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def markdown(lines):
-    """A Markdown table of lines of cells; an empty cell has one space."""
+def table(corner, cells):
+    """A Markdown table of texts by row and column, with a dash where there is none; an empty cell has one space."""
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
+    lines = [[corner, *columns], ["---"] * (len(columns) + 1)]
+    lines += [[name, *(row.get(column, "–") for column in columns)] for name, row in cells.items()]
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
 
 

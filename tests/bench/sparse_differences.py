@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from simulated import markdown, show
+from simulated import show, table
 
 import streammetrics as sm
 
@@ -216,25 +216,18 @@ def verdicts(comparison: sm.Comparison, metric: str, margin: float) -> pl.DataFr
     return comparison.check(not_worse={metric: margin}).frame
 
 
-def table(settings: list[Setting]) -> str:
-    """A Markdown table with a row for each setting."""
-    metrics = list(dict.fromkeys(metric for setting in settings for metric in setting.metrics))
-    lines = [["Samples", *(f"`{metric}`" for metric in metrics)], ["---"] * (len(metrics) + 1)]
-    for setting in settings:
-        found = rates(setting)
-        cells = [" / ".join(f"{100 * rate:.1f}" for rate in found[m]) if m in found else "–" for m in metrics]
-        lines.append([setting.name, *cells])
-        print(lines[-1], file=sys.stderr, flush=True)
-    return markdown(lines)
-
-
 def main(*wanted: str) -> None:
     """Print some tables, or all, and write them."""
     binary = [s for s in SETTINGS if not set(s.metrics) <= set(ERRORS)]
     errors = [s for s in SETTINGS if set(s.metrics) <= set(ERRORS)]
     for mark, settings in (("few differences", binary), ("few different errors", errors), ("units", OF_UNITS)):
         if not wanted or mark in wanted:
-            show("decisions.md", mark, table(settings))
+            cells = {}
+            for setting in settings:
+                shares = {f"`{m}`": [f"{100 * rate:.1f}" for rate in found] for m, found in rates(setting).items()}
+                cells[setting.name] = {metric: " / ".join(texts) for metric, texts in shares.items()}
+                print(setting.name, cells[setting.name], file=sys.stderr, flush=True)
+            show("decisions.md", mark, table("Samples", cells))
 
 
 if __name__ == "__main__":

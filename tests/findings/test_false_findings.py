@@ -99,11 +99,6 @@ def drifts(seed):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", [differences, drifts])
-def test_few_pairs_without_differences_have_findings(kind):
-    assert sum(bool(kind(seed)) for seed in range(4)) <= 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", [differences, drifts])
-def test_few_of_many_pairs_without_differences_have_findings(kind):
-    assert sum(bool(kind(seed)) for seed in range(80)) <= 16
+@pytest.mark.parametrize(("pairs", "most"), [(4, 1), pytest.param(80, 16, marks=pytest.mark.long)])
+def test_few_pairs_without_differences_have_findings(kind, pairs, most):
+    assert sum(bool(kind(seed)) for seed in range(pairs)) <= most

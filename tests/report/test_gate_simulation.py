@@ -8,23 +8,15 @@ from false_passes import OF_ERRORS, SETTINGS, Setting, drawn, passes, power, tru
 
 import streammetrics as sm
 
-
-def too_often(setting, samples):
-    """Requirements that hold in significantly more than 5% of the samples."""
-    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / samples)
-    return {name: share for name, share in passes(setting, samples).items() if share > most}
+FEW_SAMPLES = [(setting, 400) for setting in (SETTINGS[0], SETTINGS[1], OF_ERRORS[0])]
+MANY_SAMPLES = [pytest.param(s, s.samples, marks=pytest.mark.long) for s in (*SETTINGS, *OF_ERRORS)]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[1], OF_ERRORS[0]], ids=lambda s: s.name)
-def test_requirements_at_their_margin_rarely_hold(setting):
-    assert too_often(setting, 400) == {}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("setting", [*SETTINGS, *OF_ERRORS], ids=lambda s: s.name)
-def test_requirements_at_their_margin_rarely_hold_in_many_samples(setting):
-    assert too_often(setting, setting.samples) == {}
+@pytest.mark.parametrize(("setting", "samples"), [*FEW_SAMPLES, *MANY_SAMPLES], ids=str)
+def test_requirements_at_their_margin_rarely_hold(setting, samples):
+    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / samples)  # significantly more than 5%
+    assert {name: share for name, share in passes(setting, samples).items() if share > most} == {}
 
 
 @pytest.mark.thorough

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
-from false_slices import ALL, false_discoveries, p_values
+from false_slices import ALL, METRICS, false_discoveries, p_values
 from polars.testing import assert_frame_equal
 from present.structure import Page
 from sklearn.metrics import roc_auc_score
@@ -220,35 +220,26 @@ def test_a_slice_that_is_all_of_a_larger_one_is_not_told_twice():
 
 
 @pytest.mark.thorough
-def test_noise_gives_no_more_discoveries_than_promised():
+@pytest.mark.parametrize(("samples", "most"), [(8, 4), pytest.param(50, 17, marks=pytest.mark.long)])
+def test_noise_gives_no_more_discoveries_than_promised(samples, most):
     """Where nothing fails every discovery is false, so some are found in a share fdr of samples at most."""
-    found = false_discoveries(range(8), ["accuracy", "ecce"], 0.2)
-    assert all(count <= 4 for count in found.values()), found  # of 8 at a rate of 0.2, with probability 0.99
-
-
-@pytest.mark.long
-def test_noise_gives_no_more_discoveries_than_promised_at_length():
-    found = false_discoveries(range(50), ["accuracy", "recall", "log_loss", "f1", "mae", "ecce"], 0.2)
-    assert all(count <= 17 for count in found.values()), found  # of 50, with probability 0.994
+    found = false_discoveries(range(samples), METRICS if samples > 8 else ["accuracy", "ecce"], 0.2)
+    assert all(count <= most for count in found.values()), found  # with probability 0.99
 
 
 CONFUSION = ["accuracy", "precision", "recall", "f1", "mcc", "balanced_accuracy"]
 
 
-@pytest.mark.parametrize("metric", [*CONFUSION, "log_loss", "brier_score", "mae", "rmse"])
+RANKING = pytest.param("roc_auc", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("metric", [*CONFUSION, "log_loss", "brier_score", "mae", "rmse", RANKING])
 @pytest.mark.parametrize(("rates", "threshold"), [((1, 12), 0.15), ((2, 2), 0.5)], ids=["rare", "even"])
 def test_p_values_are_no_smaller_than_chance_makes_them(metric, rates, threshold):
-    p = p_values(metric, rates, threshold, 1_500)
+    slices = 600 if metric == "roc_auc" else 1_500
+    p = p_values(metric, rates, threshold, slices)
     for level, most in ((0.1, 0.12), (0.02, 0.03), (0.002, 0.008)):
-        assert (p <= level).sum() <= most * 1_500
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("rates", [(1, 12), (2, 2)], ids=["rare", "even"])
-def test_p_values_of_rankings_are_no_smaller_than_chance_makes_them(rates):
-    p = p_values("roc_auc", rates, 0.5, 600)
-    for level, most in ((0.1, 0.12), (0.02, 0.03), (0.002, 0.008)):
-        assert (p <= level).sum() <= most * 600
+        assert (p <= level).sum() <= most * slices
 
 
 def test_a_slice_in_which_nothing_is_right_is_found():
