@@ -3,7 +3,6 @@
 import io
 
 import polars as pl
-import pytest
 from commands import run
 
 import streammetrics as sm
@@ -12,7 +11,6 @@ ROWS = pl.DataFrame(
     {
         "y": [1, 0, 1, 0, 1, 0, 1, 1],
         "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4, 0.9, 0.8],
-        "q": [0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6],
         "g": ["perfect", "perfect", "reversed", "reversed", None, None, "one class", "one class"],
     }
 )
@@ -23,35 +21,21 @@ SORTED = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path):
-    ROWS.write_parquet(tmp_path / "rows.parquet")
-    sm.binary(y_true="y", y_score="p", by="g").update(ROWS).save(tmp_path / "rows.state")
-    return tmp_path
+def test_the_worst_group_and_the_metric_come_first(tmp_path):
+    """A group of several models is placed by the worst of them."""
+    rows, alone, models = (tmp_path / name for name in ("rows.parquet", "alone.state", "models.state"))
+    ROWS.write_parquet(rows)
+    sm.binary(y_true="y", y_score="p", by="g").update(ROWS).save(alone)
+    constant = pl.lit(0.6).alias("q")
+    sm.binary(y_true="y", y_score={"p": "p", "q": constant}, by="g").update(ROWS.drop_nulls().head(4)).save(models)
 
+    def groups(*command):
+        return pl.read_csv(io.StringIO(run(*command, "--format", "csv")))["g"].unique(maintain_order=True).to_list()
 
-def groups(csv):
-    return pl.read_csv(io.StringIO(csv))["g"].unique(maintain_order=True).to_list()
-
-
-def test_the_worst_group_comes_first(folder):
-    evaluated = ["evaluate", folder / "rows.parquet", "--y-true", "y", "--y-score", "p", "--by", "g"]
     for metric, expected in SORTED.items():
-        options = ["--sort", metric, "--format", "csv"]
-        assert groups(run("show", folder / "rows.state", *options)) == groups(run(*evaluated, *options)) == expected
-
-
-def test_the_metric_is_shown_first(folder):
-    shown = run("show", folder / "rows.state", "--sort", "roc_auc", "--metric", "rows", "--metric", "f1").splitlines()
+        evaluated = ["evaluate", rows, "--y-true", "y", "--y-score", "p", "--by", "g", "--sort", metric]
+        assert groups("show", alone, "--sort", metric) == groups(*evaluated) == expected
+    assert groups("show", models, "--sort", "roc_auc")[0] == "reversed"
+    shown = run("show", alone, "--sort", "roc_auc", "--metric", "rows", "--metric", "f1").splitlines()
     assert shown[0].split() == ["g", "roc_auc", "rows", "f1"]
     assert [line.split()[0] for line in shown[2:6]] == ["reversed", "null", "perfect", "one"]
-    total = run("show", folder / "rows.state", "--total", "--sort", "roc_auc", "--metric", "f1")
-    assert [line.split()[0] for line in total.splitlines()[2:4]] == ["roc_auc", "f1"]
-
-
-def test_several_values_of_a_group_place_it_by_the_worst(folder):
-    rows = ROWS.filter(pl.col("g").is_in(["perfect", "reversed"]))
-    task = sm.binary(y_true="y", y_score={"p": "p", "q": "q"}, by="g", thresholds=(0.05, 0.5))
-    task.update(rows).save(folder / "several.state")
-    for metric in ("accuracy", "roc_auc"):
-        assert groups(run("show", folder / "several.state", "--sort", metric, "--format", "csv"))[0] == "reversed"

@@ -1,11 +1,8 @@
-"""The example of a Redis stream, with a real server: each entry is counted once, also if readers are killed."""
+"""The example of a Redis stream, with a real server: each entry is counted once."""
 
-import random
 import runpy
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from datetime import date
 from pathlib import Path
@@ -71,23 +68,3 @@ def test_entries_are_added_after_those_in_the_history(client, example, tmp_path)
     last = client.xrevrange("predictions", count=1)[0][0]
     assert example["entry_id"](store.offset("redis/predictions")) == last
     assert store.query(every="1d", by="country").to_bytes() == task().update(rows(range(60))).to_bytes()
-
-
-@pytest.mark.thorough
-def test_entries_of_killed_readers_are_there_once(client, url, example, tmp_path):
-    generator, store, kills = random.Random(0), sm.MetricStore(tmp_path / "history"), 0
-    code = EXAMPLE.read_text(encoding="utf-8").replace("ENTRIES = 100_000", "ENTRIES = 50")
-    (tmp_path / "reader.py").write_text(code, encoding="utf-8")
-    send(client, range(400))
-    last = example["offset"](client.xrevrange("predictions", count=1)[0][0])
-    while (start := store.offset("redis/predictions")) != last:
-        process = subprocess.Popen([sys.executable, tmp_path / "reader.py", url, "predictions", store.uri])
-        while store.offset("redis/predictions") == start:
-            assert process.poll() is None
-            time.sleep(0.01)
-        time.sleep(generator.uniform(0, 0.1))
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        kills += 1
-    assert kills > 1
-    assert store.query(every="1d", by="country").to_bytes() == task().update(rows(range(400))).to_bytes()

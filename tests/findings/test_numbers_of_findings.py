@@ -5,7 +5,6 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from commands import run
 from faulty import IN_B, P, binary, classes, models, scored, several, two_models
 
 import streammetrics as sm
@@ -76,27 +75,3 @@ def test_correlated_rows_decide_less():
 def test_a_report_searches_once():
     report = binary(scored())
     assert all(a is b for a, b in zip(report.findings(), report.findings(), strict=True))
-
-
-@pytest.mark.thorough
-def test_comparisons_and_drifts_are_written_as_findings(tmp_path):
-    one, other, summary = tmp_path / "one.state", tmp_path / "other.state", tmp_path / "summary.md"
-    task = sm.binary(y_true="y", y_score="p")
-    task.empty().update(scored()).save(one)
-    task.empty().update(scored().with_columns(P * 0.6)).save(other)
-    sides = [one, other, "--findings", "--format"]
-    for command, code in ((["compare", "--independent", *sides], "SM701"), (["drift", *sides], "SM711")):
-        assert len(re.findall(rf'"code":"{code}"', run(*command, "json"))) == 1
-        shown = run(*command, "github", GITHUB_STEP_SUMMARY=str(summary))
-        assert len(re.findall(rf"::\w+ title={code}::", shown)) == 1
-        assert f" | {code} | " in summary.read_text(encoding="utf-8")
-
-
-@pytest.mark.thorough
-def test_show_begins_with_findings_unless_metrics_are_named(tmp_path):
-    sm.binary(y_true="y", y_score="p").update(scored().with_columns(P * 0.6)).save(tmp_path / "a.state")
-    for options, above in (([], True), (["--metric", "roc_auc"], False)):
-        assert ("SM101" in run("show", tmp_path / "a.state", *options)) == above
-    lines = run("findings", tmp_path / "a.state", "--width", "60").splitlines()
-    assert len(lines) > 2
-    assert all(len(line) <= 60 for line in lines)

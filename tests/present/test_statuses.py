@@ -34,19 +34,17 @@ def texts(frame):
 def results(directory):
     """All that is not a sentence, and all sentences."""
     frames = []
-    codes = []
     for options in ({}, {"unit": "visitor"}):
         report = binary(**options).finalize(SHOWN, confidence=0.95)
-        compared = report.compare("a", "b")
+        compared = report.compare("a", "b", metrics=["roc_auc", "log_loss", "ks"])
         gate = compared.check(not_worse={"roc_auc": 0.01, "log_loss": "2%", "ks": 0.1})
         frames += [report.frame, compared.frame, gate.frame, report.check(RULES).frame]
         frames.append(report.gaps("recall", over="part", reference="few"))
     frames.append(binary(weight="weight").finalize(SHOWN, confidence=0.95).frame)
-    codes += [(finding.code, finding.severity) for finding in compared.findings()]
+    codes = [(finding.code, finding.severity) for finding in compared.findings()]
     with pytest.raises(sm.errors.ReportError, match="no confidence interval"):
         sm.rows_needed(report.rollup(), "ks", difference=0.1, model="a")
     frames.append(binary().finalize(SHOWN, confidence=0.9, always=500).frame)
-    codes += [(finding.code, finding.severity) for finding in binary().rollup().finalize().findings()]
     errors = sm.regression(y_true="minutes", y_pred="forecast").update(deliveries()[:3])
     frames.append(errors.finalize(confidence=0.95).frame)
     half = clicks()[:400]
