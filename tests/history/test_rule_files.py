@@ -10,10 +10,14 @@ FILE = """
 require = "roc_auc >= 0.8"
 over = "7d"
 by = ["country", "device"]
-
-[[rule]]
-require = 'psi(of="y_score") <= 0.2'
-against = "28d"
+name = "ranking"
+description = "Ask the team of the app."
+severity = "warn"
+confidence = 0.99
+min_rows = 500
+open = "fail"
+alarm = "2 per month"
+segments = "fdr 5%"
 
 [[rule]]
 require = "psi(of='y_score')<=0.2"
@@ -23,21 +27,6 @@ by = "country"
 [[rule]]
 require = "rows >= 1e3"
 by = []
-
-[[rule]]
-require = "roc_auc >= 0.8"
-name = "ranking"
-description = "Ask the team of the app."
-severity = "warn"
-confidence = 0.99
-min_rows = 500
-open = "fail"
-by = "country"
-alarm = "2 per month"
-segments = "fdr 5%"
-
-[[rule]]
-require = 'accuracy >= 0.8'
 always = 100_000
 
 [[rule]]
@@ -46,24 +35,12 @@ before_labels = true
 odds = 1.25
 coverage = 0
 """
+RANKING = {"name": "ranking", "description": "Ask the team of the app.", "severity": "warn", "confidence": 0.99}
+RANKING |= {"min_rows": 500, "open": "fail", "alarm": "2 per month", "segments": "fdr 5%"}
 RULES = [
-    sm.Rule("roc_auc >= 0.8", over="7d", by=("country", "device")),
-    sm.Rule('psi(of="y_score") <= 0.2', against="28d"),
+    sm.Rule("roc_auc >= 0.8", over="7d", by=("country", "device"), **RANKING),
     sm.Rule("psi(of='y_score')<=0.2", against="28d", by=("country",)),
-    sm.Rule("rows >= 1e3"),
-    sm.Rule(
-        "roc_auc >= 0.8",
-        name="ranking",
-        description="Ask the team of the app.",
-        severity="warn",
-        confidence=0.99,
-        min_rows=500,
-        open="fail",
-        by=("country",),
-        alarm="2 per month",
-        segments="fdr 5%",
-    ),
-    sm.Rule("accuracy >= 0.8", always=100_000),
+    sm.Rule("rows >= 1e3", always=100_000),
     sm.Rule("roc_auc >= 0.6", before_labels=True, odds=1.25, coverage=0),
 ]
 TEXTS = {
@@ -93,7 +70,7 @@ def path(tmp_path):
 def test_a_file_has_the_rules_that_python_makes(path):
     path.write_text(FILE)
     assert sm.read_rules(path) == sm.read_rules(str(path)) == RULES
-    assert RULES[1].measure == RULES[2].measure == ("psi", {"of": "y_score"})
+    assert sm.Rule('psi(of="y_score") <= 0.2', against="28d").measure == RULES[1].measure == ("psi", {"of": "y_score"})
 
 
 def test_rules_are_written_as_they_are_read(path):

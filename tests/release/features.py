@@ -55,26 +55,6 @@ def plot():
         task().update(BATCH).finalize().plot.roc().save(f"{directory}/roc.svg")
 
 
-def fast():
-    assert import_module("streammetrics.core").compiled is not None  # with this extra and without
-
-
-def duckdb():
-    run_path(str(EXAMPLES / "duckdb_query.py"), run_name="__main__")
-
-
-def dask():
-    run_path(str(EXAMPLES / "dask_cluster.py"), run_name="__main__")
-
-
-def ray():
-    run_path(str(EXAMPLES / "ray_dataset.py"), run_name="__main__")
-
-
-def spark():
-    run_path(str(EXAMPLES / "spark_states.py"), run_name="__main__")
-
-
 def docs():
     import_module("mkdocs"), import_module("mkdocstrings")
 
@@ -96,8 +76,13 @@ WITHOUT = {  # extras whose absence is an error of the library; the others' obje
     "duckdb": lambda: import_module("streammetrics.engines.duckdb").evaluate(Anything(), task()),
     "dask": lambda: import_module("streammetrics.engines.dask").evaluate(Anything(), task()),
 }
-FEATURES = {
-    f.__name__: f for f in (store, progress, prometheus, otel, mlflow, plot, fast, duckdb, dask, ray, spark, docs)
+FEATURES = {f.__name__: f for f in (store, progress, prometheus, otel, mlflow, plot, docs)}
+FEATURES |= {
+    engine: lambda file=file: run_path(str(EXAMPLES / f"{file}.py"), run_name="__main__")
+    for engine, file in (
+        *(("duckdb", "duckdb_query"), ("dask", "dask_cluster")),
+        *(("ray", "ray_dataset"), ("spark", "spark_states")),
+    )
 }
 
 
