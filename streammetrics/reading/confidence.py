@@ -79,39 +79,37 @@ def with_intervals(
 
         limits = units_intervals(frame, folds, metrics, confidence)
     estimates = joined(frame, limits, [c for c in (*keys_of(frame), METRIC) if c in limits.columns])
+    is_uncertain = pl.col("value").is_not_null() & few_effective(units=folds is not None)
+    status = pl.when(is_uncertain).then(pl.lit("few_effective_rows", Status)).otherwise(STATUS).alias(STATUS)
+    estimates = estimates.with_columns(status).drop(VARIANCE, strict=False)
+    missing = ~pl.col("value").is_nan() & pl.all_horizontal(pl.col(LIMITS).is_null())
+    if not estimates.select(missing.any()).item():
+        return estimates
     statuses = {
         metric.name: _status(metric, method, sample) if folds is None else _status_of_units(metric)
         for _, sample, of_sample in samples
         for metric, method in of_sample.items()
     }
     of_metric = pl.col(METRIC).replace_strict(statuses, return_dtype=Status)
-    of_metric = pl.when(pl.col("value").is_infinite()).then(pl.lit("infinite", Status)).otherwise(of_metric)
-    lower, upper = map(pl.col, LIMITS)
-    missing = ~pl.col("value").is_nan() & lower.is_null() & upper.is_null()
-    has_few = pl.lit(False)
-    if estimates.filter(missing & of_metric.is_null()).height:
-        few = few_rows_of_class(state, samples)
-        estimates = joined(estimates, few.with_columns(pl.lit(True).alias(FEW)), few.columns)
-        has_few = pl.col(FEW)
+    reason: Expr = pl.when(pl.col("value").is_infinite()).then(pl.lit("infinite", Status)).otherwise(of_metric)
+    if estimates.select((missing & reason.is_null()).any()).item():
+        few = few_rows_of_class(state, samples).with_columns(pl.lit(True).alias(FEW))
+        estimates = joined(estimates, few, few.columns[:-1])
+        reason = pl.coalesce(reason, _reason_of_rows(metrics, units=folds is not None))
+    return estimates.with_columns(pl.when(missing).then(reason).otherwise(STATUS).alias(STATUS)).drop(FEW, strict=False)
+
+
+def _reason_of_rows(metrics: Sequence[Metric], *, units: bool) -> Expr:
+    """The status of estimates without an interval because of their rows."""
     lowest, highest = (
         pl.col(METRIC).replace_strict({m.name: float(m.range[end]) for m in metrics}, return_dtype=pl.Float64)
         for end in (0, 1)
     )
-    at_end = (lowest == pl.col("value")) | (highest == pl.col("value"))
-    status = (
-        pl.when(missing & of_metric.is_not_null())
-        .then(of_metric)
-        .when(missing & has_few)
-        .then(pl.lit("few_rows_of_class", Status))
-        .when(missing & at_end)
-        .then(pl.lit("at_end", Status))
-        .when(missing)
-        .then(pl.lit("few_rows" if folds is None else "few_units", Status))
-        .when(pl.col("value").is_not_null() & few_effective(units=folds is not None))
-        .then(pl.lit("few_effective_rows", Status))
-        .otherwise(STATUS)
+    return pl.coalesce(
+        pl.when(FEW).then(pl.lit("few_rows_of_class", Status)),
+        pl.when((lowest == pl.col("value")) | (highest == pl.col("value"))).then(pl.lit("at_end", Status)),
+        pl.lit("few_units" if units else "few_rows", Status),
     )
-    return estimates.with_columns(status.alias(STATUS)).drop(FEW, VARIANCE, strict=False)
 
 
 def _status_of_units(metric: Metric) -> str | None:

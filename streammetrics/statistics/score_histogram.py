@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from streammetrics.base import percentage
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
 from streammetrics.data import Kind
 from streammetrics.metrics import Influence, methods
-from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels
+from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels, changes
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP
@@ -107,13 +108,16 @@ def tails_of_losses(histogram: ScoreHistogram, table: pl.DataFrame) -> pl.DataFr
     The columns are ``group``, ``actual``, and for both losses, such as ``log_loss``, ``log_loss_third`` (of the
     third power to the second) and ``log_loss_fourth`` (of the fourth to the third). Only for probabilities.
     """
-    bins = histogram.edges(table).with_columns(score=(pl.col("low") + pl.col("high")) / 2)
+    bins, starts = histogram.edges(table), np.flatnonzero(changes(table[GROUP].to_numpy()))
+    score = (bins["low"].to_numpy() + bins["high"].to_numpy()) / 2
     parts = []
-    for actual, count, of_class in ((0, "neg", 1 - pl.col("score")), (1, "pos", pl.col("score"))):
-        losses = {"log_loss": -of_class.clip(CLIP, 1 - CLIP).log(), "brier": (1 - of_class) ** 2}
-        ratios: dict[str, pl.Expr] = {"actual": pl.lit(actual, pl.Int8)}
-        for loss, of_row in losses.items():
-            sums = {power: (pl.col(count) * of_row**power).sum() for power in (2, 3, 4)}
-            ratios |= {f"{loss}_third": sums[3] / sums[2], f"{loss}_fourth": sums[4] / sums[3]}
-        parts.append(bins.group_by(GROUP, maintain_order=True).agg(**ratios))
+    for actual, count, of_class in ((0, "neg", 1 - score), (1, "pos", score)):
+        losses = {"log_loss": -np.log(of_class.clip(CLIP, 1 - CLIP)), "brier": (1 - of_class) ** 2}
+        rows, ratios = table[count].to_numpy(), dict[str, Any]()
+        for loss, of_row in losses.items() if len(rows) else ():
+            sums = {power: np.add.reduceat(rows * of_row**power, starts) for power in (2, 3, 4)}
+            with np.errstate(all="ignore"):
+                ratios |= {f"{loss}_third": sums[3] / sums[2], f"{loss}_fourth": sums[4] / sums[3]}
+        groups = table[starts].select(GROUP, actual=pl.lit(actual, pl.Int8))
+        parts.append(groups.with_columns(pl.Series(name, ratio, pl.Float64) for name, ratio in ratios.items()))
     return pl.concat(parts)
