@@ -116,8 +116,7 @@ class Accumulator:
         **inputs: Column,
     ) -> None:
         names = Names()
-        wanted = {name for s in statistics for name in s.inputs}
-        if unknown := inputs.keys() - wanted:
+        if unknown := inputs.keys() - {name for s in statistics for name in s.inputs}:
             raise SpecificationError(
                 f"Unknown argument {min(unknown)!r}: not an argument of Accumulator or an input of these statistics."
             )
@@ -141,8 +140,9 @@ class Accumulator:
             expressions=names.expressions,
         )
         statistics = complete(statistics, roles)
-        shown = None if metrics is None else tuple(m.name for m in find(metrics, statistics, roles.labels))
-        self._start(Saved(roles, shown, no_state(roles, statistics)), group_limit(max_groups))
+        if metrics is not None:
+            metrics = tuple(m.name for m in find(metrics, statistics, roles.labels))
+        self._start(Saved(roles, metrics, no_state(roles, statistics)), group_limit(max_groups))
 
     def _start(self, saved: Saved, max_groups: int | None) -> None:
         self.roles: Roles = saved.roles
@@ -151,10 +151,10 @@ class Accumulator:
         self._own_lock = new_lock()
 
     @classmethod
-    def _of(cls, saved: Saved, max_groups: int | None = None) -> Accumulator:
-        made = cls.__new__(cls)
-        made._start(saved, max_groups)
-        return made
+    def _from_saved(cls, saved: Saved, max_groups: int | None = None) -> Accumulator:
+        accumulator = cls.__new__(cls)
+        accumulator._start(saved, max_groups)
+        return accumulator
 
     @property
     def _lock(self) -> AbstractContextManager[Any]:
@@ -289,8 +289,7 @@ class Accumulator:
         >>> acc.empty().seen
         0
         """
-        state = no_state(self.roles, self.statistics)
-        return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
+        return self._with_state(no_state(self.roles, self.statistics))
 
     def copy(self) -> Accumulator:
         """Return an independent copy.
@@ -300,9 +299,9 @@ class Accumulator:
         >>> acc.copy().update({"y": [1], "p": [0.7]}).seen, acc.seen
         (4, 3)
         """
-        made = self._of(self._saved(), self._content.max_groups)
-        made._content.others = self._content.others
-        return made
+        duplicate = self._with_state(self.state)
+        duplicate._content.others = self._content.others
+        return duplicate
 
     def rollup(self, *columns: Column | Sequence[Column], folds: int | None = None) -> Accumulator:
         """Return an accumulator with fewer or coarser groups, as if the rows had been grouped by these columns only.
@@ -328,15 +327,20 @@ class Accumulator:
         >>> acc.rollup().finalize()["roc_auc"].value
         1.0
         """
-        roles, made = coarser(self.roles, [column for given in columns for column in several(given)], folds)
-        if made:
+        names = [column for argument in columns for column in several(argument)]
+        roles, expressions = coarser(self.roles, names, folds)
+        if expressions:
             complete(self.statistics, roles)  # rejects a name that saved states use
-        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.max_groups)
+        return self._with_state(self._rolled_up(self.state, roles, expressions), roles)
 
-    def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
+    def _with_state(self, state: State, roles: Roles | None = None) -> Accumulator:
+        """An accumulator of another state, and possibly of other columns, with the same settings."""
+        return self._from_saved(Saved(roles or self.roles, self.metrics, state), self._content.max_groups)
+
+    def _rolled_up(self, state: State, roles: Roles, expressions: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
         rows = state if state.exact else in_order(state)  # so that sums of floats round alike
-        total = roll_up(with_keys(rows, made or {}), roles.group_columns)
+        total = roll_up(with_keys(rows, expressions or {}), roles.group_columns)
         if roles.keys or (state.groups.height and total.groups.height == len(roles.models)):
             return total
         return combine([no_state(roles, self.statistics), total])
@@ -357,8 +361,7 @@ class Accumulator:
             raise SpecificationError(
                 "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
             )
-        state = filtered(self.state, predicates)
-        return self._of(Saved(self.roles, self.metrics, state), self._content.max_groups)
+        return self._with_state(filtered(self.state, predicates))
 
     def finalize(
         self,
@@ -384,7 +387,7 @@ class Accumulator:
             MetricError: If a metric is unknown or not available.
             DataError: If the rows have several labels, none of which is ``positive``. Saved states do not store this.
         """
-        found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
+        selected = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
         if confidence is not None:
             require_level(Argument("confidence"), confidence)
         if always is not None:
@@ -399,7 +402,7 @@ class Accumulator:
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None, folds=FOLDS)), total
         unit, weight, total = self.roles.unit, self.roles.sample_weight, in_order(total, self.roles.models)
-        return Report(total, found, confidence, folds, unit, always, weight, self.roles.folds)
+        return Report(total, selected, confidence, folds, unit, always, weight, self.roles.folds)
 
     def receipt(
         self,
@@ -427,9 +430,9 @@ class Accumulator:
         (3, '0c07932cbd3ead99587d10a7c86cfcca', {'value': 1.0})
         """
         if metrics is None:
-            shown = find(self.metrics, self.statistics, self.roles.labels)
+            available = find(self.metrics, self.statistics, self.roles.labels)
             most = max(METRICS_OF_A_RECEIPT // len(self.roles.models), 1)
-            metrics = [m for m in shown if m.better and m.average is None][:most]
+            metrics = [m for m in available if m.better and m.average is None][:most]
         checked = None
         if require:  # of these metrics only, so that verdicts do not depend on the metrics shown
             required = [Requirement.parse(text).metric for text in several(require)]
@@ -460,7 +463,7 @@ class Accumulator:
         3
         """
         require_threads()
-        return cls._of(from_arrow(table))
+        return cls._from_saved(from_arrow(table))
 
     def to_bytes(self) -> bytes:
         """Return the state as an Arrow IPC stream. Equal accumulators give equal bytes.
@@ -488,7 +491,7 @@ class Accumulator:
         3
         """
         require_threads()
-        return cls._of(from_bytes(content))
+        return cls._from_saved(from_bytes(content))
 
     def save(self, path: str | Path) -> None:
         """Write the state as Parquet, or as Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``.
@@ -535,7 +538,7 @@ class Accumulator:
         6
         """
         require_threads()
-        parts = ((path, cls._of(saved)) for path, saved in read_states(paths))
+        parts = ((path, cls._from_saved(saved)) for path, saved in read_states(paths))
         first, total = next(parts, ("", None))
         if total is None:
             return merge(())
@@ -556,21 +559,23 @@ class Accumulator:
 
     @classmethod
     def _unpickled(cls, roles: dict[str, Any], metrics: Any, state: Any, max_groups: Any) -> Accumulator:
-        return cls._of(Saved(Roles(**roles), metrics, State(*state)), max_groups)
+        return cls._from_saved(Saved(Roles(**roles), metrics, State(*state)), max_groups)
 
     def _repr_html_(self) -> str:
         from streammetrics.show import accumulator_html  # when it is needed
 
         state = self.state
-        return accumulator_html(self._told(state), [(repr(s), state.tables[s.name].height) for s in self.statistics])
+        return accumulator_html(
+            self._description(state), [(repr(s), state.tables[s.name].height) for s in self.statistics]
+        )
 
     def __repr__(self) -> str:
-        return self._told(self.state)
+        return self._description(self.state)
 
     def __str__(self) -> str:
         return f"{self.roles.kind} task, {self._size(self.state)}"
 
-    def _told(self, state: State) -> str:
+    def _description(self, state: State) -> str:
         return f"Accumulator({brief(self.roles, self.statistics)}): {self._size(state)}"
 
     def _size(self, state: State) -> str:
@@ -604,19 +609,18 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 
 def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -> Accumulator:
     """An empty accumulator with given columns and statistics, and all other settings of an existing one."""
-    kept = complete(statistics, roles)
-    return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept)))
+    return with_state(like, no_state(roles, complete(statistics, roles)), roles)
 
 
-def with_state(like: Accumulator, state: State) -> Accumulator:
+def with_state(like: Accumulator, state: State, roles: Roles | None = None) -> Accumulator:
     """An accumulator of a state, with all other settings of an existing one."""
-    return Accumulator._of(Saved(like.roles, like.metrics, state))
+    return Accumulator._from_saved(Saved(roles or like.roles, like.metrics, state))
 
 
 def _row_id(statistics: Sequence[Statistic], names: Names, unit: Column | None) -> tuple[str, ...]:
     """The columns that a fingerprint of the rows includes in addition to those of the task."""
-    given = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.columns, unit)]
-    return tuple(dict.fromkeys(names.add(column) for column in given if column is not None))
+    columns = [column for s in statistics if isinstance(s, RowFingerprint) for column in (*s.columns, unit)]
+    return tuple(dict.fromkeys(names.add(column) for column in columns if column is not None))
 
 
 def _require_accumulator(other: Any) -> None:

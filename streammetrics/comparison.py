@@ -13,6 +13,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import (
+    VERDICT,
     earlier,
     joined,
     moment,
@@ -28,7 +29,6 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.reading import (
     PAIRED,
-    VERDICT,
     Finding,
     distributions,
     drift_measures,
@@ -96,10 +96,10 @@ def compare(
     return one.compare(first, second, confidence=confidence)
 
 
-def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
-    if not isinstance(given, (Accumulator, Report)):
-        raise ReportError(f"Only accumulators and reports can be compared, got {type(given).__name__}.")
-    report = given if isinstance(given, Report) else given.finalize(metrics)
+def _report(source: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
+    if not isinstance(source, (Accumulator, Report)):
+        raise ReportError(f"Only accumulators and reports can be compared, got {type(source).__name__}.")
+    report = source if isinstance(source, Report) else source.finalize(metrics)
     return report if metrics is None else report.showing(metrics)
 
 
@@ -168,9 +168,9 @@ def drift(
     require_free(other.by, COLUMNS, "a name that drift uses")
     bins = whole(Argument("bins"), bins, least=2, most=1_000_000)
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
-    shown = [m for m in names if one.readable(m) and other.readable(m)]
-    sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
-    return Drift(sides, _wanted(one, other, of), bins, confidence)
+    metrics = [m for m in names if one.readable(m) and other.readable(m)]
+    sides = compare(one.showing(metrics), other.showing(metrics), confidence=confidence, independent=True)
+    return Drift(sides, _names(one, other, of), bins, confidence)
 
 
 def drift_over(
@@ -214,8 +214,8 @@ def drift_over(
     """
     report = acc.finalize() if isinstance(acc, Accumulator) else acc
     if not isinstance(report.state.keys.schema.get(window), (pl.Date, pl.Datetime)):
-        known = ", ".join(report.by) or "none"
-        raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {known}.")
+        columns = ", ".join(report.by) or "none"
+        raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {columns}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
     state = in_order(_referred(for_reports(report.state), window, reference))
     before = report._with(state=state, folds=folds, always=None)
@@ -330,8 +330,8 @@ class Drift:
         from streammetrics.show import drift_page  # when it is needed
 
         total = None if self.rolling else replace(self, metrics=self.metrics.total)._judged
-        found = self._findings(names)
-        write_file(path, drift_page(self.metrics, names, title, interactive, found, total, self._judged).encode())
+        findings = self._findings(names)
+        write_file(path, drift_page(self.metrics, names, title, interactive, findings, total, self._judged).encode())
 
     def _repr_html_(self) -> str:
         from streammetrics.show import in_notebook  # when it is needed
@@ -345,16 +345,16 @@ class Drift:
         return str(self)
 
 
-def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) -> tuple[str, ...]:
+def _names(reference: Report, current: Report, of: str | Sequence[str] | None) -> tuple[str, ...]:
     one, other = (list(distributions(r.state)) for r in (reference, current))
-    known = [x for x in other if x in one]
-    wanted = known if of is None else several(of)
-    if missing := [x for x in wanted if x not in known]:
-        kept = ", ".join(known) or "none"
-        raise ReportError(f"No distribution of {missing[0]!r} on both sides. Available: {kept}.")
-    if not wanted:
+    common = [x for x in other if x in one]
+    names = common if of is None else several(of)
+    if missing := [x for x in names if x not in common]:
+        listed = ", ".join(common) or "none"
+        raise ReportError(f"No distribution of {missing[0]!r} on both sides. Available: {listed}.")
+    if not names:
         raise ReportError("No distribution to compare. Add a ScoreHistogram, Histogram, or ErrorHistogram.")
-    return tuple(wanted)
+    return tuple(names)
 
 
 def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> State:
@@ -387,13 +387,13 @@ def _before_each(state: State, window: str, length: str) -> State:
     return periods(state, window, windows, starts, windows)
 
 
-def _time(given: Any) -> datetime:
+def _time(value: Any) -> datetime:
     """A date, datetime, or ISO 8601 string as local time in the time zone of the column."""
-    time = moment(given)
+    time = moment(value)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(
             Argument("reference"),
-            f" must have dates or datetimes without a time zone, such as '2026-01-31', got {shown(given)}.",
+            f" must have dates or datetimes without a time zone, such as '2026-01-31', got {shown(value)}.",
         )
     return time
 

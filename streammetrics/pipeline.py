@@ -334,8 +334,8 @@ def _height(batch: Any) -> int:
     return len(next(iter(batch.values()))) if isinstance(batch, Mapping) else len(batch)
 
 
-def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
-    if not wanted:
+def _progress_bar(stream: Stream, progress: bool) -> AbstractContextManager[Any]:
+    if not progress:
         return nullcontext()
     tqdm = of_extra("progress", "tqdm", "The progress bar requires").tqdm
     bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
@@ -378,8 +378,8 @@ def verify(
         again = Accumulator.load(source)
     else:
         again = accumulate(source, Accumulator.from_arrow(stated.no_rows()), workers=workers, progress=progress)
-    shown, required = [*stated.metrics], [*stated.verdicts]
-    return compared(stated, again.receipt(shown, confidence=stated.confidence, require=required))
+    metrics, required = [*stated.metrics], [*stated.verdicts]
+    return compared(stated, again.receipt(metrics, confidence=stated.confidence, require=required))
 
 
 publish("streammetrics", accumulate, evaluate, verify)

@@ -145,14 +145,14 @@ def binary(
     _require_one_decision(y_score, y_pred, thresholds)
     decided = () if y_pred is not None else _thresholds(thresholds, domain)
     statistics: list[Statistic] = [ConfusionCounts(decided)]
-    shown: list[str] = []
+    names: list[str] = []
     capacity = _bins(capacity, by, CAPACITY)
     if y_score is not None:
         statistics.append(ScoreHistogram(capacity, domain, several(atoms)))
-        shown += RANKING
+        names += RANKING
         if domain == "probability":
             statistics += [ProbabilityLoss(), CalibrationBins(calibration_bins)]
-            shown += PROBABILITIES
+            names += PROBABILITIES
     if pairs and (paired := _pairs(y_score, y_pred)):
         statistics.append(PairedOutcomes(decided, paired))
         if y_score is not None and sample_weight is None:
@@ -175,7 +175,7 @@ def binary(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *shown, *COUNTS))
+    return _showing(accumulator, (*VOLUME, *names, *COUNTS))
 
 
 def multiclass(
@@ -249,15 +249,15 @@ def multiclass(
     order = plain_labels(order, "order")
     statistics: list[Statistic] = [ConfusionMatrix(order)]
     of_order = [ORDERED] if len(order) else []
-    shown: list[str] = []
+    names: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
         bins = ScoreHistogram(capacity, "probability", several(atoms))
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
-        shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
+        names += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
         if one_vs_one:
             statistics.append(PairHistograms(min(capacity, PairHistograms.capacity), "probability", several(atoms)))
-            shown.append("roc_auc_ovo")
+            names.append("roc_auc_ovo")
     of_labels = maps_labels(y_score, (order or None) if labels is None else labels)
     paired = _pairs(y_pred, None if of_labels else y_score)
     if pairs and sample_weight is None and paired:
@@ -278,7 +278,7 @@ def multiclass(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *shown))
+    return _showing(accumulator, (*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *names))
 
 
 def multilabel(
@@ -336,12 +336,12 @@ def multilabel(
         raise SpecificationError("multilabel requires ", *SCORE_OR_LABEL)
     _require_probabilities("threshold", (threshold,))
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
-    shown: list[str] = []
+    names: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
         bins = ScoreHistogram(capacity, "probability", several(atoms))
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
-        shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
+        names += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
     accumulator = Accumulator(
         *statistics,
@@ -358,7 +358,7 @@ def multilabel(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown))
+    return _showing(accumulator, (*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *names))
 
 
 def regression(
@@ -414,7 +414,7 @@ def regression(
     capacity = _bins(capacity, by, CAPACITY)
     families = several(families)
     statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
-    shown = [name for family in families for name in FAMILIES[family]]
+    names = [name for family in families for name in FAMILIES[family]]
     if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
     accumulator = Accumulator(
@@ -430,7 +430,7 @@ def regression(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown))
+    return _showing(accumulator, (*VOLUME, *ERRORS, *ERROR_QUANTILES, *names))
 
 
 def predictions(
@@ -489,15 +489,15 @@ def predictions(
         raise SpecificationError("predictions requires ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     statistics: list[Statistic] = []
-    shown = [*VOLUME, "dropped_rate"]
+    names = [*VOLUME, "dropped_rate"]
     decided = () if y_pred is not None else _thresholds(thresholds, domain)
     if y_pred is not None or decided:
         statistics.append(PredictedCounts(decided))
-        shown.append("predicted_positive_rate")
+        names.append("predicted_positive_rate")
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY)
         statistics.append(Histogram(capacity, domain, several(atoms)))
-        shown += SCORES
+        names += SCORES
     accumulator = Accumulator(
         *statistics,
         *_fingerprint(fingerprint),
@@ -514,7 +514,7 @@ def predictions(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, tuple(shown))
+    return _showing(accumulator, tuple(names))
 
 
 def _showing(accumulator: Accumulator, metrics: tuple[str, ...]) -> Accumulator:
@@ -523,10 +523,10 @@ def _showing(accumulator: Accumulator, metrics: tuple[str, ...]) -> Accumulator:
     return accumulator
 
 
-def _fingerprint(given: bool | str | Sequence[str]) -> list[Statistic]:
-    if given is False:
+def _fingerprint(columns: bool | str | Sequence[str]) -> list[Statistic]:
+    if columns is False:
         return []
-    return [RowFingerprint(() if given is True else several(given))]
+    return [RowFingerprint(() if columns is True else several(columns))]
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
@@ -537,17 +537,17 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 
 
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
-    models = next((given for given in columns if isinstance(given, Mapping)), {})
+    models = next((column for column in columns if isinstance(column, Mapping)), {})
     return model_pairs(models) if len(models) > 1 and all(isinstance(name, str) for name in models) else ()
 
 
-def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
-    if given is None:
+def _thresholds(thresholds: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
+    if thresholds is None:
         return (0.5 if domain == "probability" else 0.0,)
-    found = several(given)
+    values = several(thresholds)
     if domain == "probability":
-        _require_probabilities("thresholds", found, " Pass ", Argument("domain", "real"), " for other scores.")
-    return found
+        _require_probabilities("thresholds", values, " Pass ", Argument("domain", "real"), " for other scores.")
+    return values
 
 
 def _require_probabilities(name: str, thresholds: Sequence[float], *advice: str | Argument) -> None:
@@ -558,10 +558,10 @@ def _require_probabilities(name: str, thresholds: Sequence[float], *advice: str 
         raise SpecificationError(Argument(name), f" must be between 0 and 1 for probabilities, {got}", *advice)
 
 
-def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:
+def _bins(capacity: int | None, by: Column | Sequence[Column], default: int) -> int:
     """Maximum number of bins of a histogram. Defaults to fewer with groups."""
     grouped = not (isinstance(by, Sequence) and not len(by))
-    return given if given is not None else CAPACITY_OF_A_GROUP if grouped else default
+    return capacity if capacity is not None else CAPACITY_OF_A_GROUP if grouped else default
 
 
 publish("streammetrics", binary, multiclass, multilabel, predictions, regression)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         UNDEFINED_LABELS,
         VALUE,
         VARIANCE,
+        VERDICT,
         VOLUME,
         WHY_OPEN,
         A,

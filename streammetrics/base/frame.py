@@ -61,6 +61,7 @@ EXPLAINED = pl.Schema({STATUS: Status, REMARK: pl.String(), UNDEFINED_LABELS: pl
 """Columns that the note of an estimate is made of."""
 
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
+VERDICT = hidden("verdict")
 AHEAD = hidden("ahead")  # side of a comparison that is ahead, but not better
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 

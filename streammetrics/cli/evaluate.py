@@ -28,7 +28,7 @@ from streammetrics.core import FAMILIES
 from streammetrics.data import SEVERAL, Column, Files, frames, open_files, require_columns
 from streammetrics.errors import Argument, SourceError
 from streammetrics.pipeline import accumulate, require_rows
-from streammetrics.reading import of_one_class
+from streammetrics.reading import missing_class
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 
 FIRST_ROWS = 100_000
@@ -181,7 +181,7 @@ def evaluate_command(
     report = finalize()
     if task == "binary" and arguments["positive"] and not arguments["negative"]:
         _name_negatives(files, columns.one(arguments["y_true"][0]), acc.roles.positive)
-    if (metrics or form not in WITH_FINDINGS) and (warning := of_one_class(report)):  # else it is a finding
+    if (metrics or form not in WITH_FINDINGS) and (warning := missing_class(report)):  # else it is a finding
         click.echo(f"Warning: {warning} {arguments['positive'] or 1}.", err=True)
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()

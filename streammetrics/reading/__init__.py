@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.compared_rows import has_common_folds, warning
     from streammetrics.reading.curves import curve
     from streammetrics.reading.diagnosis.comparison import findings_of_comparison
-    from streammetrics.reading.diagnosis.data import of_one_class
+    from streammetrics.reading.diagnosis.data import missing_class
     from streammetrics.reading.diagnosis.drift import findings_of_drift
     from streammetrics.reading.diagnosis.finding import Finding, listed
     from streammetrics.reading.diagnosis.findings import findings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.drift.distances import MEASURES
     from streammetrics.reading.drift.measures import drift_measures, without_bias
     from streammetrics.reading.drift.sampling import WITH_INTERVALS
-    from streammetrics.reading.drift.verdicts import VERDICT, drift_verdicts
+    from streammetrics.reading.drift.verdicts import drift_verdicts
     from streammetrics.reading.estimates import estimate, metrics_by_view
     from streammetrics.reading.fairness_gaps import fairness, gaps
     from streammetrics.reading.looks import (
@@ -41,6 +41,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.segments import ranked, sorted_by
     from streammetrics.reading.slicing import explained
     from streammetrics.reading.slicing.slices import CALIBRATION, CONFIDENCE, MIN_ROWS, slices
-    from streammetrics.reading.thresholds import THRESHOLD, at_only, operating_point, threshold_state
+    from streammetrics.reading.thresholds import THRESHOLD, operating_point, single_threshold, threshold_state
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -20,19 +20,21 @@ FEWEST, FEWEST_OF_UNITS = 50, 20  # rows and units of rare positives that are no
 READ: dict[object, Read] = {expected_ecce.formula: FoldSums.expected, ecce_p_value.formula: FoldSums.p_values}
 
 
-def of_correlated_rows(frame: pl.DataFrame, state: State, folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+def with_correlated_calibration(
+    frame: pl.DataFrame, state: State, folds: State, metrics: Sequence[Metric]
+) -> pl.DataFrame:
     """Return estimates in which metrics that depend on the correlation of rows are computed from folds of units."""
-    own = [m for m in metrics if m.formula in READ]
-    if not own:
+    affected = [m for m in metrics if m.formula in READ]
+    if not affected:
         return frame
-    values = _read(state, folds, {m: READ[m.formula] for m in own if m.average is None}, VALUE)
+    values = _read(state, folds, {m: READ[m.formula] for m in affected if m.average is None}, VALUE)
     keys = [c for c in values.columns if c not in VALUE]
     joined = frame.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left", suffix=RIGHT)
-    replaced = pl.col("value").is_not_null() & pl.col(METRIC).is_in([m.name for m in own])
-    found = [pl.when(replaced).then(f"{c}{RIGHT}").otherwise(c).alias(c) for c in VALUE]
+    replaced = pl.col("value").is_not_null() & pl.col(METRIC).is_in([m.name for m in affected])
+    numbers = [pl.when(replaced).then(f"{c}{RIGHT}").otherwise(c).alias(c) for c in VALUE]
     is_few = replaced & pl.col(f"value{RIGHT}").is_null()
     few = pl.when(is_few).then(pl.lit("few_expected", Status)).otherwise(STATUS).alias(STATUS)
-    estimates = joined.with_columns(*found, few).select(frame.columns)
+    estimates = joined.with_columns(*numbers, few).select(frame.columns)
     return estimates.with_columns(pl.coalesce(bounds_status(), STATUS).alias(STATUS))
 
 
@@ -43,29 +45,29 @@ def limits_of_ranges(state: State, folds: State, metrics: Sequence[Metric], conf
 
 def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Sequence[str]) -> pl.DataFrame:
     """Numbers of each group, or of each label of it, whose errors are not too skewed: keys, metric, and columns."""
-    statistic, view, _ = next(found for found in metrics_by_view(state, [ecce]) if found[2])
-    whole, parts = (first_case(view, s.table(statistic)) for s in (state, folds))
-    found = [
+    statistic, view, _ = next(entry for entry in metrics_by_view(state, [ecce]) if entry[2])
+    every, parts = (first_case(view, s.table(statistic)) for s in (state, folds))
+    rows = [
         {GROUP: group, METRIC: metric.name, **dict(zip(columns, read(sums), strict=True))}
-        for group, bins, own in _by_group(whole, parts, state, folds, statistic)
-        if (sums := _sums(bins, own)) is not None
+        for group, bins, fold_bins in _groups(every, parts, state, folds, statistic)
+        if (sums := _sums(bins, fold_bins)) is not None
         for metric, read in reads.items()
     ]
     types = {GROUP: pl.UInt32(), METRIC: pl.String(), **dict.fromkeys(columns, pl.Float64())}
-    frame = with_label(pl.DataFrame(found, types), state.labels_of(statistic))
+    frame = with_label(pl.DataFrame(rows, types), state.labels_of(statistic))
     return with_groups(state, frame)
 
 
-def _by_group(
-    whole: pl.DataFrame, parts: pl.DataFrame, state: State, folds: State, statistic: Statistic
+def _groups(
+    bins: pl.DataFrame, parts: pl.DataFrame, state: State, folds: State, statistic: Statistic
 ) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
     """The number of each group, or label of it, its bins, and its bins by fold."""
     labels, number = max(len(state.labels_of(statistic)), 1), parts[GROUP].to_numpy()
     owner = find_groups(folds.keys.drop(FOLD), state.groups).to_numpy()
     group = pl.Series(GROUP, owner[number // labels] * labels + number % labels)
     of_groups = parts.with_columns(group, folds.keys[FOLD].gather(number // labels)).partition_by(GROUP, as_dict=True)
-    for key, bins in whole.partition_by(GROUP, as_dict=True, maintain_order=True).items():
-        yield key[0], bins, of_groups[key]
+    for key, group_bins in bins.partition_by(GROUP, as_dict=True, maintain_order=True).items():
+        yield key[0], group_bins, of_groups[key]
 
 
 def _sums(bins: pl.DataFrame, parts: pl.DataFrame) -> FoldSums | None:

@@ -211,8 +211,8 @@ def _count_metric(kind: str) -> Metric:
     try:
         return find_metric(kind, CELLS)
     except MetricError as error:
-        known = ", ".join([*CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
-        raise ReportError(*error.args, f" Curves: {known}, and confusion-count metrics such as f1.") from error
+        kinds = ", ".join([*CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
+        raise ReportError(*error.args, f" Curves: {kinds}, and confusion-count metrics such as f1.") from error
 
 
 ERROR_CURVES = {"error_cdf": cdf_curve, "rec": rec_curve}

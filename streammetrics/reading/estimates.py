@@ -54,9 +54,11 @@ def estimate(
     """
     frame = _values(state, metrics)
     if folds is not None:
-        from streammetrics.reading.calibration import of_correlated_rows  # when they are needed: they take a while
+        from streammetrics.reading.calibration import (
+            with_correlated_calibration,  # when they are needed: they take a while
+        )
 
-        frame = of_correlated_rows(frame, state, folds, metrics)
+        frame = with_correlated_calibration(frame, state, folds, metrics)
     if confidence is None:
         return frame
     from streammetrics.reading.confidence import with_intervals
@@ -64,9 +66,9 @@ def estimate(
     frame = with_intervals(frame, state, metrics, confidence, folds)
     if always is None:
         return frame
-    from streammetrics.reading.looks import at_every_look
+    from streammetrics.reading.looks import with_sequences
 
-    return at_every_look(frame, state, metrics, confidence, always)
+    return with_sequences(frame, state, metrics, confidence, always)
 
 
 def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:

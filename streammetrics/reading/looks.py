@@ -31,7 +31,7 @@ NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
 MOST_ROWS = 1e15  # more than any decision can have
 
 
-def at_every_look(
+def with_sequences(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, always: int
 ) -> pl.DataFrame:
     """The frame of estimates with intervals that hold at every look instead of a single look.

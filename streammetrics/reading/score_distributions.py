@@ -52,12 +52,12 @@ def distributions(state: State) -> dict[str, Distribution]:
 
     Labels are 0 or 1. If there are several, distributions are one-vs-rest.
     """
-    found: dict[str, Distribution] = {}
+    named: dict[str, Distribution] = {}
     for statistic in state.statistics:
         table, groups = state.table(statistic), state.groups_of(statistic)
         for of, (lattice, bins) in statistic.distributions(table).items():
-            found.setdefault(of, Distribution(lattice, groups, bins.filter(pl.col("count") > 0)))
-    return {of: found[of] for of in (*FIRST, *found) if of in found}
+            named.setdefault(of, Distribution(lattice, groups, bins.filter(pl.col("count") > 0)))
+    return {of: named[of] for of in (*FIRST, *named) if of in named}
 
 
 def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:

@@ -21,10 +21,10 @@ def ranked(
 ) -> pl.DataFrame:
     """Return groups ranked by a metric. See `Report.worst` and `Report.best`."""
     n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
-    found = report.find(metric)
-    if found.better is None:
-        raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")
-    descending = (found.better == "low") == worst_first
+    metric = report.find(metric)
+    if metric.better is None:
+        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so groups cannot be ranked by it.")
+    descending = (metric.better == "low") == worst_first
     column = ("ci_lower" if descending else "ci_upper") if by_bound else "value"
     rows = report.rows(metric, **keys)
     if column not in rows.columns:
@@ -33,17 +33,17 @@ def ranked(
         )
     if by_bound and rows["value"].count() and not rows[column].count():
         raise ReportError(
-            f"Metric {found.name!r} has no confidence intervals in this report. Rank by value, with ",
+            f"Metric {metric.name!r} has no confidence intervals in this report. Rank by value, with ",
             Argument("min_rows"),
             ".",
         )
-    own = keys_of(rows)
+    index = keys_of(rows)
     return (
         with_rows(report, rows)
         .filter(pl.col("rows") >= min_rows, pl.col(column).is_not_null())
         .sort(column, "rows", descending=[descending, True], maintain_order=True)
         .head(n)
-        .select(*own, METRIC, "value", "rows", pl.exclude(*own, METRIC, "value", "rows"))
+        .select(*index, METRIC, "value", "rows", pl.exclude(*index, METRIC, "value", "rows"))
     )
 
 
@@ -53,15 +53,15 @@ def sorted_by(report: Report, metric: str | Metric) -> Report:
     If it has no preferred direction, the highest value comes first. A group with several values, such as those of
     several thresholds, is placed by the worst. Groups in which the metric is undefined come last.
     """
-    found = report.find(metric)
-    shown = report.showing([found, *report.metrics])
+    metric = report.find(metric)
+    sorted_report = report.showing([metric, *report.metrics])
     if not report.by:
-        return shown
-    descending = found.better != "high"
+        return sorted_report
+    descending = metric.better != "high"
     worst = pl.col("value").max() if descending else pl.col("value").min()
-    groups = report.rows(found).group_by(report.by, maintain_order=True).agg(worst)
+    groups = report.rows(metric).group_by(report.by, maintain_order=True).agg(worst)
     groups = groups.sort("value", descending=descending, nulls_last=True, maintain_order=True)
-    return shown._with(state=select(report.state, groups.drop("value")))
+    return sorted_report._with(state=select(report.state, groups.drop("value")))
 
 
 def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 THRESHOLD = "threshold"
 
 
-def at_only(report: Report, threshold: float) -> Report:
+def single_threshold(report: Report, threshold: float) -> Report:
     """Return the report with confusion counts at one threshold only: as stored, or from the score histogram."""
-    return report._with_states(lambda state: _single_threshold(state, threshold))
+    return report._with_states(lambda state: _state_at_threshold(state, threshold))
 
 
 def threshold_state(state: State, threshold: float) -> State | None:
@@ -131,7 +131,7 @@ def counts_at(table: pl.DataFrame, threshold: float) -> pl.DataFrame:
     )
 
 
-def _single_threshold(state: State, threshold: float) -> State:
+def _state_at_threshold(state: State, threshold: float) -> State:
     if state.labels:
         raise MetricError(f"A threshold requires a binary task, got the labels {few(state.labels)}.")
     stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]
@@ -146,9 +146,10 @@ def _single_threshold(state: State, threshold: float) -> State:
         (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
         table = state.table(counts).filter(pl.col(THRESHOLD) == threshold)
     else:
-        known = few(t for s in stored for t in s.thresholds) or "none"
+        choices = few(t for s in stored for t in s.thresholds)
         raise MetricError(
-            f"Threshold {threshold:g} requires the statistic ScoreHistogram, or one of the stored thresholds: {known}."
+            f"Threshold {threshold:g} requires the statistic ScoreHistogram, "
+            f"or one of the stored thresholds: {choices or 'none'}."
         )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
     others = tuple(s for s in state.statistics if s not in (*rows, *stored))
@@ -185,14 +186,14 @@ def _eases(constraint: Requirement) -> bool:
 def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:
     """The metric to optimize, and its sign: 1 to maximize, -1 to minimize."""
     if maximize is not None and minimize is None:
-        metric, wanted, sign = find_metric(maximize, CELLS), "high", 1
+        metric, best, sign = find_metric(maximize, CELLS), "high", 1
     elif minimize is not None and maximize is None:
-        metric, wanted, sign = find_metric(minimize, CELLS), "low", -1
+        metric, best, sign = find_metric(minimize, CELLS), "low", -1
     else:
         raise MetricError("Pass either ", Argument("maximize"), " or ", Argument("minimize"), ".")
-    if metric.better != wanted:
+    if metric.better != best:
         if metric.better is None:
             raise MetricError(f"Metric {metric.name!r} has no preferred direction, so it cannot be optimized.")
-        verb = "minimize" if wanted == "high" else "maximize"
+        verb = "minimize" if best == "high" else "maximize"
         raise MetricError(f"Metric {metric.name!r} is better when {metric.better}. Pass ", Argument(verb), ".")
     return metric, sign

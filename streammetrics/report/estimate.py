@@ -46,8 +46,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         row = rounded(vars(self))
-        shown = [f"{k}={v!r}" for k, v in row.items() if k in VALUE or (v is not None and k != STATUS)]
-        return f"Estimate({', '.join(shown)})"
+        parts = [f"{k}={v!r}" for k, v in row.items() if k in VALUE or (v is not None and k != STATUS)]
+        return f"Estimate({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         from streammetrics.show import in_notebook  # when it is needed

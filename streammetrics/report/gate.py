@@ -14,6 +14,7 @@ import polars as pl
 from streammetrics.base import (
     EFFECTIVE_ROWS,
     NO_LIMITS,
+    VERDICT,
     as_float,
     because,
     false_discovery_rate,
@@ -24,11 +25,10 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
-from streammetrics.reading import ROWS, at_only, changes_of, few_rows_reason, has_common_folds, with_row_count
+from streammetrics.reading import ROWS, changes_of, few_rows_reason, has_common_folds, single_threshold, with_row_count
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
     PASSING,
-    VERDICT,
     Verdicts,
     judged,
     levels,
@@ -88,7 +88,7 @@ def narrowed(
     """Return the comparison of some metrics, at a threshold that the evaluations need not have counted, if any."""
     a, b = comparison.a, comparison.b
     if isinstance(threshold, Real) and not isnan(as_float(threshold)):
-        a, b = at_only(a, float(threshold)), at_only(b, float(threshold))
+        a, b = single_threshold(a, float(threshold)), single_threshold(b, float(threshold))
     return replace(comparison, a=a.showing(metrics), b=b.showing(metrics), confidence=confidence)
 
 

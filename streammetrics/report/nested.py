@@ -22,18 +22,18 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
     groups = frame.n_unique(by) if by else 1
     counted = frame.group_by(METRIC, maintain_order=True).len()
     several = set(counted.filter(pl.col("len") > groups)[METRIC])
-    found: dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     keys = [key for key in keys_of(frame) if key not in by]
     for row in supported(frame).iter_rows(named=True):  # names do not depend on other groups
-        place = found
+        place = tree
         for column in by:
             place = place.setdefault(f"{column}={_key(row[column])}", {})
-        given = {name: row.get(name) for name in (*VALUE, *LIMITS)}
-        numbers = {name: number for name, number in given.items() if number is not None and isfinite(number)}
+        values = {name: row.get(name) for name in (*VALUE, *LIMITS)}
+        numbers = {name: number for name, number in values.items() if number is not None and isfinite(number)}
         if numbers:
-            told = {key: None if row[key] is None else _key(row[key]) for key in keys}
-            place[text.named(row | told, keys) if row[METRIC] in several else row[METRIC]] = numbers
-    return found
+            keys_as_text = {key: None if row[key] is None else _key(row[key]) for key in keys}
+            place[text.named(row | keys_as_text, keys) if row[METRIC] in several else row[METRIC]] = numbers
+    return tree
 
 
 def _key(value: Any) -> str:
@@ -42,9 +42,9 @@ def _key(value: Any) -> str:
     >>> print(_key(None), _key("null"), _key("DE"), _key(""), _key("two\nlines"))
     null "null" DE "" "two\nlines"
     """
-    shown = text.cell(value)
-    clear = not isinstance(value, str) or (shown == value and shown != text.cell(None) and not shown.startswith('"'))
-    return shown if clear else json.dumps(value)
+    cell = text.cell(value)
+    clear = not isinstance(value, str) or (cell == value and cell != text.cell(None) and not cell.startswith('"'))
+    return cell if clear else json.dumps(value)
 
 
 def as_json(frame: pl.DataFrame, by: list[str]) -> str:
@@ -58,12 +58,12 @@ def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
     >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}, "mse": {"lower": 2.0}}})
     {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9, 'g=a/mse.lower': 2.0}
     """
-    found: dict[str, float] = {}
+    flattened: dict[str, float] = {}
     for name, content in tree.items():
         path = f"{within}/{name}" if within else name
-        own = within if name == "value" else f"{within}.{name}"
-        numbers = flat(content, path) if isinstance(content, dict) else {own: content}
-        if same := found.keys() & numbers.keys():
+        number_name = within if name == "value" else f"{within}.{name}"
+        numbers = flat(content, path) if isinstance(content, dict) else {number_name: content}
+        if same := flattened.keys() & numbers.keys():
             raise ReportError(f"Two numbers would have the name {min(same)!r}. Rename a label, model, or group.")
-        found |= numbers
-    return found
+        flattened |= numbers
+    return flattened

@@ -189,7 +189,7 @@ class Report:
         >>> report.rows("accuracy", country="FR").select("country", "metric", "value").rows()
         [('FR', 'accuracy', 0.0)]
         """
-        report = self._at_key(metric, keys)
+        report = self._with_key(metric, keys)
         return visible(with_note(report._sampled_rows(metric, **keys), [report.find(metric, of_label=LABEL in keys)]))
 
     @cached_property
@@ -579,8 +579,8 @@ class Report:
         >>> gap.select("gender", "value", "reference_value", "difference", "ratio").row(0)
         ('f', 1.0, 0.25, 0.75, 4.0)
         """
-        found = gaps(self, metric, over, reference, min_rows, keys)
-        return with_note_of_gap(found, over, [self._at_key(metric, keys).find(metric)])
+        frame = gaps(self, metric, over, reference, min_rows, keys)
+        return with_note_of_gap(frame, over, [self._with_key(metric, keys).find(metric)])
 
     def fairness(self, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
         """Return fairness criteria over the values of a group column, in each group of the other columns.
@@ -621,9 +621,9 @@ class Report:
          ('equalized_odds', 'fpr', 1.0, 0.0),
          ('predictive_parity', 'precision', 0.5, 0.5)]
         """
-        found = fairness(self, over, reference, min_rows, keys)
-        metrics = [self._at_key(name, keys).find(name) for name in found["metric"].unique()]
-        return with_note_of_gap(found, over, metrics)
+        frame = fairness(self, over, reference, min_rows, keys)
+        metrics = [self._with_key(name, keys).find(name) for name in frame["metric"].unique()]
+        return with_note_of_gap(frame, over, metrics)
 
     def slices(
         self, metric: str | Metric, *, depth: int = 2, min_rows: int = MIN_ROWS, fdr: float = 0.05, **keys: Any
@@ -938,12 +938,13 @@ class Report:
 
     def _sampled_rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows, with the effective rows behind intervals."""
-        report = self._at_key(metric, keys)
+        report = self._with_key(metric, keys)
         if report is not self:
             return report._sampled_rows(metric, **keys)
-        available = self.find(metric, of_label=LABEL in keys)
-        shown = next((m for m in self.metrics if m == available), None)  # its default options may be written out
-        frame = self._frame_of(shown or available)
+        metric = self.find(metric, of_label=LABEL in keys)
+        frame = self._frame_of(
+            next((m for m in self.metrics if m == metric), metric)
+        )  # its default options may be written
         return matching(frame, keys_of(frame), keys)
 
     def _frame_of(self, metric: Metric) -> pl.DataFrame:
@@ -957,12 +958,12 @@ class Report:
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         return estimate(self.state, metrics, self.confidence, self.folds, self.always)
 
-    def _at_key(self, metric: str | Metric, keys: Mapping[str, Any]) -> Report:
+    def _with_key(self, metric: str | Metric, keys: Mapping[str, Any]) -> Report:
         """The report of the counts at a threshold that is not in the frame, or this one."""
-        report = self._at_threshold(as_float(keys.get("threshold")))
+        report = self._with_threshold(as_float(keys.get("threshold")))
         return self if report is None or not report.readable(metric) else report
 
-    def _at_threshold(self, threshold: float) -> Report | None:
+    def _with_threshold(self, threshold: float) -> Report | None:
         """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""
         if isnan(threshold):
             return None

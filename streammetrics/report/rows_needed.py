@@ -1,4 +1,4 @@
-"""Rows that a test needs, planned from a pilot."""
+"""Rows that a test needs, metric from a pilot."""
 
 from __future__ import annotations
 
@@ -103,22 +103,22 @@ def rows_needed(
     if not isinstance(pilot, Report | Comparison):
         raise SpecificationError("The pilot must be a report, such as acc.finalize(), or a comparison.")
     report = pilot.b if isinstance(pilot, Comparison) else pilot
-    found = report.find(metric)
-    low, high = found.range
+    metric = report.find(metric)
+    low, high = metric.range
     if difference >= high - low:
         raise SpecificationError(
-            f"The difference in {found.name} must be below {high - low:g}, got {difference:g}.{of_percent(difference)}"
+            f"The difference in {metric.name} must be below {high - low:g}, got {difference:g}.{of_percent(difference)}"
         )
     if isinstance(pilot, Comparison):
-        pilot = narrowed(pilot, [found], confidence, keys.get("threshold"))
+        pilot = narrowed(pilot, [metric], confidence, keys.get("threshold"))
         every = of_labels_once(changes_of(pilot))
         row, range = only(metric, matching(every, keys_of(every), keys), keys, lambda: every), EVERYWHERE
     else:
-        row, range = report.with_confidence(confidence)._row(found, keys), found.range
+        row, range = report.with_confidence(confidence)._row(metric, keys), metric.range
     row = with_row_count(row, report.state, ROWS)
     needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
     if needed is None:
-        reason = reason_without_interval(found, pilot if isinstance(pilot, Comparison) else row)
+        reason = reason_without_interval(metric, pilot if isinstance(pilot, Comparison) else row)
         raise ReportError(f"{metric} has no confidence interval in the pilot: {reason}")
     if needed == inf:
         raise ReportError(
@@ -129,16 +129,16 @@ def rows_needed(
         )
     share = needed / row[ROWS].item()
     classes = {name: ceil(share * count) for name, count in _classes(report, keys).items()}
-    return RowsNeeded(found.name, float(difference), ceil(needed), **classes, power=power, confidence=confidence)
+    return RowsNeeded(metric.name, float(difference), ceil(needed), **classes, power=power, confidence=confidence)
 
 
 def _classes(report: Report, keys: Mapping[str, Any]) -> dict[str, float]:
     """Rows of each class, if there are two of them, and rows have no weights."""
     if report.state.weighted or not all(map(report.readable, CLASSES)):
         return {}
-    own = {key: value for key, value in keys.items() if key in (*report.by, LABEL)}
-    found = {name: of_labels_once(report.rows(name, **own))["value"] for name in CLASSES}
-    return {name: counts[0] for name, counts in found.items() if len(counts) == 1}
+    selection = {key: value for key, value in keys.items() if key in (*report.by, LABEL)}
+    classes = {name: of_labels_once(report.rows(name, **selection))["value"] for name in CLASSES}
+    return {name: counts[0] for name, counts in classes.items() if len(counts) == 1}
 
 
 publish("streammetrics", RowsNeeded, rows_needed)

@@ -17,6 +17,7 @@ from streammetrics.base import (
     REASONS,
     STATUS,
     VALUE,
+    VERDICT,
     WHY_OPEN,
     Status,
     because,
@@ -57,8 +58,7 @@ OF_RULES = (
     *("name", "severity", "windows", "reference", "since", "e_value", "description"),
     *("days_needed", "coverage"),
 )  # of histories
-VERDICT, NEEDED, LIMIT, COMPARISON = (hidden(name) for name in ("verdict", "rows needed", "limit", "comparison"))
-COVERAGE = hidden("coverage")
+NEEDED, LIMIT, COMPARISON = map(hidden, ("rows needed", "limit", "comparison"))
 FEW_EFFECTIVE = ("few_rows", "few_rows_differ")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 

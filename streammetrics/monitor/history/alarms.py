@@ -20,6 +20,7 @@ from streammetrics.base import (
     METRIC,
     STATUS,
     VALUE,
+    VERDICT,
     Status,
     dates,
     ends,
@@ -33,7 +34,6 @@ from streammetrics.metrics import e_discoveries, log_e_value, log_e_value_of_sha
 from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, clock
 from streammetrics.reading import ROWS, TOTAL
-from streammetrics.report import VERDICT
 from streammetrics.show import with_note
 
 Values: TypeAlias = NDArray[np.float64]

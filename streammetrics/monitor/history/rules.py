@@ -15,6 +15,7 @@ import polars as pl
 from streammetrics.base import (
     as_float,
     false_discovery_rate,
+    hidden,
     near_paths,
     publish,
     require_level,
@@ -28,13 +29,13 @@ from streammetrics.metrics import Requirement, metrics_of_name, parse_metric, re
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
-from streammetrics.report import COVERAGE
 
 DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
 METRIC_TOO = "ks"  # the measure of drift whose name is also that of a metric
 TOTALS = ("a count", "a sum")  # why metrics have no interval
+COVERAGE = hidden("coverage")  # share of labels that have arrived, in verdicts
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 

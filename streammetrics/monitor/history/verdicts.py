@@ -16,6 +16,7 @@ from streammetrics.base import (
     REASONS,
     STATUS,
     VALUE,
+    VERDICT,
     Status,
     because,
     few_effective,
@@ -31,7 +32,7 @@ from streammetrics.monitor.history.alarms import (
     without_alarm,
 )
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import Rule, has_few_labels
+from streammetrics.monitor.history.rules import COVERAGE, Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
     ROWS,
@@ -43,9 +44,7 @@ from streammetrics.reading import (
     with_total,
 )
 from streammetrics.report import (
-    COVERAGE,
     NEEDED,
-    VERDICT,
     Report,
     judged,
     nonempty,

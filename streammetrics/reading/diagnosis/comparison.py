@@ -18,11 +18,11 @@ from streammetrics.reading.diagnosis.finding import (
     Finding,
     Row,
     Severity,
-    by_severity,
     finding,
     finding_of_groups,
     listed,
     placed,
+    sorted_by_severity,
 )
 from streammetrics.reading.differences import showing
 
@@ -40,7 +40,7 @@ def findings_of_comparison(comparison: Comparison) -> list[Finding]:
         others.append(finding("SM704", "warn", comparison.note))
     if primary is not None and confidence is not None:
         others += [*_groups(comparison, primary, confidence), *_metrics(total, primary, confidence)]
-    return [*([] if primary is None else _verdict(total, primary)), *by_severity(others)]
+    return [*([] if primary is None else _verdict(total, primary)), *sorted_by_severity(others)]
 
 
 def _verdict(total: Comparison, metric: Metric) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def _groups(comparison: Comparison, metric: Metric, confidence: float) -> Iterat
     keys = comparison.b.state.keys
     columns = [c for c in keys.columns if c != MODEL and 1 < keys[c].n_unique() <= MANY]
     for column in columns:
-        groups = _at_level(comparison.rollup(column), [metric], confidence, len(columns) * keys[column].n_unique())
+        groups = _with_level(comparison.rollup(column), [metric], confidence, len(columns) * keys[column].n_unique())
         every = sorted(_differences(groups, metric), key=lambda row: -abs(float(row["difference"])))
         for side in groups.names:
             rows = [row for row in every if row["better"] == side and best != {side}]
@@ -88,7 +88,7 @@ def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[
     judged = [m for m in judged if not _keys(total, m)]
     if total.b.by or not better or not judged:
         return
-    at_level = _at_level(total, judged, confidence, len(judged))
+    at_level = _with_level(total, judged, confidence, len(judged))
     rows = [row for m in judged for row in _differences(at_level, m)]
     rows = [row for row in rows if row["better"] in total.names and row["better"] != better[0]]
     if rows:
@@ -123,7 +123,7 @@ def _differences(comparison: Comparison, metric: Metric) -> Iterator[Row]:
     yield from placed(frame.with_columns(value="difference"), comparison.b)
 
 
-def _at_level(comparison: Comparison, metrics: Sequence[Metric], confidence: float, number: int) -> Comparison:
+def _with_level(comparison: Comparison, metrics: Sequence[Metric], confidence: float, number: int) -> Comparison:
     """The differences of metrics at a level such that few of a number of intervals miss (Bonferroni)."""
     return showing(comparison, metrics, 1 - (1 - confidence) / SHARES / number)
 

@@ -45,7 +45,7 @@ def dropped(searched: Searched) -> Iterator[Finding]:
 def classes(searched: Searched) -> Iterator[Finding]:
     """SM502 and SM503: all rows are of one class, or few are of one."""
     total = searched.total
-    if alone := of_one_class(total):
+    if alone := missing_class(total):
         sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
         yield finding("SM502", "bad", sentence)
         return
@@ -91,14 +91,14 @@ def scores(searched: Searched) -> Iterator[Finding]:
             yield finding("SM505", "warn", sentence, row, "roc_auc")
 
 
-def of_one_class(report: Report) -> str | None:
+def missing_class(report: Report) -> str | None:
     """Return that no row has the positive label, or that every row has it, as words; None for rows of both classes.
 
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p")
-    >>> of_one_class(acc.update({"y": [1], "p": [0.7]}).finalize())
+    >>> missing_class(acc.update({"y": [1], "p": [0.7]}).finalize())
     'every row has the positive label'
-    >>> of_one_class(acc.update({"y": [0], "p": [0.7]}).finalize())
+    >>> missing_class(acc.update({"y": [0], "p": [0.7]}).finalize())
     """
     if not report.rows("rows")["value"].sum():
         return None

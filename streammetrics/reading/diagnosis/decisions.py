@@ -69,14 +69,14 @@ def labels(searched: Searched) -> Iterator[Finding]:
     predicted = cells.filter(pl.col("count") > 0).select(*models, pl.col("predicted").alias(LABEL))
     never = actual.join(predicted, on=[*models, LABEL], how="anti", maintain_order="left")
     never = never.filter(pl.col("rows") >= FEWEST).sort("share", descending=True)
-    for row in placed(_by_model(never), searched.total):
+    for row in placed(_labels_of_models(never), searched.total):
         texts = [escaped(str(label)) for label in row["labels"]]
         share = percentage(row["share"])
         severity: Severity = "info" if searched.statistic(RankCounts) else "warn"
         yield finding("SM303", severity, f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
 
 
-def _by_model(frame: pl.DataFrame) -> pl.DataFrame:
+def _labels_of_models(frame: pl.DataFrame) -> pl.DataFrame:
     """One row per model, with its labels and the share of their rows."""
     columns = {"labels": pl.col(LABEL), "share": pl.sum("share")}
     if MODEL in frame.columns:

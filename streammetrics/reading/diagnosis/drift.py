@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from streammetrics.base import LIMITS, compared, interval, percentage
+from streammetrics.base import LIMITS, VERDICT, compared, interval, percentage
 from streammetrics.data import MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.comparison import findings_of_comparison
@@ -16,14 +16,14 @@ from streammetrics.reading.diagnosis.finding import (
     Finding,
     Row,
     Severity,
-    by_severity,
     finding,
     finding_of_groups,
     placed,
+    sorted_by_severity,
 )
 from streammetrics.reading.differences import showing
 from streammetrics.reading.drift.shifts import IS_SHARE, LEAST, MEAN, POSITIVES, QUANTITY, RATE, SCALE, SIZE
-from streammetrics.reading.drift.verdicts import LARGE, LEVEL, MEANS, NUMBERS, PSI, SMALL, VERDICT, drift_verdicts
+from streammetrics.reading.drift.verdicts import LARGE, LEVEL, MEANS, NUMBERS, PSI, SMALL, drift_verdicts
 from streammetrics.reading.score_distributions import distributions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def findings_of_drift(sides: Comparison, names: Sequence[str], bins: int, rollin
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
     others += [*_rates(sides.total), *findings_of_comparison(sides)]
-    return [*_distributions(sides.total, names, bins), *by_severity(others)]
+    return [*_distributions(sides.total, names, bins), *sorted_by_severity(others)]
 
 
 def _distributions(total: Comparison, names: Sequence[str], bins: int) -> Iterator[Finding]:

@@ -95,7 +95,7 @@ def finding_of_groups(
         yield finding(code, severity, f"{beginning}: {listed(texts)}.", {**rows[0], PLACE: ""}, metric)
 
 
-def by_severity(findings: Iterable[Finding]) -> list[Finding]:
+def sorted_by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings by severity, then by code."""
     return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.code))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis import calibration, data, decisions, groups, ranking
-from streammetrics.reading.diagnosis.finding import NAMED, Finding, Searched, by_severity, listed
+from streammetrics.reading.diagnosis.finding import NAMED, Finding, Searched, listed, sorted_by_severity
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -39,7 +39,7 @@ def findings(report: Report) -> list[Finding]:
         return []
     every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
     every += [finding for check in BY_COUNTS for finding in check(searched)]
-    kinds = groupby(by_severity(every), key=lambda finding: (finding.severity, finding.code))
+    kinds = groupby(sorted_by_severity(every), key=lambda finding: (finding.severity, finding.code))
     return [finding for _, findings in kinds for finding in _few([*findings])]
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.base import readable, rows, value_text
 from streammetrics.errors import escaped
-from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, by_severity, finding, listed
+from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, finding, listed, sorted_by_severity
 
 Now: TypeAlias = tuple[str, str, pl.DataFrame]
 """A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
@@ -33,7 +33,7 @@ def findings_of_rules(rules: Iterable[Now], windows: pl.Series, appended: pl.Dat
     """
     every = [finding for rule in rules for finding in _rule(*rule)]
     overdue = () if appended is None else _overdue(appended, datetime.now(UTC))
-    return by_severity([*every, *_gaps(windows), *overdue])
+    return sorted_by_severity([*every, *_gaps(windows), *overdue])
 
 
 def _rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import LIMITS, hidden, joined
+from streammetrics.base import LIMITS, VERDICT, hidden, joined
 from streammetrics.reading.drift.measures import drift_measures
 from streammetrics.reading.drift.shifts import IS_SHARE, LEAST, MEAN, MOST, QUANTITY, SCALE, shifts
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
 
-VERDICT, MEANS, PSI, STEADY, HAS_INTERVALS = map(hidden, ("verdict", "mean ", "psi ", "steady", "decides"))
+MEANS, PSI, STEADY, HAS_INTERVALS = map(hidden, ("mean ", "psi ", "steady", "decides"))
 NUMBERS = ("a", "b", "difference", *LIMITS, IS_SHARE, SCALE)
 LEVEL = 0.95  # of intervals, by default
 SMALL, LARGE = 0.1, 0.2  # sizes of a change, relative to the reference

@@ -117,7 +117,7 @@ class Remainders:
     def estimates(self, metric: Metric, slices: Numbers, count: int) -> pl.DataFrame:
         """Estimates of another metric of the same table, one of each slice, given the slice number of each group."""
         frame = self._estimates(metric, self._states(self.tables([slices], count).tables, count))
-        return self._by_slice(frame, count)
+        return self._selected(frame, count)
 
     def compare(self, slices: Tables, numbers: Numbers, larger: Tables, owners: Numbers) -> pl.DataFrame:
         """Value, rest, difference with its interval, and p-value of some slices, each in the larger slice that owns it.
@@ -147,7 +147,7 @@ class Remainders:
     def _estimates(self, metric: Metric, states: Sequence[State], confidence: float | None = None) -> pl.DataFrame:
         return estimate(states[0], [metric], confidence, states[1] if self._folds else None)
 
-    def _by_slice(self, frame: pl.DataFrame, count: int) -> pl.DataFrame:
+    def _selected(self, frame: pl.DataFrame, count: int) -> pl.DataFrame:
         """The row of each slice that the keys select."""
         numbers = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
         return numbers.join(matching(frame, frame.columns, self.keys), on=SLICE, how="left", maintain_order="left")
@@ -157,7 +157,7 @@ class Remainders:
     ) -> pl.DataFrame:
         """Slices compared with the other rows, given the number of rows of the smaller of the two."""
         a, b = (self._states(tables, len(smaller)) for tables in (others, slices))
-        differences = self._by_slice(self._differences(a, b), len(smaller))
+        differences = self._selected(self._differences(a, b), len(smaller))
         z = self._evidence(differences)
         if self._folds:
             z = as_normal(z, self._folds - 1)

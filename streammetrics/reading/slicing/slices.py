@@ -41,11 +41,11 @@ def slices(
     from streammetrics.reading.slicing.remainders import Remainders
     from streammetrics.reading.slicing.search import miscalibrated, worse
 
-    loss = report.find(metric, of_label=LABEL in keys)
+    metric = report.find(metric, of_label=LABEL in keys)
     depth, min_rows = whole(Argument("depth"), depth, least=1), whole(Argument("min_rows"), min_rows, least=1)
     require_level(Argument("fdr"), fdr)
-    if loss.better is None:
-        raise MetricError(f"Metric {loss.name!r} has no preferred direction, so slices cannot be ranked by it.")
+    if metric.better is None:
+        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so slices cannot be ranked by it.")
     require_free(report.by, COLUMNS)
     if MODEL in keys:
         require_models(report.state, keys[MODEL])
@@ -64,12 +64,12 @@ def slices(
     rows, groups = _rows(state), state.keys.select(columns)
     others = {k: v for k, v in keys.items() if k not in searched}
     states = [state] if folds is None else [state, folds]
-    remainders = Remainders.from_states(loss, states, rows, others, report.confidence or CONFIDENCE)
-    if folds is None and state.weighted and loss.name != CALIBRATION:
+    remainders = Remainders.from_states(metric, states, rows, others, report.confidence or CONFIDENCE)
+    if folds is None and state.weighted and metric.name != CALIBRATION:
         raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
     overall = remainders.overall()
     candidates = all_candidates(groups, rows, depth, min_rows)
-    if loss.name == CALIBRATION:
+    if metric.name == CALIBRATION:
         failing, p = miscalibrated(remainders, candidates, fdr)
     else:
         failing, p = worse(remainders.coarse(len(candidates.rows)), candidates, fdr)
@@ -78,10 +78,10 @@ def slices(
     tables, everywhere = remainders.tables(numbers, len(p)), remainders.tables([candidates.numbers[()]], 1)
     result = remainders.compare(tables, failing, everywhere, np.zeros_like(failing))
     result = result.with_columns(
-        p_value=pl.Series(p[failing]), rows=pl.Series(candidates.rows[failing]), metric=pl.lit(loss.name)
+        p_value=pl.Series(p[failing]), rows=pl.Series(candidates.rows[failing]), metric=pl.lit(metric.name)
     )
     frame = _described(groups, candidates, failing).hstack(result)
-    return _ranked(frame, loss, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
+    return _ranked(frame, metric, overall, int(rows.sum())).select(*columns, *COLUMNS, OF_SLICE)
 
 
 def _rows(state: State) -> Numbers:

@@ -97,7 +97,7 @@ class Receipt:
             StateError: If the file cannot be read, or is not a receipt.
         """
         try:
-            found = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique)
+            content = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique)
         except FileNotFoundError as error:
             raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
         except OSError as error:
@@ -105,25 +105,25 @@ class Receipt:
         except (ValueError, RecursionError) as error:
             raise StateError(f"{str(path)!r} is not a receipt: it is not JSON with unique names.") from error
         names = {f.name for f in fields(cls)}
-        if _is_deep(found):
+        if _is_deep(content):
             raise StateError(f"{str(path)!r} is not a receipt: its fields are nested too deeply.")
-        if not isinstance(found, dict) or type(found.get("receipt")) is not int:
+        if not isinstance(content, dict) or type(content.get("receipt")) is not int:
             raise StateError(f"{str(path)!r} is not a receipt: it has no field 'receipt'.")
-        if found["receipt"] != FORMAT:
+        if content["receipt"] != FORMAT:
             raise StateError(
-                f"{str(path)!r} has format {found['receipt']}. Version {__version__} reads format {FORMAT}. "
+                f"{str(path)!r} has format {content['receipt']}. Version {__version__} reads format {FORMAT}. "
                 "Write it again."
             )
-        if set(found) - {"receipt"} != names:
-            wrong = min(names.symmetric_difference(set(found) - {"receipt"}))
+        if set(content) - {"receipt"} != names:
+            wrong = min(names.symmetric_difference(set(content) - {"receipt"}))
             raise StateError(f"{str(path)!r} is not a receipt: the field {wrong!r} is missing or unknown.")
-        prints = found["fingerprints"].values() if isinstance(found["fingerprints"], dict) else [None]
-        sound = {name: type(found[name]) is kind for name, kind in KINDS.items()}
-        sound["specification"] = sound["specification"] and _is_specification(found["specification"])
+        prints = content["fingerprints"].values() if isinstance(content["fingerprints"], dict) else [None]
+        sound = {name: type(content[name]) is kind for name, kind in KINDS.items()}
+        sound["specification"] = sound["specification"] and _is_specification(content["specification"])
         sound["fingerprints"] = all(isinstance(each, dict) and {*each} == {TRUTH, ROW} for each in prints)
         if invalid := [name for name, is_sound in sound.items() if not is_sound]:
             raise StateError(f"{str(path)!r} is not a receipt: the field {invalid[0]!r} has an invalid type.")
-        return cls(**{name: found[name] for name in names})
+        return cls(**{name: content[name] for name in names})
 
     def no_rows(self) -> pa.Table:
         """The state without rows of this specification.
@@ -133,8 +133,8 @@ class Receipt:
         """
         if "sha256" in self.specification:
             raise StateError("The specification of this receipt is too long to be in it. Verify the saved state.")
-        roles, kept, _ = checked(lambda: specification(self.specification))
-        return to_arrow(Saved(roles, None, no_state(roles, kept)))
+        roles, statistics, _ = checked(lambda: specification(self.specification))
+        return to_arrow(Saved(roles, None, no_state(roles, statistics)))
 
 
 def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
@@ -146,7 +146,7 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
             ", a column that identifies a row.",
         )
     rows, dropped, groups = saved.size
-    made = Receipt(
+    receipt = Receipt(
         specification=_specification(saved),
         rows=rows,
         dropped=dropped,
@@ -157,10 +157,10 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
         metrics=_numbers(total.frame),
         verdicts={} if verdicts is None else _counted(verdicts),
     )
-    if len(str(made).encode()) > LARGEST:
-        text = json.dumps(made.specification, ensure_ascii=False, sort_keys=True)
-        made = replace(made, specification={"sha256": sha256(text.encode()).hexdigest()})
-    if len(str(made).encode()) > LARGEST:
+    if len(str(receipt).encode()) > LARGEST:
+        text = json.dumps(receipt.specification, ensure_ascii=False, sort_keys=True)
+        receipt = replace(receipt, specification={"sha256": sha256(text.encode()).hexdigest()})
+    if len(str(receipt).encode()) > LARGEST:
         raise SpecificationError(
             f"A receipt has at most {LARGEST:,} bytes. Pass fewer ",
             Argument("metrics"),
@@ -168,7 +168,7 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
             Argument("require"),
             ".",
         )
-    return made
+    return receipt
 
 
 def _specification(saved: Saved) -> dict[str, Any]:
@@ -176,10 +176,10 @@ def _specification(saved: Saved) -> dict[str, Any]:
     return {name: header[name] for name in ("columns", "statistics")}
 
 
-def _is_specification(found: dict[str, Any]) -> bool:
-    columns, statistics = found.get("columns"), found.get("statistics")
+def _is_specification(specification: dict[str, Any]) -> bool:
+    columns, statistics = specification.get("columns"), specification.get("statistics")
     parts = isinstance(columns, dict) and isinstance(statistics, list) and all(isinstance(s, dict) for s in statistics)
-    return parts or "sha256" in found
+    return parts or "sha256" in specification
 
 
 def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
@@ -191,22 +191,22 @@ def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The fields of an object. Of a repeated one, other programs could read another value than this."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name is repeated")
-    return found
+    return members
 
 
 def _numbers(frame: pl.DataFrame) -> dict[str, Any]:
     """Numbers by metric, and by model, threshold, and label if it has any. Bounds of exact metrics are omitted."""
-    found: dict[str, dict[str, Any]] = {}
+    numbers_by_metric: dict[str, dict[str, Any]] = {}
     for row in frame.iter_rows(named=True):
         place = ", ".join(f"{key} {_place(row[key])}" for key in keys_of(frame) if row[key] is not None)
-        wanted = [*(VALUE[:1] if row["lower"] == row["upper"] else VALUE), *LIMITS]
-        numbers = {name: row.get(name) for name in wanted}
-        own = {name: float(f"{x:.{DIGITS}g}") for name, x in numbers.items() if x is not None and isfinite(x)}
-        found.setdefault(row[METRIC], {})[place] = own
-    return {metric: of[""] if {*of} == {""} else of for metric, of in found.items()}
+        names = [*(VALUE[:1] if row["lower"] == row["upper"] else VALUE), *LIMITS]
+        numbers = {name: row.get(name) for name in names}
+        rounded = {name: float(f"{x:.{DIGITS}g}") for name, x in numbers.items() if x is not None and isfinite(x)}
+        numbers_by_metric.setdefault(row[METRIC], {})[place] = rounded
+    return {metric: of[""] if {*of} == {""} else of for metric, of in numbers_by_metric.items()}
 
 
 def _place(value: Any) -> str:
@@ -220,10 +220,10 @@ def _place(value: Any) -> str:
 
 
 def _counted(verdicts: Verdicts) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     for rule, verdict, count in verdicts.frame.group_by("rule", "verdict").len().sort("rule", "verdict").iter_rows():
-        found.setdefault(rule, {})[verdict] = count
-    return found
+        counts.setdefault(rule, {})[verdict] = count
+    return counts
 
 
 publish("streammetrics", Receipt)

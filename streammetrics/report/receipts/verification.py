@@ -58,13 +58,13 @@ class Verification:
         if self.identical:
             return f"Identical: {self.rows:,} rows, with the same fingerprints, counts, metrics, and verdicts."
         first, *others = self.different
-        place, expected, found = _difference(*self.different[first], first == "metrics") or ("", None, None)
+        place, expected, actual = _difference(*self.different[first], first == "metrics") or ("", None, None)
         also = f" Also different: {few(others)}." if others else ""
         versions = "" if len({*self.versions}) == 1 else " The receipt is of version {}, this is version {}."
         named = f"{first!r} ({place})" if place else repr(first)
-        values = f"{_told(expected)} in the receipt and {_told(found)} now"
-        said = versions.format(*map(_told, self.versions))
-        return escaped(f"Different since {named}, {values}: {CAUSES[first]}.{also}{said}")
+        values = f"{_brief(expected)} in the receipt and {_brief(actual)} now"
+        versions_text = versions.format(*map(_brief, self.versions))
+        return escaped(f"Different since {named}, {values}: {CAUSES[first]}.{also}{versions_text}")
 
 
 def compared(receipt: Receipt, again: Receipt) -> Verification:
@@ -75,7 +75,7 @@ def compared(receipt: Receipt, again: Receipt) -> Verification:
 
 
 def _parts(receipt: Receipt) -> dict[str, Any]:
-    prints = {of: {m: found[of] for m, found in receipt.fingerprints.items()} for of in ("truth", "row")}
+    prints = {of: {m: fingerprints[of] for m, fingerprints in receipt.fingerprints.items()} for of in ("truth", "row")}
     return vars(receipt) | prints
 
 
@@ -89,21 +89,21 @@ def _difference(a: Any, b: Any, rounded: bool = False, scale: float = 0) -> tupl
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         numbers = [abs(x) for x in (*a.values(), *b.values()) if rounded and isinstance(x, NUMBERS)]
         scale = max(numbers, default=0)
-        whole, parts = a.keys() == b.keys(), [(str(key), a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])]
+        equal, parts = a.keys() == b.keys(), [(str(key), a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b])]
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        whole, parts = len(a) == len(b), (("", *pair) for pair in zip_longest(a, b))
+        equal, parts = len(a) == len(b), (("", *pair) for pair in zip_longest(a, b))
     elif rounded and isinstance(a, NUMBERS) and isinstance(b, NUMBERS):
-        whole, parts = abs(a - b) <= ROUNDING * scale, ()
+        equal, parts = abs(a - b) <= ROUNDING * scale, ()
     else:
-        whole, parts = bool(a == b), ()
+        equal, parts = bool(a == b), ()
     for key, one, other in parts:
-        if found := _difference(one, other, rounded, scale):
-            place, one, other = found
+        if difference := _difference(one, other, rounded, scale):
+            place, one, other = difference
             return " ".join(filter(None, [key, place])), one, other
-    return None if whole else ("", a, b)
+    return None if equal else ("", a, b)
 
 
-def _told(value: Any) -> str:
+def _brief(value: Any) -> str:
     text = "nothing" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.base import markup, percentage, readable
-from streammetrics.reading import of_one_class
+from streammetrics.reading import missing_class
 from streammetrics.show import charts
 from streammetrics.show.tables.page import lead
 from streammetrics.statistics import ROW, fingerprint_of, fingerprints_of_models
@@ -42,7 +42,7 @@ def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
 def _warning(total: Report) -> str:
     sentence = "No rows were evaluated."
     if total.rows("rows")["value"].sum():
-        if (one := of_one_class(total)) is None:
+        if (one := missing_class(total)) is None:
             return ""
         sentence = f"{one}. Metrics that compare positives with negatives are undefined."
     return f'<p class="warning"><strong>Warning:</strong> {sentence}</p>'

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from streammetrics.base import LIMITS, Row, rows, shown_of
-from streammetrics.reading import VERDICT
+from streammetrics.base import LIMITS, VERDICT, Row, rows, shown_of
 from streammetrics.show.tables.estimates import certified, estimate, listed, note
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
