@@ -215,7 +215,7 @@ def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
     return (over_sum + under_sum) / absolute_actual_sum
 
 
-@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval="a sum")
+@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval=methods.A_SUM)
 def ss_res(square_error_sum: Expr) -> Expr:
     """Residual sum of squares: the sum of squared errors.
 
@@ -225,7 +225,7 @@ def ss_res(square_error_sum: Expr) -> Expr:
     return square_error_sum
 
 
-@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval="a sum")
+@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval=methods.A_SUM)
 def ss_tot(actual_m2: Expr) -> Expr:
     """Total sum of squares: squared deviations of the true values from their mean.
 

@@ -34,7 +34,7 @@ def _predicted_positive_rate_note(predicted_positives: Expr) -> Expr:
     return pl.when(predicted_positives == 0).then(pl.lit("no row is predicted positive"))
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def predicted_positives(predicted_positives: Expr) -> Expr:
     """Number of rows predicted positive, or the sum of their weights.
 
@@ -44,7 +44,7 @@ def predicted_positives(predicted_positives: Expr) -> Expr:
     return predicted_positives
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def predicted_negatives(predicted_negatives: Expr) -> Expr:
     """Number of rows predicted negative, or the sum of their weights.
 

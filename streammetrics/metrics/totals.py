@@ -6,10 +6,11 @@ from math import inf
 
 from polars import Expr
 
+from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Number of rows, or the sum of their weights. For scikit-learn's support of a class, use `positives`.
 
@@ -19,7 +20,7 @@ def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return tp + fp + fn + tn
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def positives(tp: Expr, fn: Expr) -> Expr:
     """Number of positive rows, or the sum of their weights.
 
@@ -29,7 +30,7 @@ def positives(tp: Expr, fn: Expr) -> Expr:
     return tp + fn
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def negatives(fp: Expr, tn: Expr) -> Expr:
     """Number of negative rows, or the sum of their weights.
 
@@ -39,7 +40,7 @@ def negatives(fp: Expr, tn: Expr) -> Expr:
     return fp + tn
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def predicted_positives(tp: Expr, fp: Expr) -> Expr:
     """Number of rows predicted positive, or the sum of their weights.
 
@@ -49,7 +50,7 @@ def predicted_positives(tp: Expr, fp: Expr) -> Expr:
     return tp + fp
 
 
-@metric(range=(0, inf), interval="a count")
+@metric(range=(0, inf), interval=methods.A_COUNT)
 def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
     """Number of rows predicted negative, or the sum of their weights.
 
@@ -59,7 +60,7 @@ def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
     return fn + tn
 
 
-@metric(range=(0, inf), better="high", aliases=("tp", "hits"), interval="a count")
+@metric(range=(0, inf), better="high", aliases=("tp", "hits"), interval=methods.A_COUNT)
 def true_positives(tp: Expr) -> Expr:
     """Number of positives predicted positive, or the sum of their weights.
 
@@ -69,7 +70,7 @@ def true_positives(tp: Expr) -> Expr:
     return tp
 
 
-@metric(range=(0, inf), better="low", aliases=("fp", "false_alarms"), interval="a count")
+@metric(range=(0, inf), better="low", aliases=("fp", "false_alarms"), interval=methods.A_COUNT)
 def false_positives(fp: Expr) -> Expr:
     """Number of negatives predicted positive, or the sum of their weights.
 
@@ -79,7 +80,7 @@ def false_positives(fp: Expr) -> Expr:
     return fp
 
 
-@metric(range=(0, inf), better="low", aliases=("fn", "misses"), interval="a count")
+@metric(range=(0, inf), better="low", aliases=("fn", "misses"), interval=methods.A_COUNT)
 def false_negatives(fn: Expr) -> Expr:
     """Number of positives predicted negative, or the sum of their weights.
 
@@ -89,7 +90,7 @@ def false_negatives(fn: Expr) -> Expr:
     return fn
 
 
-@metric(range=(0, inf), better="high", aliases=("tn", "correct_rejections"), interval="a count")
+@metric(range=(0, inf), better="high", aliases=("tn", "correct_rejections"), interval=methods.A_COUNT)
 def true_negatives(tn: Expr) -> Expr:
     """Number of negatives predicted negative, or the sum of their weights.
 

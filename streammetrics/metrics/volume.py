@@ -9,7 +9,7 @@ from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
 
 
-@metric(range=(0, float("inf")), aliases=("n",), interval="a count")
+@metric(range=(0, float("inf")), aliases=("n",), interval=methods.A_COUNT)
 def rows(rows: Expr) -> Expr:
     """Number of evaluated rows.
 
@@ -19,7 +19,7 @@ def rows(rows: Expr) -> Expr:
     return rows
 
 
-@metric(range=(0, float("inf")), interval="a count")
+@metric(range=(0, float("inf")), interval=methods.A_COUNT)
 def dropped(dropped: Expr) -> Expr:
     """Number of dropped rows: rows with a null if ``nulls="drop"``, and rows of weight 0.
 

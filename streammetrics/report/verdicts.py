@@ -32,7 +32,7 @@ from streammetrics.base import (
     whole,
 )
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.metrics import Metric, Requirement, rows_to_decide
+from streammetrics.metrics import Requirement, rows_to_decide
 from streammetrics.reading import MOST_ROWS, ROWS, with_row_count
 from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_note, with_notes
 
@@ -143,11 +143,6 @@ def levels(confidence: float | None, open: str, min_rows: int) -> tuple[float | 
         return None, least
     require_level(Argument("confidence"), confidence, above=0.5)
     return 2 * confidence - 1, least
-
-
-def is_total(metric: Metric) -> bool:
-    """Whether a metric is a count or a sum over the rows, whose verdicts require no interval."""
-    return metric.interval.reason in ("a count", "a sum")
 
 
 def nonempty(estimates: pl.DataFrame) -> pl.DataFrame:
@@ -265,7 +260,7 @@ def check(
             nonempty(rows),
             required,
             min_rows,
-            sampled=confidence is not None and not is_total(metric),
+            sampled=confidence is not None and not metric.interval.is_total,
             units=units,
             undecided={"few_rows": few_effective(units=units)},
             needed=rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units),

@@ -76,6 +76,7 @@ class Method:
 
     reason_of_rows = ""  # why independent rows have no interval
     reason_of_units = ""  # why folds of units have none, from the values without each of them
+    is_total = is_count = False  # a sum over the rows, or a number of them, on which verdicts need no interval
     total = ""  # column of totals if the metric of a label is a proportion, of which labels have different rows
 
     @property
@@ -117,6 +118,16 @@ class Without(Method):
 
     def influence(self, metric: Metric, influences: Sequence[Influence]) -> None:
         """None."""
+
+
+class Total(Without):
+    """No interval of a count or a sum over the rows."""
+
+    is_total = True
+
+    def __init__(self, reason: str, *, is_count: bool = False) -> None:
+        super().__init__(reason)
+        self.is_count = is_count
 
 
 class Closed(Method):

@@ -19,7 +19,7 @@ from streammetrics.metrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.metrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
-from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample, Without
+from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample, Total, Without
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
@@ -123,6 +123,7 @@ _SQUARES = sums(square_error_sum="error_fourth_sum")
 SQUARE_ERROR = with_loss(_SQUARES, "square", pl.col("square_error_sum"), "error_fourth_sum")
 MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products, tail=powers_of_moments)
 
+A_COUNT, A_SUM = Total("a count", is_count=True), Total("a sum")
 AT_MAXIMUM = "at its maximum if classes are equally large"
 MAXIMUM = Without("a maximum over thresholds is biased upward")
 SPREAD = Without("requires density estimates at quantiles")

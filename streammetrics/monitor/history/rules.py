@@ -34,7 +34,6 @@ DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "y
 NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
 METRIC_TOO = "ks"  # the measure of drift whose name is also that of a metric
-TOTALS = ("a count", "a sum")  # why metrics have no interval
 COVERAGE = hidden("coverage")  # share of labels that have arrived, in verdicts
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
@@ -215,12 +214,9 @@ class Rule:
         return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
     @property
-    def total(self) -> str | None:
-        """``"a count"`` of rows, ``"a sum"`` over them, or None if the limit is on neither, such as on a change."""
-        if self.against:
-            return None
-        reasons = [metric.interval.reason for metric in metrics_of_name(self.required.metric)]
-        return next((total for total in TOTALS if total in reasons), None)
+    def total(self) -> bool:
+        """Whether the limit is on a count or a sum over the rows, and not on its change."""
+        return not self.against and any(m.interval.is_total for m in metrics_of_name(self.required.metric))
 
     def __str__(self) -> str:
         text = str(self.required)

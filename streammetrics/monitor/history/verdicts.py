@@ -24,7 +24,7 @@ from streammetrics.base import (
     keys_of,
 )
 from streammetrics.comparison import Comparison, compare, drift
-from streammetrics.metrics import EVERYWHERE, rows_to_decide
+from streammetrics.metrics import EVERYWHERE, metrics_of_name, rows_to_decide
 from streammetrics.monitor.history.alarms import (
     complete_windows,
     followed,
@@ -161,7 +161,9 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
     waits = has_few_labels(rule)
-    if rule.total == "a count":  # which no label can lower
+    if rule.total and all(
+        m.interval.is_count for m in metrics_of_name(rule.required.metric)
+    ):  # which no label can lower
         certain = pl.lit("holds" if rule.required.wants_high else "breached")
         waits &= (pl.col(VERDICT) != certain).fill_null(True)
     others = [hidden(code) for code in REASONS if hidden(code) in judged.columns]
@@ -279,7 +281,7 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
     no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
     status = pl.when(no_rows).then(pl.lit("no_rows", Status)).otherwise(STATUS).alias(STATUS)
     estimates = with_note(estimates.with_columns(status), current.metrics)
-    required, least, sampled, units = rule.required, rule.min_rows, rule.total is None, current.folds is not None
+    required, least, sampled, units = rule.required, rule.min_rows, not rule.total, current.folds is not None
     undecided = {} if rule.always or rule.alarm or rule.before_labels else {"few_rows": few_effective(units=units)}
     if rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
         needed = None
