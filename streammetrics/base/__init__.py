@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         STATUS,
         UNDEFINED,
         UNDEFINED_LABELS,
+        UNMET,
         VALUE,
         VARIANCE,
         VERDICT,

@@ -18,6 +18,7 @@ ESTIMATE = (METRIC, *VALUE, *LIMITS, STATUS, "note")
 UNDEFINED = """
     undefined overflow no_label few_expected no_rows undefined_a undefined_b one_side not_positive
     no_rows_in_reference rows_only_in_reference no_value_in_reference value_only_in_reference not_in_reference
+    few_rows_of_constraint constraint_not_met constraints_not_met
     no_positives_in_reference no_negatives_in_reference no_predicted_positives no_predicted_positives_in_reference
 """.split()  # of one without a value
 NO_INTERVAL = """
@@ -60,6 +61,7 @@ NO_LIMITS = [pl.lit(None, pl.Float64).alias(name) for name in (*LIMITS, EFFECTIV
 EXPLAINED = pl.Schema({STATUS: Status, REMARK: pl.String(), UNDEFINED_LABELS: pl.UInt32(), LABELS: pl.UInt32()})
 """Columns that the note of an estimate is made of."""
 
+UNMET = hidden("unmet constraint")  # of an operating point: the constraint, the fewest rows that can meet it, its rows
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
 VERDICT = hidden("verdict")
 AHEAD = hidden("ahead")  # side of a comparison that is ahead, but not better

@@ -12,12 +12,13 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.base import require_level
+from streammetrics.base import STATUS, UNMET, Status, require_level
 from streammetrics.errors import Argument, MetricError, Parts
 from streammetrics.metrics import CELLS, Requirement, cells_of, find_metric, log_beta, log_beta_below
 from streammetrics.statistics import GROUP
@@ -149,28 +150,30 @@ def require_guarantees(
 def guaranteed(
     points: pl.DataFrame, constraints: Sequence[Constraint], confidence: float
 ) -> tuple[pl.Series, pl.DataFrame]:
-    """Return which thresholds meet all constraints for new rows, and by group why none does.
+    """Return which thresholds meet all constraints for new rows, and by group why none does: a status, and `UNMET`.
 
     ``points`` has the confusion counts of each group from the highest threshold down.
     """
-    error, chosen, notes = (1 - confidence) / len(constraints), [], []
+    error, chosen, reasons = (1 - confidence) / len(constraints), [], []
     for part in points.partition_by(GROUP, maintain_order=True):
         passed = [constraint.passed(part, error) for constraint in constraints]
         chosen.append(np.logical_and.reduce(passed))
-        note = None if chosen[-1].any() else _why_not(part, constraints, passed, error, confidence)
-        notes.append((part[GROUP][0], note))
+        status, unmet = (None, None) if chosen[-1].any() else _unmet(part, constraints, passed, error)
+        reasons.append({GROUP: part[GROUP][0], STATUS: status, UNMET: unmet})
     flags = pl.Series("chosen", np.concatenate(chosen) if chosen else [], pl.Boolean)
-    return flags, pl.DataFrame(notes, {GROUP: points.schema[GROUP], "note": pl.String}, orient="row")
+    constraint = pl.Struct({"constraint": pl.String, "fewest": pl.Int64, "rows": pl.Int64})
+    return flags, pl.DataFrame(reasons, {GROUP: points.schema[GROUP], STATUS: Status, UNMET: constraint})
 
 
-def _why_not(
-    counts: pl.DataFrame, constraints: Sequence[Constraint], passed: Sequence[Flags], error: float, confidence: float
-) -> str:
+def _unmet(
+    counts: pl.DataFrame, constraints: Sequence[Constraint], passed: Sequence[Flags], error: float
+) -> tuple[str, dict[str, Any] | None]:
     """Why no threshold of a group qualifies: too few rows, a constraint that none meets, or only all together."""
     for constraint, flags in zip(constraints, passed, strict=True):
         fewest, rows = constraint.fewest(error), counts.select(pl.sum_horizontal(constraint.total).max()).item()
+        unmet = {"constraint": constraint.text, "fewest": fewest, "rows": rows}
         if rows < fewest:
-            return f"too few rows: {constraint.text} needs at least {fewest:,}, got {rows:,}"
+            return "few_rows_of_constraint", unmet
         if not flags.any():
-            return f"no threshold meets {constraint.text} at {100 * confidence:g}% confidence"
-    return f"no threshold meets all constraints at {100 * confidence:g}% confidence"
+            return "constraint_not_met", unmet
+    return "constraints_not_met", None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import at_least, few, of_percent, require_free
+from streammetrics.base import STATUS, at_least, few, of_percent, require_free
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import CELLS, Metric, Requirement, find_metric, requirements
 from streammetrics.reading.curves import point_value, threshold_table
@@ -66,7 +66,7 @@ def operating_point(
     points = groups.join(best, on=GROUP, how="left", maintain_order="left").drop(GROUP)
     if confidence is None:
         return points
-    return points.with_columns(note=pl.when(pl.col("tp").is_null()).then(pl.col("note").fill_null("no rows")))
+    return points.with_columns(pl.when(pl.col("tp").is_null()).then(pl.col(STATUS).fill_null("no_rows")).alias(STATUS))
 
 
 def best_threshold(
@@ -90,10 +90,10 @@ def best_threshold(
         constraint.require_within(*find_metric(constraint.metric, CELLS).range)
     if confidence is not None:
         points = threshold_table(cases["tied"]).drop_nulls("threshold")
-        chosen, notes = guaranteed(points, list(map(constraint_of, constraints)), confidence)
+        chosen, reasons = guaranteed(points, list(map(constraint_of, constraints)), confidence)
         best = _best(points.with_columns(chosen, value=point_value(objective), possible=chosen), sign)
-        reason = pl.when(pl.col("threshold").is_null()).then(pl.coalesce("note", pl.lit("undefined: 0/0")))
-        return best.join(notes, on=GROUP, maintain_order="left").with_columns(note=reason)
+        status = pl.when(pl.col("threshold").is_null()).then(pl.col(STATUS).fill_null("undefined"))
+        return best.join(reasons, on=GROUP, maintain_order="left").with_columns(status.alias(STATUS))
     tables = (threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items())
     points = (
         pl.concat(tables)

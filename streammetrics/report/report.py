@@ -49,7 +49,14 @@ from streammetrics.reading import (
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import Verdicts, check
-from streammetrics.show import as_text, report_tables, terminal_width, with_note, with_note_of_gap
+from streammetrics.show import (
+    as_text,
+    report_tables,
+    terminal_width,
+    with_note,
+    with_note_of_gap,
+    with_note_of_threshold,
+)
 from streammetrics.statistics import (
     GROUP,
     ConfusionCounts,
@@ -391,6 +398,8 @@ class Report:
         (0.8, 1.0, None)
         """
         points = operating_point(self.state, maximize, minimize, subject_to, confidence, self.unit is not None)
+        if confidence is not None:
+            points = with_note_of_threshold(points, confidence)
         return self._matching(points, keys)
 
     def confusion_counts(self) -> pl.DataFrame:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         with_names,
         with_note,
         with_note_of_gap,
+        with_note_of_threshold,
         without_change,
     )
     from streammetrics.show.tables.page import Section, lead, page_of

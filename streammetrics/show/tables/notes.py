@@ -19,6 +19,7 @@ from streammetrics.base import (
     STATUS,
     UNDEFINED,
     UNDEFINED_LABELS,
+    UNMET,
     A,
     B,
     visible,
@@ -46,6 +47,9 @@ TEXTS = {  # by status
     "rows_only_in_reference": "rows only in the reference",
     "no_value_in_reference": "no value in the reference",
     "value_only_in_reference": "value only in the reference",
+    "few_rows_of_constraint": "too few rows: {constraint} needs at least {fewest:,}, got {rows:,}",
+    "constraint_not_met": "no threshold meets {constraint} at {level:g}% confidence",
+    "constraints_not_met": "no threshold meets all constraints at {level:g}% confidence",
     "no_positives_in_reference": "no positives in the reference",
     "no_negatives_in_reference": "no negatives in the reference",
     "no_predicted_positives": "no predicted positives",
@@ -105,6 +109,15 @@ def with_note_of_gap(gaps: pl.DataFrame, over: str, metrics: Sequence[Metric]) -
     of_reference = pl.when(pl.col("reference_value").is_null()).then(pl.format("reference: {}", without_value(B)))
     gaps = with_note(gaps, metrics).with_columns(note=pl.coalesce("note", of_reference))
     return visible(gaps.drop(STATUS))
+
+
+def with_note_of_threshold(points: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """Return operating points with notes: why there is no threshold at which the constraints hold for new rows."""
+    notes = list[str | None]()
+    for status, unmet in points.select(STATUS, UNMET).iter_rows():
+        text = f"undefined: {TEXTS[status]}" if status == "undefined" else TEXTS.get(status)
+        notes.append(text and text.format(**unmet or {}, level=100 * confidence))
+    return visible(points.drop(STATUS)).with_columns(note=pl.Series(notes, dtype=pl.String))
 
 
 def without_value(side: str = "") -> pl.Expr:
