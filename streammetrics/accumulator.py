@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from streammetrics import show
 from streammetrics.base import new_lock, pa, publish, require_level, require_threads
 from streammetrics.data import FOLDS, Column, Columns, Kind, Names, Roles, coarser, read, several
 from streammetrics.errors import Argument, MergeError, SpecificationError, StreamMetricsError
@@ -562,10 +563,8 @@ class Accumulator:
         return cls._from_saved(Saved(Roles(**roles), metrics, State(*state)), max_groups)
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import accumulator_html  # when it is needed
-
         state = self.state
-        return accumulator_html(
+        return show.accumulator_html(
             self._description(state), [(repr(s), state.tables[s.name].height) for s in self.statistics]
         )
 

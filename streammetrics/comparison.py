@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics import show
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import (
     VERDICT,
@@ -327,16 +328,14 @@ class Drift:
         >>> with TemporaryDirectory() as directory:
         ...     sm.drift(a, b).save_html(f"{directory}/drift.html")
         """
-        from streammetrics.show import drift_page  # when it is needed
-
         total = None if self.rolling else replace(self, metrics=self.metrics.total)._judged
         findings = self._findings(names)
-        write_file(path, drift_page(self.metrics, names, title, interactive, findings, total, self._judged).encode())
+        write_file(
+            path, show.drift_page(self.metrics, names, title, interactive, findings, total, self._judged).encode()
+        )
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import in_notebook  # when it is needed
-
-        return in_notebook(self.findings(), [drift_table(self._judged, self.metrics.note)])
+        return show.in_notebook(self.findings(), [drift_table(self._judged, self.metrics.note)])
 
     def __str__(self) -> str:
         return as_text(drift_table(self._judged, self.metrics.note), width=terminal_width())

@@ -159,9 +159,10 @@ def binary(
             cells = CAPACITY if unit is None else CELLS_OF_FOLDS
             statistics.append(PairedScores(paired, min(capacity, cells), domain))
             statistics += [PairedLosses(paired)] if domain == "probability" else []
-    accumulator = Accumulator(
-        *statistics,
-        *_fingerprint(fingerprint),
+    return _accumulator(
+        statistics,
+        fingerprint,
+        (*VOLUME, *names, *COUNTS),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -175,7 +176,6 @@ def binary(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *names, *COUNTS))
 
 
 def multiclass(
@@ -262,9 +262,10 @@ def multiclass(
     paired = _pairs(y_pred, None if of_labels else y_score)
     if pairs and sample_weight is None and paired:
         statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]
-    accumulator = Accumulator(
-        *statistics,
-        *_fingerprint(fingerprint),
+    return _accumulator(
+        statistics,
+        fingerprint,
+        (*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *names),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -278,7 +279,6 @@ def multiclass(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *names))
 
 
 def multilabel(
@@ -343,9 +343,10 @@ def multilabel(
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         names += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
-    accumulator = Accumulator(
-        *statistics,
-        *_fingerprint(fingerprint),
+    return _accumulator(
+        statistics,
+        fingerprint,
+        (*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *names),
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -358,7 +359,6 @@ def multilabel(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *names))
 
 
 def regression(
@@ -417,9 +417,10 @@ def regression(
     names = [name for family in families for name in FAMILIES[family]]
     if pairs and sample_weight is None and (paired := _pairs(None, y_pred)):
         statistics.append(PairedErrors(paired))
-    accumulator = Accumulator(
-        *statistics,
-        *_fingerprint(fingerprint),
+    return _accumulator(
+        statistics,
+        fingerprint,
+        (*VOLUME, *ERRORS, *ERROR_QUANTILES, *names),
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
@@ -430,7 +431,6 @@ def regression(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, (*VOLUME, *ERRORS, *ERROR_QUANTILES, *names))
 
 
 def predictions(
@@ -498,9 +498,10 @@ def predictions(
         capacity = _bins(capacity, by, CAPACITY)
         statistics.append(Histogram(capacity, domain, several(atoms)))
         names += SCORES
-    accumulator = Accumulator(
-        *statistics,
-        *_fingerprint(fingerprint),
+    return _accumulator(
+        statistics,
+        fingerprint,
+        names,
         task="binary",
         y_pred=y_pred,
         y_score=y_score,
@@ -514,19 +515,18 @@ def predictions(
         metrics=metrics,
         max_groups=max_groups,
     )
-    return _showing(accumulator, tuple(names))
 
 
-def _showing(accumulator: Accumulator, metrics: tuple[str, ...]) -> Accumulator:
-    """The accumulator with these metrics of its statistics, unless the user chose others."""
-    accumulator.metrics = metrics if accumulator.metrics is None else accumulator.metrics
+def _accumulator(
+    statistics: Sequence[Statistic], fingerprint: bool | str | Sequence[str], names: Sequence[str], **arguments: Any
+) -> Accumulator:
+    """An accumulator that shows some metrics, unless the user chose others."""
+    if fingerprint is not False:
+        statistics = [*statistics, RowFingerprint(() if fingerprint is True else several(fingerprint))]
+    accumulator = Accumulator(*statistics, **arguments)
+    if accumulator.metrics is None:
+        accumulator.metrics = tuple(names)
     return accumulator
-
-
-def _fingerprint(columns: bool | str | Sequence[str]) -> list[Statistic]:
-    if columns is False:
-        return []
-    return [RowFingerprint(() if columns is True else several(columns))]
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:

@@ -63,7 +63,8 @@ EXPLAINED = pl.Schema({STATUS: Status, REMARK: pl.String(), UNDEFINED_LABELS: pl
 
 UNMET = hidden("unmet constraint")  # of an operating point: the constraint, the fewest rows that can meet it, its rows
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
-VERDICT = hidden("verdict")
+VERDICT, NEEDED = hidden("verdict"), hidden("rows needed")
+ROWS, ROWS_OF_SHARE = hidden("rows"), hidden("rows of the share")  # behind an estimate
 AHEAD = hidden("ahead")  # side of a comparison that is ahead, but not better
 A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 

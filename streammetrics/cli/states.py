@@ -18,7 +18,7 @@ from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.data import MODEL
 from streammetrics.metrics import Requirement, better
-from streammetrics.reading import THRESHOLD, metrics_by_view, of_model, single_threshold
+from streammetrics.reading import metrics_by_view, of_model, single_threshold
 from streammetrics.show import drift_table, measures_table, of_frame
 
 LEVEL = 0.95  # of checks
@@ -192,7 +192,7 @@ def report_at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> 
     """Return the report at one threshold, which must apply to one of the metrics, if there are any."""
     report = single_threshold(report, threshold)
     if metrics and not any(
-        names and THRESHOLD in view.kept for _, view, names in metrics_by_view(report.state, report.metrics)
+        names and "threshold" in view.kept for _, view, names in metrics_by_view(report.state, report.metrics)
     ):
         raise click.UsageError(f"--threshold applies to metrics such as precision, but not to {few(metrics)}. Omit it.")
     return report

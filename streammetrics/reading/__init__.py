@@ -28,8 +28,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.fairness_gaps import fairness, gaps
     from streammetrics.reading.looks import (
         MOST_ROWS,
-        ROWS,
-        TOTAL,
         rows_to_decide_at_looks,
         widened,
         with_row_count,
@@ -41,6 +39,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.segments import ranked, sorted_by
     from streammetrics.reading.slicing import explained
     from streammetrics.reading.slicing.slices import CALIBRATION, CONFIDENCE, MIN_ROWS, slices
-    from streammetrics.reading.thresholds import THRESHOLD, operating_point, single_threshold, threshold_state
+    from streammetrics.reading.thresholds import operating_point, single_threshold, threshold_state
 else:
     __getattr__ = late_names(__name__, __file__)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.base import LIMITS, STATUS, Status, hidden, joined, keys_of
+from streammetrics.base import LIMITS, ROWS, ROWS_OF_SHARE, STATUS, Status, hidden, joined, keys_of
 from streammetrics.core import Floats
 from streammetrics.metrics import (
     Metric,
@@ -24,10 +24,8 @@ from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate, expression_of
 from streammetrics.statistics import State
 
-ROWS: str = hidden("rows")
-TOTAL: str = hidden("rows of the share")
 PLACE = hidden("place")
-NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
+NUMBERS = ["value", *LIMITS, ROWS, ROWS_OF_SHARE]
 MOST_ROWS = 1e15  # more than any decision can have
 
 
@@ -50,7 +48,7 @@ def with_sequences(
 def widened(
     estimates: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
 ) -> pl.DataFrame:
-    """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `TOTAL`.
+    """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `ROWS_OF_SHARE`.
 
     Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors, within the range
     of the metric. With ``one_sided``, each limit has the confidence level by itself.
@@ -73,7 +71,7 @@ def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: f
     value and the mix of rows stay as they are. `MOST_ROWS` if no number suffices, and null without an interval.
     """
     alpha = 1 - confidence
-    numbers = ["value", "lower", "upper", *LIMITS, ROWS, TOTAL]
+    numbers = ["value", "lower", "upper", *LIMITS, ROWS, ROWS_OF_SHARE]
     value, lower, upper, ci_lower, ci_upper, rows, total = (
         estimates.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
     )
@@ -97,14 +95,14 @@ def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: f
 
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
-    """Estimates of a metric with `TOTAL`, the denominator in rows if it is a share and rows have no weights."""
+    """Estimates of a metric with `ROWS_OF_SHARE`, the denominator in rows if it is a share and rows have no weights."""
     rows = None if metric.average is not None or state.weighted else metric.interval.rows_of(metric)
     if rows is None:
-        return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
-    estimates = _joined(frame, state, expression_of(state, metric, rows), TOTAL)
-    successes = pl.col("value") * pl.col(TOTAL)
+        return frame.with_columns(pl.lit(None, pl.Float64).alias(ROWS_OF_SHARE))
+    estimates = _joined(frame, state, expression_of(state, metric, rows), ROWS_OF_SHARE)
+    successes = pl.col("value") * pl.col(ROWS_OF_SHARE)
     is_integer = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
-    return estimates.with_columns(pl.when(is_integer).then(TOTAL).alias(TOTAL))
+    return estimates.with_columns(pl.when(is_integer).then(ROWS_OF_SHARE).alias(ROWS_OF_SHARE))
 
 
 def with_row_count(frame: pl.DataFrame, state: State, name: str) -> pl.DataFrame:

@@ -20,8 +20,6 @@ from streammetrics.statistics import GROUP, ConfusionCounts, CutCounts, RowCount
 if TYPE_CHECKING:
     from streammetrics.report import Report
 
-THRESHOLD = "threshold"
-
 
 def single_threshold(report: Report, threshold: float) -> Report:
     """Return the report with confusion counts at one threshold only: as stored, or from the score histogram."""
@@ -144,7 +142,7 @@ def _state_at_threshold(state: State, threshold: float) -> State:
         table = cut.tables[counts.name]
     elif any(threshold in s.thresholds for s in stored):
         (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
-        table = state.table(counts).filter(pl.col(THRESHOLD) == threshold)
+        table = state.table(counts).filter(pl.col("threshold") == threshold)
     else:
         choices = few(t for s in stored for t in s.thresholds)
         raise MetricError(

@@ -14,6 +14,7 @@ from streammetrics.base import (
     LIMITS,
     METRIC,
     RIGHT,
+    ROWS_OF_SHARE,
     VARIANCE,
     A,
     B,
@@ -35,7 +36,6 @@ from streammetrics.metrics import (
 from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.confidence import few_rows_of_class, independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.estimates import estimate
-from streammetrics.reading.looks import TOTAL as ROWS_OF_SHARE
 from streammetrics.reading.looks import with_total
 from streammetrics.statistics import GROUP, State, roll_up, with_keys
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.report.nested import as_json
     from streammetrics.report.receipts import Receipt, Verification, compared, receipt_of
     from streammetrics.report.verdicts import (
-        NEEDED,
         OF_RULES,
         PASSING,
         SCHEMA,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
+from streammetrics import show
 from streammetrics.base import LIMITS, VOLUME, publish, require_free, text, visible, write_file
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
@@ -25,9 +26,6 @@ from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.show import as_text, comparison_tables, terminal_width, with_names
 from streammetrics.statistics import for_reports, roll_up
-
-if TYPE_CHECKING:
-    from streammetrics.show import ComparisonPlot
 
 COLUMNS = ("a", "b", "difference", "better", "status", "note")
 POWER = 0.8
@@ -225,15 +223,13 @@ class Comparison:
         return check_margins(self, not_worse, better, confidence, open, min_rows, segments, **keys)
 
     @property
-    def plot(self) -> ComparisonPlot:
+    def plot(self) -> show.ComparisonPlot:
         """Differences as a forest plot, and charts of both reports in one picture. Requires the ``plot`` extra.
 
         Raises:
             ReportError: If the group columns differ.
         """
-        from streammetrics.show import ComparisonPlot  # when it is needed
-
-        return ComparisonPlot(self)
+        return show.ComparisonPlot(self)
 
     def save_html(
         self,
@@ -267,17 +263,13 @@ class Comparison:
         >>> with TemporaryDirectory() as directory:
         ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
         """
-        from streammetrics.show import comparison_page  # when it is needed
-
         names = self.names if names is None else names
         verdicts = None if check is None else (check.frame, check._tables)
-        write_file(path, comparison_page(self, names, title, interactive, verdicts).encode())
+        write_file(path, show.comparison_page(self, names, title, interactive, verdicts).encode())
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import in_notebook  # when it is needed
-
         more = "Read all of them in the frame."
-        return in_notebook(self.findings(), comparison_tables(self, more, noted=False))
+        return show.in_notebook(self.findings(), comparison_tables(self, more, noted=False))
 
     def __str__(self) -> str:
         more, width = "Choose them with metrics=, or read all of them in the frame.", terminal_width()

@@ -9,6 +9,7 @@ from numbers import Real
 
 import polars as pl
 
+from streammetrics import show
 from streammetrics.base import STATUS, VALUE, rounded
 from streammetrics.errors import ReportError
 from streammetrics.show import estimate_table
@@ -50,9 +51,7 @@ class Estimate:
         return f"Estimate({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import in_notebook  # when it is needed
-
-        return in_notebook((), [estimate_table(vars(self))])
+        return show.in_notebook((), [estimate_table(vars(self))])
 
     @property
     def exact(self) -> bool:

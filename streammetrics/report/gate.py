@@ -14,6 +14,7 @@ import polars as pl
 from streammetrics.base import (
     EFFECTIVE_ROWS,
     NO_LIMITS,
+    ROWS,
     VERDICT,
     as_float,
     because,
@@ -25,7 +26,7 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, SpecificationError, escaped
 from streammetrics.metrics import EVERYWHERE, Margin, Margins, Metric, margins, rows_to_decide
-from streammetrics.reading import ROWS, changes_of, few_rows_reason, has_common_folds, single_threshold, with_row_count
+from streammetrics.reading import changes_of, few_rows_reason, has_common_folds, single_threshold, with_row_count
 from streammetrics.report.verdicts import (
     NO_INTERVAL,
     PASSING,

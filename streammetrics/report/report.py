@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 from numpy.typing import ArrayLike
 
+from streammetrics import show
 from streammetrics.base import (
     as_float,
     keys_of,
@@ -70,7 +71,6 @@ from streammetrics.statistics import (
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison
-    from streammetrics.show import Plot
 
 FEW = 3  # metrics that are computed alone
 
@@ -818,11 +818,9 @@ class Report:
         return flip_rates(pairs, outcomes, (a, b), confidence)
 
     @property
-    def plot(self) -> Plot:
+    def plot(self) -> show.Plot:
         """Charts, such as ``report.plot.roc()``. Requires the ``plot`` extra."""
-        from streammetrics.show import Plot  # when it is needed
-
-        return Plot(self)
+        return show.Plot(self)
 
     def save_html(
         self,
@@ -856,9 +854,7 @@ class Report:
         >>> with TemporaryDirectory() as directory:
         ...     report.save_html(f"{directory}/report.html", title="Clicks")
         """
-        from streammetrics.show import page  # when it is needed
-
-        write_file(path, page(self, title, interactive, source, fairness).encode())
+        write_file(path, show.page(self, title, interactive, source, fairness).encode())
 
     def save_metrics(self, path: str | Path) -> None:
         """Write the report as one JSON object, for DVC and other experiment trackers.
@@ -901,9 +897,7 @@ class Report:
         log(self, run_id, step)
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import report_html  # when it is needed
-
-        return report_html(self)
+        return show.report_html(self)
 
     def __str__(self) -> str:
         more = "Read all of them in the frame, or the worst with worst()."
@@ -968,20 +962,16 @@ class Report:
         return estimate(self.state, metrics, self.confidence, self.folds, self.always)
 
     def _with_key(self, metric: str | Metric, keys: Mapping[str, Any]) -> Report:
-        """The report of the counts at a threshold that is not in the frame, or this one."""
-        report = self._with_threshold(as_float(keys.get("threshold")))
-        return self if report is None or not report.readable(metric) else report
-
-    def _with_threshold(self, threshold: float) -> Report | None:
-        """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""
+        """The report of the confusion counts at a threshold that is not in the frame, or this one."""
+        threshold = as_float(keys.get("threshold"))
         if isnan(threshold):
-            return None
-        last, report = self._last_threshold
-        if last != threshold:
+            return self
+        if self._last_threshold[0] != threshold:
             state, folds = (state and threshold_state(state, threshold) for state in (self.state, self.folds))
             report = None if state is None else self._with(state=state, metrics=(), folds=folds)
             self._last_threshold = threshold, report
-        return report
+        report = self._last_threshold[1]
+        return self if report is None or not report.readable(metric) else report
 
     @cached_property
     def _findings(self) -> list[Finding]:  # a page and a terminal show the same

@@ -8,6 +8,7 @@ from math import ceil, inf
 from typing import Any
 
 from streammetrics.base import (
+    ROWS,
     as_float,
     keys_of,
     matching,
@@ -21,7 +22,7 @@ from streammetrics.base import (
 from streammetrics.data import LABEL
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import EVERYWHERE, Metric, rows_to_find
-from streammetrics.reading import ROWS, changes_of, with_row_count
+from streammetrics.reading import changes_of, with_row_count
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.gate import narrowed
 from streammetrics.report.report import Report

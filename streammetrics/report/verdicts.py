@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from streammetrics import show
 from streammetrics.base import (
     EFFECTIVE_ROWS,
     ENOUGH_ROWS,
     LIMITS,
+    NEEDED,
     NO_LIMITS,
     REASONS,
+    ROWS,
     STATUS,
     VALUE,
     VERDICT,
@@ -33,12 +36,11 @@ from streammetrics.base import (
 )
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Requirement, rows_to_decide
-from streammetrics.reading import MOST_ROWS, ROWS, with_row_count
+from streammetrics.reading import MOST_ROWS, with_row_count
 from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_note, with_notes
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
-    from streammetrics.show import VerdictsPlot
 
 
 PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
@@ -58,7 +60,7 @@ OF_RULES = (
     *("name", "severity", "windows", "reference", "since", "e_value", "description"),
     *("days_needed", "coverage"),
 )  # of histories
-NEEDED, LIMIT, COMPARISON = map(hidden, ("rows needed", "limit", "comparison"))
+LIMIT, COMPARISON = hidden("limit"), hidden("comparison")
 FEW_EFFECTIVE = ("few_rows", "few_rows_differ")
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 
@@ -109,19 +111,15 @@ class Verdicts:
         return bool(self.frame["passes"].all())
 
     @property
-    def plot(self) -> VerdictsPlot:
+    def plot(self) -> show.VerdictsPlot:
         """The chart of the verdicts, ``verdicts.plot.limits()``. Requires the ``plot`` extra."""
-        from streammetrics.show import VerdictsPlot  # when it is needed
-
-        return VerdictsPlot(self.frame)
+        return show.VerdictsPlot(self.frame)
 
     def __bool__(self) -> bool:
         raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
 
     def _repr_html_(self) -> str:
-        from streammetrics.show import in_notebook  # when it is needed
-
-        return in_notebook((), self._tables)
+        return show.in_notebook((), self._tables)
 
     def __str__(self) -> str:
         return as_text(*self._tables, width=terminal_width())

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from streammetrics.base import (
     LIMITS,
     METRIC,
+    ROWS,
+    ROWS_OF_SHARE,
     STATUS,
     VALUE,
     VERDICT,
@@ -33,7 +35,6 @@ from streammetrics.errors import SpecificationError
 from streammetrics.metrics import e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
 from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, clock
-from streammetrics.reading import ROWS, TOTAL
 from streammetrics.show import with_note
 
 Values: TypeAlias = NDArray[np.float64]
@@ -173,7 +174,7 @@ def log_e_values(rule: Rule, estimates: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     evidence, and resets it if its value is on the other side.
     """
     limit, high = rule.required.limit, rule.required.wants_high
-    value, lower, upper, ci_lower, ci_upper, total = estimates.select(*VALUE, *LIMITS, TOTAL).to_numpy().T
+    value, lower, upper, ci_lower, ci_upper, total = estimates.select(*VALUE, *LIMITS, ROWS_OF_SHARE).to_numpy().T
     error = np.where(value < limit, ci_upper - value, value - ci_lower) / normal_quantile(rule.confidence)
 
     def beyond(above: bool) -> Values:

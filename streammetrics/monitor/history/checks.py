@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, VERDICT, because, dates, hidden, joined, publish
+from streammetrics.base import LIMITS, NEEDED, ROWS, VALUE, VERDICT, because, dates, hidden, joined, publish
 from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE
@@ -19,8 +19,7 @@ from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
 from streammetrics.monitor.history.window import after, time_of
-from streammetrics.reading import ROWS
-from streammetrics.report import NEEDED, OF_RULES, PASSING, SCHEMA, Verdicts, verdict_rows
+from streammetrics.report import OF_RULES, PASSING, SCHEMA, Verdicts, verdict_rows
 
 ALL_ROWS = "All rows"
 RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import KEPT, LIMITS, METRIC, VALUE, VERDICT, hidden, keys_of, readable, text, where
+from streammetrics.base import KEPT, LIMITS, METRIC, NEEDED, VALUE, VERDICT, hidden, keys_of, readable, text, where
 from streammetrics.comparison import Drift, drift, drift_over
 from streammetrics.data import MODEL, several
 from streammetrics.errors import Argument, SpecificationError, StateError
@@ -22,7 +22,6 @@ from streammetrics.monitor.history.rules import COVERAGE, Rule, rules_of, title_
 from streammetrics.monitor.history.verdicts import verdicts_by_window
 from streammetrics.monitor.history.window import after, before, clock, time_of
 from streammetrics.reading import columns_of, distributions
-from streammetrics.report import NEEDED
 from streammetrics.show import BREACH, prose
 
 ROWS, DROPPED, SCORED, PSI = "rows", "dropped", "rows with or without labels", "psi"

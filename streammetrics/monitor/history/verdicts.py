@@ -13,7 +13,10 @@ from streammetrics.base import (
     EXPLAINED,
     LIMITS,
     METRIC,
+    NEEDED,
     REASONS,
+    ROWS,
+    ROWS_OF_SHARE,
     STATUS,
     VALUE,
     VERDICT,
@@ -35,8 +38,6 @@ from streammetrics.monitor.history.history import AT_ONCE, History
 from streammetrics.monitor.history.rules import COVERAGE, Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
-    ROWS,
-    TOTAL,
     differences_of,
     rows_to_decide_at_looks,
     widened,
@@ -44,7 +45,6 @@ from streammetrics.reading import (
     with_total,
 )
 from streammetrics.report import (
-    NEEDED,
     Report,
     judged,
     nonempty,
@@ -56,7 +56,7 @@ CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows o
 REFERENCE = hidden("value of the reference")
 AT_LOOKS = hidden("rows to decide at every look")
 BOUNDS = (*VALUE, *LIMITS)
-COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, TOTAL, EFFECTIVE_ROWS)
+COUNTS = (ROWS, CURRENT_ROWS, OTHER_ROWS, ROWS_OF_SHARE, EFFECTIVE_ROWS)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, *COUNTS, REFERENCE), pl.Float64()))
 PERIOD = hidden("period")
 SCHEMA = pl.Schema(
