@@ -65,7 +65,12 @@ def expect_command(
     dropped if their periods do not overlap. If SCORES have labels, --needed shows the required factor.
     """
     report, other = report_of(scores, by, total), report_of(reference)
-    other = other.rollup([c for c in other.by if c in report.by and not _have_other_times(c, report, other)])
+    common = []
+    for column in (c for c in other.by if c in report.by):
+        keys, reference_keys = (each.state.keys[column] for each in (report, other))
+        if not keys.dtype.is_temporal() or keys.is_in(reference_keys.implode()).any():
+            common.append(column)
+    other = other.rollup(common)
     expectation = sm.expect(
         report,
         other,
@@ -86,8 +91,3 @@ def expect_command(
         write(
             expectation.frame, every if form == "markdown" else expectation_tables(expectation, width()), form, output
         )
-
-
-def _have_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:
-    one, reference = (r.state.keys[window] for r in (report, other))
-    return one.dtype.is_temporal() and not one.is_in(reference.implode()).any()

@@ -33,7 +33,7 @@ def formats(*names: str) -> Callable[[Command], Command]:
         click.option(
             "--width",
             type=click.IntRange(min=40),
-            help="Maximum width of tables, in characters. Does not apply to Markdown. Default: terminal width, or 120.",
+            help="Maximum width of tables, in characters. Default: terminal width, or 120; none for Markdown.",
         ),
         click.option(
             "--safe-csv",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from streammetrics import Report
@@ -72,7 +73,7 @@ class PrometheusCollector:
     def collect(self) -> Iterator[Any]:
         """Return the gauges of a new report."""
         gauges = self._gauges()
-        for sample in samples(self._read(), _label):
+        for sample in samples(self._read(), partial(NO_LABEL.sub, "_")):
             gauge = gauges[sample.name]
             gauge.add_sample(gauge.name, sample.labels, sample.value)
         yield from (gauge for gauge in gauges.values() if gauge.samples)
@@ -81,10 +82,6 @@ class PrometheusCollector:
         from prometheus_client.core import GaugeMetricFamily  # when it is needed
 
         return {name: GaugeMetricFamily(f"streammetrics_metric_{name}", text) for name, text in NAMES.items()}
-
-
-def _label(column: str) -> str:
-    return NO_LABEL.sub("_", column)
 
 
 def prometheus_client() -> Any:

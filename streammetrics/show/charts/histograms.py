@@ -63,7 +63,8 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     is_log = x["scale"]["type"] == "log"
     zeros = ", including those at 0" if is_log and (bins["lowest"] == 0).any() else ""
     beyond = f"{percentage(outside)} of {counted} lie outside this range{zeros}" if outside >= 5e-4 else ""
-    coarse = _wide_share(series.frame, x, count)
+    is_wide = pl.Series((place(x, series.frame["highest"]) - place(x, series.frame["lowest"])) * count > 1)
+    coarse = series.frame.select(pl.col("count").filter(is_wide).sum() / pl.col("count").sum()).item() or 0.0
     wide = f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}" if coarse > 0.05 else ""
     scale = " on the logarithmic axis" if is_log else ""
     caption = f"Bars of each series total 100%. The {count} bars have equal width{scale}."
@@ -109,13 +110,6 @@ def _value_axis(bins: pl.DataFrame, what: str) -> tuple[Spec, float]:
     is_log = decades > DECADES and (linear < CROWDED).any() and not (log > 1 - CROWDED).any()
     beyond = pl.col("count").filter((highest < low) | (lowest > top)).sum() / pl.col("count").sum()
     return axis(what, low, top, "log" if is_log else "linear"), bins.select(beyond).item()
-
-
-def _wide_share(bins: pl.DataFrame, x: Spec, count: int) -> float:
-    """The share of rows in bins wider than a bar, whose shape cannot be shown."""
-    wide = (place(x, bins["highest"]) - place(x, bins["lowest"])) * count > 1
-    share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()
-    return share or 0.0
 
 
 def _outline(bins: pl.DataFrame, x: Spec, count: int) -> tuple[Places, Places]:

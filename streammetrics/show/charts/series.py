@@ -171,7 +171,10 @@ def series_of(
     if total > most:
         groups, note = _largest(report, frame, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
-    groups = groups.with_columns(series=_name(groups.select(varying)))
+    values = [readable(groups[c]).fill_null("null") for c in varying]
+    name = pl.concat_str(values, separator=" · ")
+    again = pl.int_range(pl.len()).over(name)  # of names that are equal as text
+    groups = groups.with_columns(series=pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name))
     named = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
     of_reports = WHICH not in report.state.keys
     legend = " · ".join(c for c in varying if not (of_reports and c == WHICH))
@@ -218,14 +221,6 @@ def _sizes(report: Reports, frame: pl.DataFrame, columns: list[str]) -> Iterator
         if {*needed} <= {*frame.columns}:
             yield frame.group_by(columns).agg(positives.alias(SIZE)), columns, "the most positives"
             break
-
-
-def _name(groups: pl.DataFrame) -> pl.Expr:
-    """The name of a group; duplicates are numbered."""
-    values = [readable(c).fill_null("null") for c in groups.get_columns()]
-    name = pl.concat_str(values, separator=" · ")
-    again = pl.int_range(pl.len()).over(name)
-    return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)
 
 
 def is_weighted(report: Reports) -> bool:

@@ -14,7 +14,7 @@ from streammetrics.metrics import Metric, better, words
 from streammetrics.show.charts.axes import Spec, axis, time_axis
 from streammetrics.show.charts.estimates import interval_columns, key_columns, reach, text_with_ends
 from streammetrics.show.charts.marks import Marks, band, panel, reference, titled
-from streammetrics.show.charts.series import PLACE, SIDES, Reports, Series, series_of
+from streammetrics.show.charts.series import PLACE, SIDES, Reports, series_of
 
 TIME = hidden("time")
 BREACH = "breach of a rule"  # series
@@ -29,55 +29,52 @@ def over_time(
     For the arguments, see `Plot.over_time`; models stay separate.
     """
     window = window or _window(report)
-    report, metric, rows = _rows(report, metric, window, by, keys)
-    lines = series_of(report, rows, {}, columns=[c for c in key_columns(rows) if c != window])
-    title = f"{words(metric)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
-    [chart] = _timelines(report, metric, window, {title: lines.frame}, lines, lines.note)
+    [chart] = _charts(report, metric, window, by, keys, are_apart=False).values()
     return chart
 
 
 def each_over_time(report: Reports, /, metric: str | Metric, window: str, by: str) -> dict[str, Spec]:
     """Return a metric over time windows as a chart per segment, all with the same axes, with a line per model."""
-    report, metric, rows = _rows(report, metric, window, by, {})
-    keys = [c for c in key_columns(rows) if c != window]
-    segments = series_of(report, rows, {}, columns=[c for c in keys if c not in SIDES])
-    frame = segments.frame.rename({"series": PLACE})
-    lines = series_of(report, frame, {}, columns=[c for c in keys if c in SIDES])
-    title = f"{words(metric)} over time by {segments.legend}"
-    parts = {f"{title}: {name}": lines.frame.filter(pl.col(PLACE) == name) for name in segments.names}
-    note = "; ".join(filter(None, (segments.note, lines.note)))
-    drawn = _timelines(report, metric, window, parts, lines, note)
-    return dict(zip(segments.names, drawn, strict=True))
+    return _charts(report, metric, window, by, {}, are_apart=True)
 
 
-def _rows(
-    report: Reports, metric: str | Metric, window: str, by: str | list[str] | None, keys: dict[str, Any]
-) -> tuple[Reports, Metric, pl.DataFrame]:
-    """The report by window, segment, and model, and its rows of a metric."""
+def _charts(
+    report: Reports,
+    metric: str | Metric,
+    window: str,
+    by: str | list[str] | None,
+    keys: dict[str, Any],
+    are_apart: bool,
+) -> dict[str, Spec]:
+    """One chart with a line per segment and model, or if segments ``are_apart``, a chart of each."""
     require_group_columns([window], report.by)
+    metric = report.find(metric)
     if by is not None:
         columns = {window, *several(by), *SIDES}
-        report = report.rollup(*(c for c in report.by if c in columns)).showing([report.find(metric).name])
+        report = report.rollup(*(c for c in report.by if c in columns)).showing([metric.name])
     rows = report.rows(metric, **keys)
     if window not in window_of(report):
         fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
         raise ReportError(f"{fault} {TEXT_DATES}")
     if beyond_python(rows[window]):
         raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
-    return report, report.find(metric), rows
-
-
-def _timelines(
-    report: Reports, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
-) -> list[Spec]:
-    with_dots = sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts)
-    return timelines(
+    varying = [c for c in key_columns(rows) if c != window]
+    apart = [c for c in varying if are_apart and c not in SIDES]
+    segments = series_of(report, rows, {}, columns=apart)
+    frame = segments.frame.rename({"series": PLACE})
+    lines = series_of(report, frame, {}, columns=[c for c in varying if c not in apart])
+    legend = segments.legend if are_apart else lines.legend if len(lines.names) > 1 else ""
+    title = f"{words(metric)} over time" + (f" by {legend}" if legend else "")
+    titles = [f"{title}: {name}" for name in segments.names] if are_apart else [title]
+    parts = {of: lines.frame.filter(pl.col(PLACE) == name) for of, name in zip(titles, segments.names, strict=True)}
+    drawn = timelines(
         *(parts, window, words(metric), metric.range, report.confidence, lines.names),
         legend=lines.legend,
-        note=note,
+        note="; ".join(filter(None, (segments.note, lines.note))),
         caption=better(metric),
-        with_dots=with_dots,
+        with_dots=sum(part["value"].count() for part in parts.values()) <= MOST_DOTS * len(parts),
     )
+    return dict(zip(segments.names, drawn, strict=True))
 
 
 def timelines(

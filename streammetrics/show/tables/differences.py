@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import AHEAD, LONGEST, STATUS, Row, amount, compared, rows, shown_of, told_apart
+from streammetrics.base import AHEAD, LONGEST, STATUS, amount, compared, rows, shown_of, told_apart
 from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
 from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
@@ -97,8 +97,11 @@ def differences_table(
         *(replace(ESTIMATE[0], name=header if len(header) <= LONG else "difference"), *ESTIMATE[1:]),
         Column("note", optional=True),
     ]
-    cells, verdicts = [], list(map(_verdict, rows(frame)))
-    for row, (better, note) in zip(rows(frame), verdicts, strict=True):
+    cells, notes = [], list[str]()
+    for row in rows(frame):
+        better, note = row["better"] or "", row.get("note") or ""
+        if row.get(AHEAD) and row[STATUS] not in FEW_EFFECTIVE:
+            better, note, notes = f"({row[AHEAD]})", "", [IN_PARENTHESES]
         a, b, difference = compared(row)
         cells.append(
             [
@@ -109,22 +112,11 @@ def differences_table(
                 *(*estimate({**row, "value": row["difference"]}, difference), Cell(note)),
             ]
         )
-    is_ahead = any(better.startswith("(") for better, _ in verdicts)
-    return Table(named, cells, caption, [*[IN_PARENTHESES] * is_ahead, *_best(frame)])
-
-
-def _best(frame: pl.DataFrame) -> Iterator[str]:
-    """The best value of metrics that have one between worse values."""
-    names = [name.partition("(")[0] for name in frame["metric"].unique(maintain_order=True)]
-    for value in dict.fromkeys(BEST[name] for name in names if name in BEST):
-        yield f"Nearer to {value} is better: {', '.join(name for name in names if BEST.get(name) == value)}."
-
-
-def _verdict(row: Row) -> tuple[str, str]:
-    """The better side, in parentheses if it is only ahead, and the note on other rows."""
-    if row.get(AHEAD) and row[STATUS] not in FEW_EFFECTIVE:
-        return f"({row[AHEAD]})", ""
-    return row["better"] or "", row.get("note") or ""
+    metrics = [name.partition("(")[0] for name in frame["metric"].unique(maintain_order=True)]
+    for value in dict.fromkeys(BEST[name] for name in metrics if name in BEST):  # between worse values
+        nearer = ", ".join(name for name in metrics if BEST.get(name) == value)
+        notes.append(f"Nearer to {value} is better: {nearer}.")
+    return Table(named, cells, caption, notes)
 
 
 def sizes(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:

@@ -29,7 +29,11 @@ def as_html(table: Table, sortable: bool = False, styled: bool = True) -> str:
     table = table.without_empty
     names = [markup(column.name) for column in table.columns]
     heads = [f'<button type="button">{name}</button>' for name in names] if sortable else names
-    right = [NUMERIC if styled and _is_numeric(table, i) else "" for i in range(len(names))]
+    right = [""] * len(names)
+    for i, column in enumerate(table.columns):  # names of rows are aligned to the left
+        has_numbers = any(row[i].number is not None or row[i].text == UNDEFINED for row in table.rows)
+        if styled and column.kind != "head" and has_numbers:
+            right[i] = NUMERIC
     head = "".join(
         f'<th scope="col"{SORT if sortable else ""}{kind}>{name}</th>' for name, kind in zip(heads, right, strict=True)
     )
@@ -45,12 +49,6 @@ def as_html(table: Table, sortable: bool = False, styled: bool = True) -> str:
         + (_later(table, later) if later else "")
         + (f'<p class="printed">Printed: the first {WIDE} of {len(names)} columns.</p>' if wide else "")
     )
-
-
-def _is_numeric(table: Table, column: int) -> bool:
-    """Whether a column has numbers, which are aligned to the right, unless they are names of rows."""
-    cells = (row[column] for row in table.rows)
-    return table.columns[column].kind != "head" and any(c.number is not None or c.text == UNDEFINED for c in cells)
 
 
 def _cell(column: Column, cell: Cell, styled: bool) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NOT_WITHOUT_UNITS = "few rows of a class, equal predictions, or a metric that requires a unit"
 TOO_FEW_UNITS = "few units, few rows of a class, or equal predictions"
 FEW_EFFECTIVE = ("few_effective_rows", "few_effective_rows_differ")
+ROUNDED = pl.col(EFFECTIVE_ROWS).round().cast(pl.Int64)
 NEEDS_UNITS = "a confidence interval requires a unit"
 TEXTS = {  # by status
     "undefined": "0/0",
@@ -93,7 +94,7 @@ def with_note(frame: pl.DataFrame, metrics: Sequence[Metric] = (), *, intervals:
     if intervals:
         remarks.append(pl.format("no interval: {}", _without_interval(metrics)))
     if EFFECTIVE_ROWS in frame.columns:
-        few = pl.format(TEXTS["few_effective_rows"], _number(EFFECTIVE_ROWS))
+        few = pl.format(TEXTS["few_effective_rows"], ROUNDED)
         remarks.append(pl.when(pl.col(STATUS) == "few_effective_rows").then(few))
     remarks.append(_text("every_look", "no_alarm"))
     remark = pl.concat_str(remarks, separator="; ", ignore_nulls=True).replace("", None)
@@ -131,7 +132,10 @@ def _without_interval(metrics: Sequence[Metric]) -> pl.Expr:
     texts = {
         "no_method": {m.name: m.interval.reason for m in metrics},
         "no_method_of_units": {m.name: m.interval.reason_of_units for m in metrics},
-        "needs_units": {m.name: _requiring_units(m, _reason_of_rows(m)) for m in metrics},
+        "needs_units": {
+            m.name: _requiring_units(m, (m.interval if m.average is None else methods.SEPARATE).reason_of_rows)
+            for m in metrics
+        },
         "weighted_rows": {m.name: _requiring_units(m, TEXTS["weighted_rows"]) for m in metrics},
     }
     reasons = list[pl.Expr]()
@@ -139,10 +143,6 @@ def _without_interval(metrics: Sequence[Metric]) -> pl.Expr:
         of_metric = pl.col(METRIC).replace_strict(words, default=None, return_dtype=pl.String)
         reasons.append(pl.when(pl.col(STATUS) == status).then(of_metric))
     return pl.coalesce(*reasons, _text(*NO_INTERVAL))
-
-
-def _reason_of_rows(metric: Metric) -> str:
-    return (metric.interval if metric.average is None else methods.SEPARATE).reason_of_rows
 
 
 def _requiring_units(metric: Metric, reason: str) -> str:
@@ -182,7 +182,7 @@ def with_names(differences: pl.DataFrame, names: tuple[str, str]) -> pl.DataFram
     status = pl.col(STATUS)
     ahead = list[pl.Expr]()
     for code, text in AHEAD_TEXTS.items():
-        numbers = [_number(EFFECTIVE_ROWS), pl.col(ENOUGH_ROWS)] if code in FEW_EFFECTIVE else []
+        numbers = [ROUNDED, pl.col(ENOUGH_ROWS)] if code in FEW_EFFECTIVE else []
         ahead.append(pl.when(status == code).then(pl.format(text, AHEAD, *numbers)))
     undefined = pl.when(status.is_in(["undefined_a", "undefined_b"])).then(without_change(names))
     return frame.with_columns(note=pl.coalesce(undefined, *ahead))
@@ -192,7 +192,3 @@ def _text(*statuses: str, side: str = "") -> pl.Expr:
     """The sentence of a status, null if it is another one."""
     texts = {status: TEXTS.get(status) for status in statuses}
     return pl.col(f"{side}{STATUS}").cast(pl.String).replace_strict(texts, default=None, return_dtype=pl.String)
-
-
-def _number(column: str) -> pl.Expr:
-    return pl.col(column).round().cast(pl.Int64)
