@@ -26,6 +26,7 @@ from streammetrics.statistics import (
     ScoreHistogram,
     TDigest,
 )
+from streammetrics.testing.rows import rows_of
 
 SIZES = (18_000, 10_000, 0, 6_000, 4_000, 2_000, 1)  # rows per file
 FEW_ROWS = (900, 500, 0, 1)
@@ -57,6 +58,11 @@ EXACT: Tasks = {
     "multiclass": lambda by: Accumulator(ConfusionMatrix(), y_true="animal", y_pred="guess", by=by),
     "regression": lambda by: Accumulator(ErrorHistogram(), y_true="actual", y_pred="predicted", by=by),
 }
+COLUMNS = (
+    tasks.binary(y_true="clicked", y_score="p", unit="user"),
+    tasks.multiclass(y_true="animal", y_pred="guess", y_score=CLASSES),
+    tasks.regression(y_true="actual", y_pred="predicted"),
+)  # of the rows
 BOTH: dict[str, list[Any]] = {"whole": [], "by two columns": BY}
 
 
@@ -72,26 +78,13 @@ def files(sizes: tuple[int, ...] = SIZES) -> Path:
 
 def rows(size: int, seed: int) -> pl.DataFrame:
     """Rows for every kind of task. A group column has nulls, also at the end of a file."""
-    r = np.random.default_rng(seed)
-    p = r.beta(2, 8, size)
-    actual = r.normal(1e6, 10, size)
-    animals = pl.Series(list(CLASSES), dtype=pl.String)
-    return pl.DataFrame(
-        {
-            "clicked": r.random(size) < p,
-            "p": p,
-            "animal": animals.gather(r.integers(0, 3, size)),
-            "guess": animals.gather(r.integers(0, 3, size)),
-            **dict(zip(CLASSES.values(), r.dirichlet((1, 2, 3), size).T, strict=True)),
-            "actual": actual,
-            "predicted": (actual + r.normal(0, 5, size)).astype(np.float32),
-            "country": pl.Series(["DE", "FR", None, "US"], dtype=pl.String).gather(
-                r.integers(0, min(size, 4) or 1, size)
-            ),
-            "day": pl.Series(r.integers(20_000, 20_021, size), dtype=pl.Int32).cast(pl.Date),
-            "user": r.integers(0, 1000, size),
-            "unused": ["text"] * size,
-        }
+    rng = np.random.default_rng(seed)
+    countries = pl.Series(["DE", "FR", None, "US"], dtype=pl.String)
+    return pl.concat([rows_of(task)(size, rng) for task in COLUMNS], how="horizontal").with_columns(
+        pl.col("predicted").cast(pl.Float32),
+        country=countries.gather(rng.integers(0, min(size, 4) or 1, size)),
+        day=pl.Series(rng.integers(20_000, 20_021, size), dtype=pl.Int32).cast(pl.Date),
+        unused=pl.lit("text"),
     )
 
 
