@@ -83,9 +83,11 @@ def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: f
     def undecided(log_rows: Floats) -> NDArray[np.bool_]:
         times = np.exp(log_rows) / rows
         reach = errors_wide(times * rows, always, alpha, one_sided=True) * error / np.sqrt(times)
-        drawn = times * total
-        over, under = (is_beyond(nearest * drawn, drawn, limit, always, alpha, above=a) for a in (True, False))
-        inside: NDArray[np.bool_] = np.where(share, np.where(above, ~over, ~under), reach >= gap) | (gap <= 0)
+        inside: NDArray[np.bool_] = (reach >= gap) | (gap <= 0)
+        if share.any():  # no share is beyond 0 or 1
+            drawn = times * total
+            over, under = (is_beyond(nearest * drawn, drawn, limit, always, alpha, above=a) for a in (True, False))
+            inside = np.where(share, np.where(above, ~over, ~under) | (gap <= 0), inside)
         return inside
 
     with np.errstate(invalid="ignore", divide="ignore"):
