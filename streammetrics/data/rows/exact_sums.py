@@ -48,7 +48,9 @@ def added_up(values: pl.Series, place: Codes, size: int) -> pl.Series:
     >>> added_up(tenth, np.arange(10) % 2, 2).to_list()
     [Decimal('0.500000000000000000'), Decimal('0.500000000000000000')]
     """
-    low, high = _limbs(values)
+    array: Any = values.rechunk().to_arrow()
+    words = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint64)[2 * array.offset :][: 2 * len(array)]
+    low, high = words[::2], words[1::2]
     parts = np.zeros((3, size), dtype=np.uint64)
     for total, part in zip(parts, (low & LOW, low >> HALF, high), strict=True):
         np.add.at(total, place, part)
@@ -72,10 +74,3 @@ def decimals_of_words(words: NDArray[np.uint64]) -> pl.Series:
     """
     array = pa.Array.from_buffers(pa.decimal128(38, 18), len(words), [None, pa.py_buffer(words)])
     return pl.DataFrame(pa.record_batch([array], [""])).to_series()  # pl.Series(array) would import pyarrow.compute
-
-
-def _limbs(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The lower and the upper 64 bits."""
-    array: Any = values.rechunk().to_arrow()
-    both = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint64)[2 * array.offset :][: 2 * len(array)]
-    return both[::2], both[1::2]

@@ -189,15 +189,12 @@ class Roles:
         """Columns of a batch whose values are only names: each group column, unit, and row ID, and all class labels."""
         undeclared = self.kind == "multiclass" and not self.labels
         numbers = self.numbers if undeclared else self.numbers | self.targets
-        computed = {name for name in self.names if name not in numbers and not self._is_plain(name)}
+        renamed = {name for name, e in self.expressions.items() if e.meta.undo_aliases().meta.is_column()}
+        computed = {name for name in self.names if name in self.expressions} - numbers - renamed
         used = {*self.roots(numbers | computed)}
         labels = [{name} for name in (*self.by, self.unit, *self.row_id) if name] + [self.targets] * undeclared
         sources = [{*self.roots(names - computed)} for names in labels]
         return [names for names in sources if names and not names & used]
-
-    def _is_plain(self, name: str) -> bool:
-        """Whether a column is one of a batch, perhaps with another name."""
-        return name not in self.expressions or self.expressions[name].meta.undo_aliases().meta.is_column()
 
     def within(self, columns: Sequence[str]) -> Roles:
         """The roles whose columns are some columns of a batch, or computed from them."""

@@ -26,7 +26,11 @@ def calibrated(
     scores: Report, reference: Report, metrics: Mapping[str, Metric], odds: float, level: float | None, *, strict: bool
 ) -> Iterator[Row]:
     """Yield the estimates of each group, with an upper ``level`` also their intervals."""
-    why = _no_interval(scores, reference)
+    sides, why = (scores, reference), None
+    if any(side.state.weighted for side in sides):
+        why = "weighted_rows"
+    if any(side.unit is not None for side in sides):
+        why = "dependent_rows"
     for group, values in _expected(scores, reference, metrics, strict=strict):
         if group.undefined:
             yield from ((group, one, {STATUS: group.undefined}) for one in values)
@@ -66,13 +70,6 @@ def _expected(
         values = read([(group.bins, (group.rows * group.rates)[None]) for group in block], readings)
         for number, group in enumerate(block):
             yield group, {one: float(values[one][number, 0]) for one in readings}
-
-
-def _no_interval(scores: Report, reference: Report) -> str | None:
-    if scores.unit is not None or reference.unit is not None:
-        return "dependent_rows"
-    weighted = scores.state.weighted or reference.state.weighted
-    return "weighted_rows" if weighted else None
 
 
 def _needed_odds(group: Group, one: Reading, value: float) -> float:

@@ -187,7 +187,11 @@ class Specification:
         """Return the groups of an accumulator as rows of the table, without the columns of a commit."""
         acc = self._convert_zones(acc)
         _require_years(acc)
-        joint_types([_types_of_data(self.empty), data_types(acc.roles, acc.state)])
+        state, roles = self.empty.state, self.empty.roles
+        types = state.keys.select(roles.keys).schema
+        if ConfusionMatrix.name in state.tables and not roles.labels:  # of class labels that are not declared
+            types[LABEL] = state.tables[ConfusionMatrix.name].schema["actual"]
+        joint_types([types, data_types(acc.roles, acc.state)])
         frame = pl.DataFrame((self.empty + carried(acc, self.empty)).to_arrow())
         return frame.select(fitted(frame[name], self.stored[name]) for name in frame.columns)
 
@@ -292,13 +296,6 @@ def carried(acc: Accumulator, like: Accumulator) -> Accumulator:
 def _types(empty: Accumulator) -> pl.Schema:
     """The types of the group columns and nested columns."""
     return pl.DataFrame(empty.to_arrow()).schema
-
-
-def _types_of_data(empty: Accumulator) -> pl.Schema:
-    """The types of group columns and of class labels that are not declared, which rows must have."""
-    matrix = empty.state.tables.get(ConfusionMatrix.name)
-    label = {LABEL: matrix.schema["actual"]} if matrix is not None and not empty.roles.labels else {}
-    return pl.Schema({**empty.state.keys.select(empty.roles.keys).schema, **label})
 
 
 def _stored(kind: Any) -> Any:
