@@ -663,10 +663,10 @@ TASKS = {
         LABELS,
     ),
     "classes": Task(
-        partial(sm.multiclass, y_true="digit", y_pred="predicted"),
-        digits(),
-        st.fixed_dictionaries({"digit": small_class, "predicted": st.sampled_from("abcd")}),
-        columns("digit", "predicted"),
+        partial(sm.multiclass, y_true="y", y_pred="z"),
+        digits_of_three.select("y", "z"),
+        st.fixed_dictionaries({"y": small_class, "z": st.sampled_from("abcd")}),
+        columns("y", "z"),
         CLASSES,
     ),
     "probabilities of classes": Task(

@@ -198,13 +198,11 @@ COLUMNS = [  # a column and its values
 
 
 def grouped(column):
-    """The groups of a column, in their order, and whether a saved state has them."""
+    """The groups of a column in a saved state, in their order."""
     rows = 4 if not hasattr(column, "__len__") else len(column)
     rows = 3 if hasattr(column, "__dataframe__") or type(column).__name__ in ("Tensor", "Both") else rows
     acc = sm.Accumulator(y_true="y", by="g").update({"y": [0] * rows, "g": column})
-    loaded = sm.Accumulator.from_bytes(acc.to_bytes())
-    assert loaded.to_bytes() == acc.to_bytes()
-    return loaded.finalize(["rows"]).frame.select("g", "value").rows()
+    return sm.Accumulator.from_bytes(acc.to_bytes()).finalize(["rows"]).frame.select("g", "value").rows()
 
 
 def test_a_column_of_any_library_is_its_values():
