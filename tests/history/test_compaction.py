@@ -27,8 +27,7 @@ def test_compaction_changes_no_bit_however_many_groups_come_together(most, store
 
 def test_only_windows_with_several_parts_are_written_again(store):
     frame = predictions(200, 0)
-    make = COUNTS
-    appended(store, make, [frame, frame.filter(pl.col("day").dt.day() == 2)])
+    appended(store, COUNTS, [frame, frame.filter(pl.col("day").dt.day() == 2)])
     store.compact()
     parts = pl.read_delta(store.uri).group_by("day").agg(pl.col("batch_id").is_null().all()).sort("day")
     assert parts["batch_id"].to_list() == [False, True, False, False, False]

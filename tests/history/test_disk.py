@@ -60,11 +60,10 @@ def test_a_directory_that_delta_lake_cannot_open_is_not_made(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["Märkte {b}~ 100%", "a'b\"`<>;&=?"])
-def test_directories_of_other_names_are_opened(name, tmp_path):
-    store = sm.MetricStore(tmp_path / name)
-    store.append(batch(1), batch_id="1")
-    store.append(batch(1), batch_id="2")
-    store.compact()
-    assert store.query().seen == 4
-    assert sm.MetricStore((tmp_path / name).as_uri()).query("2026-01-01").seen == 4
+def test_directories_of_other_names_are_opened(tmp_path):
+    for name in ("Märkte {b}~ 100%", "a'b\"`<>;&=?"):
+        store = sm.MetricStore(tmp_path / name)
+        store.append(batch(1), batch_id="1")
+        store.append(batch(1), batch_id="2")
+        store.compact()
+        assert sm.MetricStore((tmp_path / name).as_uri()).query("2026-01-01").seen == store.query().seen == 4

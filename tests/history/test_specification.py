@@ -72,24 +72,18 @@ def test_models_come_and_go(unpaired, tmp_path):
 
 
 def test_pairs_of_models_come_and_go(tmp_path):
-    store = history(tmp_path / "store", models("a", "b"), models("c", "a"), models("b", pairs=False))
+    """Also those of a challenger that joins a history of one model."""
+    store = history(tmp_path / "store", models("a"), models("a", "b"), models("c", "a"), models("b", pairs=False))
 
     def compared(acc, *names):
         return acc.finalize(["roc_auc"], confidence=0.95).compare(*names).frame
 
-    first, second = store.query(until=DAYS[1]), store.query(DAYS[1], DAYS[2])
-    assert compared(first, "b", "a").equals(compared(models("a", "b").update(FRAMES[0]).rollup(), "b", "a"))
-    assert compared(second, "c", "a").equals(compared(models("a", "c").update(FRAMES[1]).rollup(), "c", "a"))
-    assert compared(first, "b", "a")["ci_lower"].is_not_null().all()
-    assert compared(store.query(), "b", "a")["ci_lower"].is_null().all()  # they have different rows
-
-
-def test_a_challenger_joins_a_history_of_one_model_with_its_pairs(tmp_path):
-    store = history(tmp_path / "store", models("a"), models("a", "b"), models("a"))
-    expected = models("a", "b").update(FRAMES[1]).rollup().finalize(["roc_auc"], confidence=0.95)
     for _ in range(2):
-        found = store.query(DAYS[1], DAYS[2]).finalize(["roc_auc"], confidence=0.95)
-        assert found.compare("a", "b").frame.equals(expected.compare("a", "b").frame)
+        for day, other in ((1, "b"), (2, "c")):
+            found = compared(store.query(DAYS[day], DAYS[day + 1]), other, "a")
+            assert found.equals(compared(models("a", other).update(FRAMES[day]).rollup(), other, "a"))
+            assert found["ci_lower"].is_not_null().all()
+        assert compared(store.query(), "b", "a")["ci_lower"].is_null().all()  # they have different rows
         assert store.query().finalize(["rows"]).get("rows", model="a").value == 180
         store.compact()
 
