@@ -4,11 +4,10 @@ from datetime import date
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from commands import run
 from test_expectation import drawn, shown
 
 import streammetrics as sm
-from streammetrics.cli import main
 
 DAYS = 10
 ROWS = pl.concat(
@@ -82,9 +81,5 @@ def test_rules_of_a_file_on_the_command_line(histories, tmp_path):
     path = tmp_path / "rules.toml"
     path.write_text("[[rule]]\nrequire = 'roc_auc >= 0.6'\nbefore_labels = true\nodds = 1.25\n")
     assert str(sm.read_rules(path)[0]) == "roc_auc >= 0.6 before labels, odds 1.25"
-    result = CliRunner().invoke(main, ["store", "check", labels.uri.as_posix(), str(path), "--scores", str(scores.uri)])
-    assert result.exit_code == 0, result.output
-    assert "before labels, odds 1.25" in result.output
-    result = CliRunner().invoke(main, ["store", "check", str(labels.uri), str(path)])
-    assert result.exit_code == 2
-    assert "require the history of scores. Pass --scores." in result.output
+    assert "before labels, odds 1.25" in run("store", "check", labels.uri, path, "--scores", scores.uri)
+    assert "require the history of scores. Pass --scores." in run("store", "check", labels.uri, path, code=2)

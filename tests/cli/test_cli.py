@@ -21,14 +21,12 @@ def test_evaluate_equals_the_library(folder):
     assert pl.read_csv(found.encode())["value"].round(9).equals(expected["value"].round(9))
 
 
-def test_every_format(folder, tmp_path):
+def test_outputs_of_an_evaluation_are_files(folder, tmp_path):
     wanted = ["evaluate", f"{folder}/days/*.parquet", *COLUMNS, "--metric", "roc_auc", "--metric", "fbeta(beta=2)"]
-    assert "fbeta(beta=2)" in run(*wanted)
-    assert [row["metric"] for row in json.loads(run(*wanted, "--format", "json"))] == ["roc_auc", "fbeta(beta=2)"]
     run(*wanted, "--format", "parquet", "-o", tmp_path / "report.parquet")
-    assert pl.read_parquet(tmp_path / "report.parquet").height == 2
+    assert pl.read_parquet(tmp_path / "report.parquet")["metric"].to_list() == ["roc_auc", "fbeta(beta=2)"]
     run(*wanted, "-o", tmp_path / "report.txt")
-    assert "roc_auc" in (tmp_path / "report.txt").read_text()
+    assert (tmp_path / "report.txt").read_text() == run(*wanted)
 
 
 def test_labels_thresholds_nulls_and_weights(tmp_path):

@@ -34,6 +34,7 @@ def test_confidence_is_that_of_labels_above_a_half(options):
 def test_the_estimate_of_a_finding_is_that_of_its_group():
     report = binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P)))
     found = the(report, "SM102")
+    assert found is the(report, "SM102")  # a report searches once
     assert (found.metric, found.keys) == ("calibration_ratio", {"g": "1"})
     assert found.value == report.get(sm.metrics.calibration_ratio, **found.keys).value
     assert found.ci_upper < 0.95
@@ -70,8 +71,3 @@ def test_correlated_rows_decide_less():
     ]
     assert severities[0] in ("warn", "bad")
     assert severities[1] == "info"
-
-
-def test_a_report_searches_once():
-    report = binary(scored())
-    assert all(a is b for a, b in zip(report.findings(), report.findings(), strict=True))
