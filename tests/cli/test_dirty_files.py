@@ -14,6 +14,11 @@ ROWS = 5_000
 EVALUATE = ("--y-true", "churned", "--y-score", "model_score")
 
 
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def write(scores=None, name="churn.csv", rows=ROWS):
     """Write a file with some values in the column of the scores, by row."""
     random = np.random.default_rng(0)
@@ -35,7 +40,7 @@ def evaluate(*arguments, file="churn.csv", code=0):
     return run("evaluate", file, *arguments, code=code).strip().splitlines()[-1]
 
 
-def test_dates_of_unknown_format(folder):
+def test_dates_of_unknown_format():
     write()
     by_month = (*EVALUATE, "--metric", "rows", "--by")
     reason = "please define a format. Column 'month' is text (first: '2025-"
@@ -43,7 +48,7 @@ def test_dates_of_unknown_format(folder):
     assert evaluate(*by_month, "DATE(month, '%Y-%m')").startswith("2025-12-01")
 
 
-def test_conditions_on_dates(folder):
+def test_conditions_on_dates():
     where = ("--y-true", "y", "--y-score", "p", "--metric", "rows", "--where", "DATE(day) >= DATE('2026-04-01')")
     for days in (("31/03/2026", "01/04/2026", "02/04/2026"), ("2026-03-31", "2026-04-01", "2026-04-02")):
         pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.8, 0.9], "day": days}).write_csv("days.csv")
@@ -61,7 +66,7 @@ BAD_ROWS = [  # other scores, options, and which rows are bad
 ]
 
 
-def test_a_bad_row_has_one_place_whatever_the_others_are(folder, monkeypatch):
+def test_a_bad_row_has_one_place_whatever_the_others_are(monkeypatch):
     place = "(first: 1.2 at row 500 (line 502) of churn.csv)"
     for others, options, count in BAD_ROWS:
         write({500: "1.2"} | others)
@@ -77,7 +82,7 @@ def test_a_bad_row_has_one_place_whatever_the_others_are(folder, monkeypatch):
     assert f"in 1 of the first 1,000 rows {place}" in evaluate(*EVALUATE, code=2)
 
 
-def test_few_scores_outside_of_0_and_1_are_faulty_rows(folder):
+def test_few_scores_outside_of_0_and_1_are_faulty_rows():
     for name in ("model_score", "model score"):
         write({500: "1.2"})
         pl.read_csv("churn.csv").rename({"model_score": name}).write_csv("churn.csv")
@@ -88,7 +93,7 @@ def test_few_scores_outside_of_0_and_1_are_faulty_rows(folder):
     assert "(percentages divided by 100), or --domain real for margins" in evaluate(*EVALUATE, code=2)
 
 
-def test_few_other_labels_are_faulty_rows(folder):
+def test_few_other_labels_are_faulty_rows():
     rows = pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500})
     rows.with_columns(y=pl.when(pl.int_range(1_000) == 500).then(2).otherwise("y")).write_csv("two.csv")
     columns = ("--y-true", "y", "--y-score", "p")
@@ -115,7 +120,7 @@ THIRD = {  # a third label beside yes and no: its fix, the options that apply it
 }
 
 
-def test_a_third_label(folder):
+def test_a_third_label():
     columns = ("--y-score", "p", "--positive", "yes", "--negative", "no", "--metric", "rows")
     for label, (fix, options, rows) in THIRD.items():
         Path("three.csv").write_text(f'y,p\nyes,0.9\nno,0.1\n"{label}",0.5\n', encoding="utf-8")
@@ -129,7 +134,7 @@ def test_a_third_label(folder):
         task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
 
 
-def test_scores_that_only_one_model_has(folder):
+def test_scores_that_only_one_model_has():
     scores = {"score_a": [0.9, 0.3, 0.6, 0.7] * 20, "score_b": [None] + [0.2, 0.8, 0.4] * 26 + [0.5]}
     pl.DataFrame({"y": [1, 0] * 40} | scores).write_csv("rows.csv")
     columns = ("--y-true", "y", "--y-score", "a=score_a", "--y-score", "b=score_b", "--nulls", "drop")
@@ -147,7 +152,7 @@ def test_scores_that_only_one_model_has(folder):
 @pytest.mark.parametrize(
     ("row", "task"), [(120_000, EVALUATE), (4_000, ("--y-true", "model_score", "--y-score", "churned"))]
 )
-def test_text_among_numbers_can_stand_for_null(row, task, folder):
+def test_text_among_numbers_can_stand_for_null(row, task):
     write({row: "n/a"}, rows=130_000)
     message = evaluate(*task, code=2)
     assert "'model_score' contains text that is not a number" in message
@@ -158,14 +163,14 @@ def test_text_among_numbers_can_stand_for_null(row, task, folder):
         evaluate(*task, "--null-value", "n/a", "--nulls", "drop")
 
 
-def test_infinite_margins(folder):
+def test_infinite_margins():
     Path("text.csv").write_text("y,p\n1,0.5\n1,Inf\n0,-1.5\n")
     found = evaluate("--y-true", "y", "--y-score", "p", "--domain", "real", "--metric", "roc_auc", file="text.csv")
     assert found.split() == ["roc_auc", "1", "exact"]
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
-def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
+def test_digits_as_labels_have_the_type_of_their_column(dtype):
     frame = pl.DataFrame({"digit": [0, 1, 1], "a": [0.9, 0.2, 0.3], "b": [0.1, 0.8, 0.7]})
     frame.with_columns(pl.col("digit").cast(dtype)).write_parquet("digits.parquet")
     options = ["--task", "multiclass", "--y-true", "digit", "--y-score", "0=a", "--y-score", "1=b"]
