@@ -68,6 +68,8 @@ class Accumulator:
             mapping of each label to a column.
         labels: All labels, in list order. Required if scores are lists.
         sample_weight: Column of the row weights, finite and not negative.
+        count: Column of the number of equal rows that each row stands for: whole numbers, 0 or more. The state is the
+            same as that of the repeated rows.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256.
@@ -105,6 +107,7 @@ class Accumulator:
         y_score: Columns | None = None,
         labels: Sequence[Any] | None = None,
         sample_weight: Column | None = None,
+        count: Column | None = None,
         unit: Column | None = None,
         folds: int = FOLDS,
         by: Column | Sequence[Column] = (),
@@ -128,6 +131,7 @@ class Accumulator:
             kind=kind,
             **names.targets(kind, y_true, y_pred, y_score, labels),
             sample_weight=None if sample_weight is None else names.add(sample_weight),
+            count=None if count is None else names.add(count),
             unit=None if unit is None else names.add(unit),
             by=tuple(names.add(column) for column in several(by)),
             positive=positive,

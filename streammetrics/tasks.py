@@ -88,6 +88,7 @@ def binary(
     y_score: Column | Mapping[str, Column] | None = None,
     y_pred: Column | Mapping[str, Column] | None = None,
     sample_weight: Column | None = None,
+    count: Column | None = None,
     unit: Column | None = None,
     folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
@@ -111,6 +112,7 @@ def binary(
         y_score: Score of the positive class, or a mapping of model names to scores.
         y_pred: Predicted labels. Confusion counts then use them instead of thresholds.
         sample_weight: Column of the row weights.
+        count: Column of the number of equal rows that each row stands for, as in `GROUP BY` with ``count(*)``.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
@@ -167,6 +169,7 @@ def binary(
         y_pred=y_pred,
         y_score=y_score,
         sample_weight=sample_weight,
+        count=count,
         unit=unit,
         folds=folds,
         by=by,
@@ -186,6 +189,7 @@ def multiclass(
     labels: Sequence[Any] | None = None,
     order: Sequence[Any] = (),
     sample_weight: Column | None = None,
+    count: Column | None = None,
     unit: Column | None = None,
     folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
@@ -214,6 +218,7 @@ def multiclass(
         order: All labels from lowest to highest, for weighted kappa, which reports then show first. Defaults to the
             sort order of the labels. Categories and enums are sorted as text.
         sample_weight: Column of the row weights.
+        count: Column of the number of equal rows that each row stands for, as in `GROUP BY` with ``count(*)``.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
@@ -271,6 +276,7 @@ def multiclass(
         y_score=y_score,
         labels=labels,
         sample_weight=sample_weight,
+        count=count,
         unit=unit,
         folds=folds,
         by=by,
@@ -288,6 +294,7 @@ def multilabel(
     y_pred: Columns | None = None,
     labels: Sequence[Any] | None = None,
     sample_weight: Column | None = None,
+    count: Column | None = None,
     unit: Column | None = None,
     folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
@@ -308,6 +315,7 @@ def multilabel(
         y_pred: Predicted labels, as a mapping or a list column.
         labels: All labels, in list order. Defaults to the labels of the mapping.
         sample_weight: Column of the row weights.
+        count: Column of the number of equal rows that each row stands for, as in `GROUP BY` with ``count(*)``.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
@@ -352,6 +360,7 @@ def multilabel(
         y_score=y_score,
         labels=labels,
         sample_weight=sample_weight,
+        count=count,
         unit=unit,
         folds=folds,
         by=by,
@@ -366,6 +375,7 @@ def regression(
     y_true: Column,
     y_pred: Column | Mapping[str, Column],
     sample_weight: Column | None = None,
+    count: Column | None = None,
     unit: Column | None = None,
     folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
@@ -385,6 +395,7 @@ def regression(
         y_true: True values, finite numbers.
         y_pred: Predictions, or a mapping of model names to predictions.
         sample_weight: Column of the row weights.
+        count: Column of the number of equal rows that each row stands for, as in `GROUP BY` with ``count(*)``.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
@@ -424,6 +435,7 @@ def regression(
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
+        count=count,
         unit=unit,
         folds=folds,
         by=by,
@@ -438,6 +450,7 @@ def predictions(
     y_score: Column | Mapping[str, Column] | None = None,
     y_pred: Column | Mapping[str, Column] | None = None,
     sample_weight: Column | None = None,
+    count: Column | None = None,
     unit: Column | None = None,
     folds: int = FOLDS,
     by: Column | Sequence[Column] = (),
@@ -460,6 +473,7 @@ def predictions(
         y_score: Score of the positive class, or a mapping of model names to scores. In the real domain, any number.
         y_pred: Predicted labels. Predicted positives are then counted from them, instead of thresholds.
         sample_weight: Column of the row weights.
+        count: Column of the number of equal rows that each row stands for, as in `GROUP BY` with ``count(*)``.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
         folds: Number of parts of the units that intervals leave out one at a time, from 5 to 256. Plans require about
@@ -506,6 +520,7 @@ def predictions(
         y_pred=y_pred,
         y_score=y_score,
         sample_weight=sample_weight,
+        count=count,
         unit=unit,
         folds=folds,
         by=by,

@@ -239,7 +239,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         if name in SEVERAL:  # labels have the type of their column
             key = partial(columns.value, column=arguments["y_true"])
     arguments |= {k: columns.named(arguments[k], key) for k in named if k in arguments}
-    arguments |= {k: columns.one(arguments[k]) for k in ("sample_weight", "unit") if k in arguments}
+    arguments |= {k: columns.one(arguments[k]) for k in ("sample_weight", "count", "unit") if k in arguments}
     arguments["by"] = columns.several("--by", arguments.get("by", ()))
     arguments |= {k: [key(text) for text in arguments[k]] for k in ("labels", "order") if k in arguments}
     target = arguments.get("y_true", arguments.get("y_pred"))

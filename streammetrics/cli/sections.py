@@ -9,7 +9,7 @@ import click
 MANY = 20  # options, from which they are in sections
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
-    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "unit", "folds", "by", "fingerprint"),
+    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "count", "unit", "folds", "by", "fingerprint"),
     "Task": (
         "task",
         "positive",
@@ -27,7 +27,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 OTHERS = "Output"
 VALUES: dict[str, tuple[str, ...]] = {  # what options take
-    "COLUMN": ("y_true", "y_score", "y_pred", "sample_weight", "unit", "by", "text", "window", "fingerprint"),
+    "COLUMN": ("y_true", "y_score", "y_pred", "sample_weight", "count", "unit", "by", "text", "window", "fingerprint"),
     "CONDITION": ("where",),
     "CONSTRAINT": ("subject_to",),
     "METRIC": ("metrics", "sort", "maximize", "minimize"),

@@ -28,7 +28,9 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  //
 template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;  // cells of all groups: shape (groups, ...)
 
-using Weight = std::optional<In<double>>;
+// What each row adds to cells of floats, its weight, or of integers, the number of rows that it stands for.
+template <class Amount>
+using Weight = std::optional<In<Amount>>;
 
 inline void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);

@@ -22,18 +22,25 @@ constexpr i64 AT_ONCE = 512;  // rows whose bins are found at once
 constexpr i64 STRIPE = 64;    // consecutive groups that share a lock
 constexpr i64 STRIPES = 64;
 
-// Columns of rows. Sides are labels or numbers of classes; those and weights are null where a histogram has none.
+// Columns of rows. Sides are labels or numbers of classes; those, weights, and counts are null where a histogram has none.
 struct Columns {
   const double* values;
   const u8* labels = nullptr;
   const i64* classes = nullptr;
   const double* weights = nullptr;
+  const i64* counts = nullptr;  // the number of rows that a row stands for
 
   // The side of a row, at most the last one also if another thread writes to the rows.
   u32 side(i64 row, u64 last) const {
     return static_cast<u32>(std::min<u64>(labels ? labels[row] : classes ? static_cast<u64>(classes[row]) : 0, last));
   }
   double weight(i64 row) const { return weights ? weights[row] : 1.0; }
+
+  template <class Amount>
+  Amount amount(i64 row) const {
+    if constexpr (std::is_same_v<Amount, double>) return weight(row);
+    return counts ? counts[row] : 1;
+  }
 };
 
 template <class AnyRow>
@@ -130,6 +137,7 @@ class Counter {
 
   template <bool PROBABILITY>
   void add(Group& group, const Columns& columns, i64 row, i64 end) {
+    if (columns.counts && !group.bins) settle(group);  // a list has rows that stand for one
     while (row < end && !group.bins) {
       const i64 stop = std::min(end, row + most_listed() - static_cast<i64>(group.list.size()));
       const std::size_t listed = group.list.size();
@@ -169,11 +177,10 @@ class Counter {
     lowest >>= shift, highest >>= shift;
     bins.rows += rows;
     bins.cover(lowest, highest);
-    const bool plain = !shape.marked && (shape.sides == 1 || columns.labels);
+    const bool plain = !shape.marked && !columns.counts && (shape.sides == 1 || columns.labels);
     if (!plain || (shift && atoms.are_within(lowest, highest, shift))) {
       for (i64 i = 0; i < rows; i++)
-        bins.at(keys[i], atoms)[columns.side(start + i, shape.last_side())] +=
-            static_cast<Amount>(columns.weight(start + i));
+        bins.at(keys[i], atoms)[columns.side(start + i, shape.last_side())] += columns.amount<Amount>(start + i);
     } else if (!bins.is_dense()) {
       const u8* labels = columns.labels ? columns.labels + start : nullptr;
       for (i64 i = 0; i < rows; i++) bins.in_table(keys[i] >> shift)[labels ? labels[i] & 1 : 0]++;

@@ -34,16 +34,16 @@ class Bins {
       counter.emplace<Counter<LabeledRow>>(shape, Atoms(this->atoms));
   }
 
-  void add(const In<double>& values, const std::optional<In<u8>>& labels, const std::optional<In<double>>& weights,
+  template <class Amount>
+  void add(const In<double>& values, const std::optional<In<u8>>& labels, const Weight<Amount>& weights,
            const Runs& runs, i64 groups) {
-    add_rows({values.data(), labels ? labels->data() : nullptr, nullptr, weights ? weights->data() : nullptr}, labels,
-             values, weights, runs, groups);
+    add_rows({values.data(), labels ? labels->data() : nullptr}, labels, values, weights, runs, groups);
   }
 
-  void add_classes(const In<double>& values, const In<i64>& classes, const std::optional<In<double>>& weights,
-                   const Runs& runs, i64 groups) {
-    add_rows({values.data(), nullptr, classes.data(), weights ? weights->data() : nullptr}, std::optional(classes),
-             values, weights, runs, groups);
+  template <class Amount>
+  void add_classes(const In<double>& values, const In<i64>& classes, const Weight<Amount>& weights, const Runs& runs,
+                   i64 groups) {
+    add_rows({values.data(), nullptr, classes.data()}, std::optional(classes), values, weights, runs, groups);
   }
 
   void absorb(const Bins& other, const In<i64>& numbers, i64 groups) {
@@ -82,16 +82,21 @@ class Bins {
   std::variant<Counter<PackedRow<0>>, Counter<PackedRow<1>>, Counter<LabeledRow>, Counter<WeightedRow>> counter{
       std::in_place_index<0>, Shape{1, 1, false}, Atoms({})};
 
-  template <class Side>
-  void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,
-                const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
+  template <class Side, class Amount>
+  void add_rows(Columns columns, const std::optional<In<Side>>& sides, const In<double>& values,
+                const Weight<Amount>& weights, const Runs& runs, i64 groups) {
     require(groups >= 0, "the number of groups must not be negative");
     runs.check(static_cast<u64>(groups), values, sides, weights);
+    if constexpr (std::is_same_v<Amount, i64>)
+      columns.counts = weights ? weights->data() : nullptr;
+    else
+      columns.weights = weights ? weights->data() : nullptr;
     std::visit(
         [&](auto& own) {
           using Row = typename std::decay_t<decltype(own)>::Row;
           require(sides.has_value() || own.shape.sides == 1, "rows need a side if there are several");
-          require(weights.has_value() == std::is_same_v<Row, WeightedRow>, "rows need a weight if others have one");
+          require((columns.weights != nullptr) == std::is_same_v<Row, WeightedRow>,
+                  "rows need a weight if others have one");
           bool valid = true;
           const Side* side = sides ? sides->data() : nullptr;
           for (i64 row = 0; side && row < runs.rows(); row++)
@@ -166,10 +171,14 @@ void bind_bins(nb::module_& module) {
   nb::class_<Bins>(module, "Bins")
       .def(nb::init<i64, bool, const In<i64>&, i64, bool>(), nb::arg("capacity"), nb::arg("probability"),
            FIXED("atoms"), nb::arg("sides"), nb::arg("weighted"))
-      .def("add", &Bins::add, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(), FIXED("runs"),
-           nb::arg("groups"))
-      .def("add_classes", &Bins::add_classes, RELEASED, FIXED("values"), FIXED("classes"), FIXED("weight").none(),
+      .def("add", &Bins::add<i64>, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(),
            FIXED("runs"), nb::arg("groups"))
+      .def("add", &Bins::add<double>, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(),
+           FIXED("runs"), nb::arg("groups"))
+      .def("add_classes", &Bins::add_classes<i64>, RELEASED, FIXED("values"), FIXED("classes"),
+           FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
+      .def("add_classes", &Bins::add_classes<double>, RELEASED, FIXED("values"), FIXED("classes"),
+           FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
       .def("absorb", &Bins::absorb, RELEASED, nb::arg("other"), FIXED("numbers"), nb::arg("groups"))
       .def("cells", &Bins::cells);
   module.def("is_fitted", &is_fitted, RELEASED, FIXED("starts"), FIXED("bins"), FIXED("shifts"), FIXED("atoms"),

@@ -19,7 +19,7 @@ void require_even(const In<double>& edges) {
 }
 
 template <class Amount>
-void sum_calibration(const In<u8>& label, const In<double>& score, const In<double>& edges, const Weight& weight,
+void sum_calibration(const In<u8>& label, const In<double>& score, const In<double>& edges, const Weight<Amount>& weight,
                      const Runs& runs, const Out<Amount>& out) {
   require_even(edges);
   const i64 bins = static_cast<i64>(edges.shape(0)) - 1;

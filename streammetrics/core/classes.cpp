@@ -33,7 +33,7 @@ Array<i64> likeliest(const Scores& scores) {
 }
 
 template <class Amount>
-void sum_class_losses(const In<i64>& truth, const Scores& scores, const Weight& weight, const Runs& runs,
+void sum_class_losses(const In<i64>& truth, const Scores& scores, const Weight<Amount>& weight, const Runs& runs,
                       const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(scores.size());
   runs.check(out, truth, scores, weight);
@@ -58,7 +58,7 @@ void sum_class_losses(const In<i64>& truth, const Scores& scores, const Weight& 
 }
 
 template <class Amount>
-void count_ranks(const In<i64>& truth, const Scores& scores, const Weight& weight, const Runs& runs,
+void count_ranks(const In<i64>& truth, const Scores& scores, const Weight<Amount>& weight, const Runs& runs,
                  const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(scores.size());
   runs.check(out, truth, scores, weight);

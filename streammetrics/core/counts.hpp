@@ -1,4 +1,4 @@
-// Counts of rows, or sums of their weights, by group and cell.
+// Counts of rows, also of rows that stand for several, or sums of their weights, by group and cell.
 #pragma once
 
 #include <type_traits>
@@ -7,11 +7,11 @@
 
 // Count rows by cell: find(first, rows, cells) computes the cell of each of some rows in its group.
 template <class Amount, class Find>
-void count_by_cell(i64 cells, const Weight& weight, const Runs& runs, const Out<Amount>& out, Find find) {
+void count_by_cell(i64 cells, const Weight<Amount>& weight, const Runs& runs, const Out<Amount>& out, Find find) {
   require(size_of_group(out) == cells, "a group has a wrong number of cells");
-  require(weight.has_value() == std::is_same_v<Amount, double>, "cells of floats need weights, and weights need them");
+  require(weight.has_value() || std::is_same_v<Amount, i64>, "cells of floats need weights");
   const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
-  const double* weights = weight ? weight->data() : nullptr;
+  const Amount* weights = weight ? weight->data() : nullptr;
   Amount* group = out.data();
   i64 cell[BLOCK];
   for (i64 run = -1, stop = 0, start = 0, rows = runs.rows(); start < rows; start += BLOCK) {
@@ -19,10 +19,7 @@ void count_by_cell(i64 cells, const Weight& weight, const Runs& runs, const Out<
     find(start, end - start, cell);
     for (i64 row = start; row < end; row++) {
       while (stop <= row) run++, stop = starts[run + 1], group = out.data() + groups[run] * cells;
-      if constexpr (std::is_same_v<Amount, double>)
-        group[cell[row - start]] += weights[row];
-      else
-        group[cell[row - start]]++;
+      group[cell[row - start]] += weights ? weights[row] : Amount{1};
     }
   }
 }

@@ -5,7 +5,7 @@
 namespace {
 
 template <class Amount>
-void sum_losses(const In<u8>& label, const In<double>& score, const Weight& weight, const Runs& runs,
+void sum_losses(const In<u8>& label, const In<double>& score, const Weight<Amount>& weight, const Runs& runs,
                 const Out<Amount>& out) {
   runs.check(out, label, score, weight);
   require_labels(label);

@@ -78,7 +78,7 @@ void count_once(const u8* label, const Score* score, double threshold, const Run
 }
 
 template <class Amount, class Score>
-void count_outcomes(const In<u8>& label, const In<Score>& score, const In<double>& thresholds, const Weight& weight,
+void count_outcomes(const In<u8>& label, const In<Score>& score, const In<double>& thresholds, const Weight<Amount>& weight,
                     const Runs& runs, const Out<Amount>& out) {
   const i64 ranks = static_cast<i64>(thresholds.shape(0)) + 1;
   runs.check(out, label, score, weight);

@@ -20,7 +20,7 @@ inline void set_powers(double (*values)[BLOCK], i64 row, double difference, doub
 }
 
 template <class Amount>
-void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other, const Weight& weight,
+void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& other, const Weight<Amount>& weight,
                  const Runs& runs, const Out<Amount>& out) {
   const size_t thresholds = one.size();
   runs.check(out, label, one, other, weight);
@@ -38,7 +38,7 @@ void count_pairs(const In<u8>& label, const Decisions& one, const Decisions& oth
 }
 
 template <class Amount>
-void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<double>& other, const Weight& weight,
+void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<double>& other, const Weight<Amount>& weight,
                           const Runs& runs, const Out<Amount>& out) {
   runs.check(out, label, one, other, weight);
   require_labels(label);
@@ -56,7 +56,7 @@ void sum_loss_differences(const In<u8>& label, const In<double>& one, const In<d
 }
 
 template <class Amount>
-void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const Scores& other, const Weight& weight,
+void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const Scores& other, const Weight<Amount>& weight,
                                 const Runs& runs, const Out<Amount>& out) {
   const i64 classes = static_cast<i64>(one.size());
   runs.check(out, truth, one, other, weight);
@@ -83,7 +83,7 @@ void sum_class_loss_differences(const In<i64>& truth, const Scores& one, const S
 }
 
 void sum_error_differences(const In<double>& actual, const In<double>& one, const In<double>& other,
-                           const Weight& weight, const Runs& runs, const Out<double>& out) {
+                           const Weight<double>& weight, const Runs& runs, const Out<double>& out) {
   runs.check(out, actual, one, other, weight);
   sum_by_cell<4 * POWERS>(1, weight, runs, out, [&](i64 start, i64 rows, Block<4 * POWERS>& block) {
     std::fill_n(block.cells, rows, i64{0});

@@ -5,6 +5,8 @@
 
 #include "elementwise.hpp"
 
+using i128 = __int128;
+
 constexpr double MICRO = 1e-6;
 constexpr i64 CARRY = 1'000'000'000'000;  // units of 1e-18 in a millionth
 constexpr i64 MOST_MICROS = i64{1} << 62;
@@ -17,8 +19,9 @@ struct Block {
   i64 cells[BLOCK];  // the cell of each row in its group
 };
 
-// What each row of a block adds to its cell. Of i64: 1, then millionths and units of 1e-18 of each value, whose sums
-// are the same in any order. Of double: the weight of the row, then each weighted value.
+// What each row of a block adds to its cell. Of i64: the number of rows that it stands for, then millionths and units of
+// 1e-18 of each value times this number, whose sums are the same in any order. Of double: the weight of the row, then
+// each weighted value.
 template <class Amount, int SUMS>
 struct Parts;
 
@@ -26,17 +29,29 @@ template <int SUMS>
 struct Parts<i64, SUMS> {
   static constexpr i64 COUNT = 2 * SUMS;
   i64 parts[COUNT][BLOCK];
+  const i64* counts;
+  bool full = false;  // whether a value times its number of rows is too large
 
-  void prepare(const Block<SUMS>& block, i64 rows, const double*) {
+  void prepare(const Block<SUMS>& block, i64 rows, const i64* of_rows) {
+    counts = of_rows;
     for (int sum = 0; sum < SUMS; sum++)
       for (i64 row = 0; row < rows; row++) {
         const double value = block.values[sum][row], micros = value * 1e6;
         parts[2 * sum][row] = whole(micros);
         parts[2 * sum + 1][row] = whole((value - (micros + ROUNDER - ROUNDER) * MICRO) * 1e18);
       }
+    for (int part = 0; counts && part < COUNT; part += 2)
+      for (i64 row = 0; row < rows; row++) multiply(parts[part][row], parts[part + 1][row], counts[row]);
   }
-  i64 amount(i64) const { return 1; }
+  i64 amount(i64 row) const { return counts ? counts[row] : 1; }
   i64 part(i64 part, i64 row) const { return parts[part][row]; }
+
+ private:
+  void multiply(i64& micros, i64& rest, i64 count) {
+    const i128 units = static_cast<i128>(rest) * count, product = static_cast<i128>(micros) * count + units / CARRY;
+    full |= product >= MOST_MICROS || product <= -MOST_MICROS;
+    micros = static_cast<i64>(product), rest = static_cast<i64>(units % CARRY);
+  }
 };
 
 template <int SUMS>
@@ -100,12 +115,11 @@ inline bool settle(i64* cell) {
 
 // Sum values by cell: fill(first, rows, block) computes the values and cells of some rows.
 template <int SUMS, class Amount, class Fill>
-void sum_by_cell(i64 cells, const Weight& weight, const Runs& runs, const Out<Amount>& out, Fill fill) {
+void sum_by_cell(i64 cells, const Weight<Amount>& weight, const Runs& runs, const Out<Amount>& out, Fill fill) {
   constexpr bool exact = std::is_same_v<Amount, i64>;
   constexpr i64 width = 1 + Parts<Amount, SUMS>::COUNT;
   const i64 size = cells * width, rows = runs.rows();
   require(out.shape(out.ndim() - 1) == width && size_of_group(out) == size, "a group has a wrong number of cells");
-  require(!exact || !weight, "weights need cells of floats");
   const i64 *starts = runs.starts.data(), *groups = runs.groups.data();
   Block<SUMS> block;
   Parts<Amount, SUMS> parts;
@@ -126,14 +140,19 @@ void sum_by_cell(i64 cells, const Weight& weight, const Runs& runs, const Out<Am
       }
       Amount* const group = out.data() + groups[run] * size;
       if constexpr (exact) {
-        if (cells == 2 && last - first > SHORT)
-          add_to_two(parts, block.cells, first, last, group);
-        else
-          add_each(parts, block.cells, first, last, group);
-        if (last - first < cells)
-          for (i64 i = first; i < last; i++) full |= settle<SUMS>(group + block.cells[i] * width);
-        else
-          for (i64 cell = 0; cell < cells; cell++) full |= settle<SUMS>(group + cell * width);
+        const i64 step = weight ? 1 : last - first;  // since few products of large counts overflow
+        for (i64 i = first; i < last; i += step) {
+          const i64 end_of_step = i + step;
+          if (cells == 2 && step > SHORT)
+            add_to_two(parts, block.cells, i, end_of_step, group);
+          else
+            add_each(parts, block.cells, i, end_of_step, group);
+          if (step < cells)
+            for (i64 settled = i; settled < end_of_step; settled++)
+              full |= settle<SUMS>(group + block.cells[settled] * width);
+          else
+            for (i64 cell = 0; cell < cells; cell++) full |= settle<SUMS>(group + cell * width);
+        }
       } else {  // many rows are summed apart, to lose fewer digits
         const bool many = last - first > cells;
         add_each(parts, block.cells, first, last, many ? apart.data() : group);
@@ -141,5 +160,6 @@ void sum_by_cell(i64 cells, const Weight& weight, const Runs& runs, const Out<Am
       }
     }
   }
+  if constexpr (exact) full |= parts.full;
   if (full) throw std::overflow_error("A sum of losses exceeds 4e12. Split the rows into several accumulators.");
 }

@@ -89,7 +89,7 @@ class ConfusionMatrix(Statistic):
             count = np.bincount(places, rows.weight)
         group, cell = np.divmod(occurring, labels * labels)
         label = {"actual": rows.labels.gather(cell // labels), "predicted": rows.labels.gather(cell % labels)}
-        kind = pl.Int64 if rows.weight is None else pl.Float64
+        kind = pl.Float64 if rows.is_weighted else pl.Int64
         return pl.DataFrame({GROUP: pl.Series(group, dtype=pl.UInt32), **label, "count": pl.Series(count, dtype=kind)})
 
     def typed(self, schema: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:

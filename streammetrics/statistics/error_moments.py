@@ -154,10 +154,10 @@ class ErrorMoments(Statistic):
         """The value columns of a block of rows, and their twins if rows are weighted: shape (groups, columns)."""
         (actual,), (predicted,) = rows.truth, rows.predicted
         runs, groups = Runs(rows.starts, rows.local), len(rows.dropped)
-        columns = self.summed(actual, predicted, rows.weight, runs, groups)
-        if rows.weight is None:
+        columns = self.summed(actual, predicted, rows.float_weight, runs, groups)
+        if not rows.is_weighted:
             return columns.T
-        squared = self.summed(actual, predicted, rows.with_squared_weights.weight, runs, groups)
+        squared = self.summed(actual, predicted, rows.with_squared_weights.float_weight, runs, groups)
         return np.vstack([columns, squared[[self.columns.index(name) for name in self.twins]]]).T
 
     def tabulate(self, groups: Sequence[NDArray[np.intp]], blocks: Sequence[Floats]) -> pl.DataFrame:

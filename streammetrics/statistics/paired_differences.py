@@ -162,4 +162,4 @@ class PairedErrors(PairedDifferences, of=ErrorMoments, losses=("error", "absolut
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over rows: shape (groups, 13)."""
         one, other = rows.predicted
-        core.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+        core.sum_error_differences(rows.truth[0], one, other, rows.float_weight, rows.runs, out)

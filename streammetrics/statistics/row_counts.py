@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import core
 from streammetrics.data import Rows
 from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed, Sums
@@ -19,7 +20,8 @@ COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up 
 class RowCounts(Summed):
     """Unweighted number of evaluated and of dropped rows. Every accumulator includes it.
 
-    Values: ``rows``, ``dropped`` (rows with a null if ``nulls="drop"``, and rows of zero weight).
+    Values: ``rows``, ``dropped`` (rows with a null if ``nulls="drop"``, and rows of zero weight). A row
+    with a count adds it to either.
 
     >>> RowCounts()
     RowCounts()
@@ -34,7 +36,10 @@ class RowCounts(Summed):
 
     def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
         """Rows and dropped rows: shape (groups, 2)."""
-        np.add.at(out[:, 0], rows.runs.groups, np.diff(rows.starts))
+        if rows.count is None:
+            np.add.at(out[:, 0], rows.runs.groups, np.diff(rows.starts))
+        else:
+            core.add_runs(out[:, :1], rows.count[np.newaxis], rows.runs)
         if rows.dropped.any():
             out[rows.numbers, 1] += rows.dropped
 

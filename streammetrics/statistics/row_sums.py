@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streammetrics.data import Rows
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.statistic import STATISTICS, Names
 from streammetrics.statistics.summed import Summed
 
@@ -21,7 +22,7 @@ ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
 RESERVED = frozenset(
     [
         *("statistics", "task", "labels", "sample_weight", "unit", "folds", "by", "positive", "negative", "nulls"),
-        *("renormalize", "metrics", "max_groups"),
+        *("count", "renormalize", "metrics", "max_groups"),
     ]
 )  # arguments of an accumulator
 
@@ -97,7 +98,8 @@ class RowSums(Summed):
     def require(self, rows: Rows) -> None:
         """Reject values that are not finite numbers, or cannot be counted."""
         for name, value in self.values(rows).items():
-            wrong = (value < 0) | (value > MAX_COUNT)
+            amount = value if rows.count is None else value * rows.count.astype(np.float64)
+            wrong = (value < 0) | (value > MAX_COUNT) | (amount > COUNTABLE)
             if name in self.counts and wrong.any():
                 raise DataError(
                     f"{self.name} returned integers below 0 or above {MAX_COUNT:,} for {name!r} in {wrong.sum():,} of "

@@ -37,15 +37,16 @@ class Summed(Statistic):
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Add rows to the cells of their groups, of shape (groups, ...)."""
-        values, numbers = self.values(rows), self.integers
+        values, numbers, weight = self.values(rows), self.integers, rows.weight
         columns = [values[name] for name in self.cell_columns]
         if out.dtype == np.float64:
             stacked = np.stack(columns, dtype=np.float64)
-            core.add_runs(out, stacked if rows.weight is None else stacked * rows.weight, rows.runs)
+            core.add_runs(out, stacked if weight is None else stacked * weight, rows.runs)
             return
-        core.add_runs(out[:, :numbers], np.stack(columns[:numbers], dtype=np.int64), rows.runs)
+        stacked = np.stack(columns[:numbers], dtype=np.int64)
+        core.add_runs(out[:, :numbers], stacked if weight is None else stacked * weight, rows.runs)
         if self.decimals:
-            core.add_sums(out[:, numbers:], np.stack(columns[numbers:]), rows.runs)
+            core.add_sums(out[:, numbers:], np.stack(columns[numbers:]), rows.count, rows.runs)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """The table of the cells of all groups. If there are keys, cells without rows are omitted."""
@@ -73,7 +74,7 @@ class Summed(Statistic):
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """The shape of the cells of a group. A decimal takes two integers, or one float if rows have weights."""
         decimals = len(self.cell_columns) - self.integers
-        width = self.integers + decimals * (2 if rows.weight is None else 1)
+        width = self.integers + decimals * (1 if rows.is_weighted else 2)
         return *self.axes(0 if rows.labels is None else len(rows.labels)), width
 
     def read_cells(self, cells: NDArray[Any]) -> list[Any]:

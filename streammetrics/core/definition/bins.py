@@ -93,11 +93,11 @@ class Bins:
         self._parts = [(none, none, none, np.zeros((0, sides), dtype=self.kind))]
         self._held: int = 0
 
-    def add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, groups: int) -> None:
+    def add(self, values: Floats, label: Labels | None, weight: Counts | None, runs: Runs, groups: int) -> None:
         """Count rows. All group numbers are below ``groups``."""
         self._add(values, label, weight, runs)
 
-    def add_classes(self, values: Floats, classes: Codes, weight: Floats | None, runs: Runs, groups: int) -> None:
+    def add_classes(self, values: Floats, classes: Codes, weight: Counts | None, runs: Runs, groups: int) -> None:
         """Count rows by class."""
         self._add(values, classes, weight, runs)
 
@@ -117,7 +117,7 @@ class Bins:
         run, shift, bin, sums, _ = fit(starts, low[order], least.astype(np.uint8), sides, self.atoms, self.capacity)
         return group[first][run].astype(np.uint32), shift, bin, sums
 
-    def _add(self, values: Floats, side: Labels | Codes | None, weight: Floats | None, runs: Runs) -> None:
+    def _add(self, values: Floats, side: Labels | Codes | None, weight: Counts | None, runs: Runs) -> None:
         keys, group = self.lattice.keys(values), runs.codes()
         step = WAITING // self.sides + 1
         for block in (slice(start, start + step) for start in range(0, len(keys), step)):

@@ -9,7 +9,7 @@ from streammetrics.core.definition.sums import add_values
 
 
 def sum_calibration(
-    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Counts
+    label: Labels, score: Floats, edges: Floats, weight: Counts | None, runs: Runs, out: Counts
 ) -> None:
     """Sum score and its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, cell).
 

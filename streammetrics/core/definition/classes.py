@@ -44,7 +44,7 @@ def row_sums(scores: Sequence[Floats]) -> Floats:
     return totals
 
 
-def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
+def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Counts | None, runs: Runs, out: Counts) -> None:
     """Sum log loss, its square, Brier loss, and its square by class: ``out`` is (groups, classes, cell)."""
     log_loss = -log(clipped(own_scores(truth, scores)))
     brier = sum((np.square(score - (truth == i)) for i, score in enumerate(scores)), np.zeros(len(truth)))
@@ -52,7 +52,7 @@ def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | No
     add_values(out, runs.codes() * len(scores) + truth, values, weight)
 
 
-def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
+def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Counts | None, runs: Runs, out: Counts) -> None:
     """Count rows by the rank of the true class, 0 for the highest score: ``out`` is (groups, classes).
 
     If scores are tied, the first class ranks higher.

@@ -8,7 +8,7 @@ from streammetrics.core.definition.runs import Counts, Floats, Labels, Runs
 from streammetrics.core.definition.sums import add_values, clipped, log
 
 
-def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Counts) -> None:
+def sum_losses(label: Labels, score: Floats, weight: Counts | None, runs: Runs, out: Counts) -> None:
     """Sum log loss, its square, Brier loss, and its square by label: ``out`` is (groups, 2, cell)."""
     log_loss = -log(np.abs(clipped(score) - (1.0 - label)))
     brier = np.square(score - label)

@@ -8,7 +8,7 @@ from streammetrics.core.definition.runs import Counts, Floats, Labels, Runs, Sco
 
 
 def count_outcomes(
-    label: Labels, score: Scores, thresholds: Floats, weight: Floats | None, runs: Runs, out: Counts
+    label: Labels, score: Scores, thresholds: Floats, weight: Counts | None, runs: Runs, out: Counts
 ) -> None:
     """Count rows by the number of ascending thresholds that they reach and by label.
 

@@ -45,7 +45,7 @@ def count_pairs(
     label: Labels,
     one: Sequence[NDArray[np.bool_]],
     other: Sequence[NDArray[np.bool_]],
-    weight: Floats | None,
+    weight: Counts | None,
     runs: Runs,
     out: Counts,
 ) -> None:
@@ -55,7 +55,7 @@ def count_pairs(
 
 
 def sum_loss_differences(
-    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Counts
+    label: Labels, one: Floats, other: Floats, weight: Counts | None, runs: Runs, out: Counts
 ) -> None:
     """Sum powers of differences of log and Brier losses by label: ``out`` is (groups, 2, cell)."""
     negative = 1.0 - label
@@ -68,7 +68,7 @@ def sum_class_loss_differences(
     truth: Codes,
     one: Sequence[Floats],
     other: Sequence[Floats],
-    weight: Floats | None,
+    weight: Counts | None,
     runs: Runs,
     out: Counts,
 ) -> None:

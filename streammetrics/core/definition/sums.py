@@ -1,7 +1,7 @@
 """Sums of values of rows by cell, and the steps that compiled loops repeat exactly.
 
 A cell of rows without weights consists of integers: the number of rows, then two numbers for each sum, ``micros`` and
-``rest``. The sum is ``micros`` millionths and ``rest`` units of 1e-18, with ``rest`` from 0 to 10**12 - 1. Integers
+``rest``. A row can stand for several equal rows. The sum is ``micros`` millionths and ``rest`` units of 1e-18, with ``rest`` from 0 to 10**12 - 1. Integers
 have the same sum in any order, so the cells depend on the rows alone. A cell of weighted rows consists of floats: the
 weight of the rows, then each sum.
 """
@@ -26,11 +26,12 @@ LN2 = 0.6931471803691238  # rounded, so that its product with an exponent is exa
 LN2_REST = 1.9082149292705877e-10
 
 
-def add_values(out: Counts, cells: Codes, values: Sequence[Floats], weight: Floats | None) -> None:
+def add_values(out: Counts, cells: Codes, values: Sequence[Floats], weight: Counts | None) -> None:
     """Add the values of each row to its cell: ``out`` is (..., 1 + 2 sums) of int64, or (..., 1 + sums) of float64."""
     flat = out.reshape(-1, out.shape[-1])
     if out.dtype == np.int64:
-        add_each(flat, cells, [1, *(part for value in values for part in as_integers(value))])
+        parts = [part for value in values for part in as_integers(value, weight)]
+        add_each(flat, cells, [1 if weight is None else weight, *parts])
         touched = np.unique(cells)
         flat[touched, 1:] = settled(flat[touched, 1:])
     else:
@@ -38,9 +39,9 @@ def add_values(out: Counts, cells: Codes, values: Sequence[Floats], weight: Floa
         add_each(flat, cells, [w, *(w * value for value in values)])
 
 
-def add_sums(out: Integers, values: NDArray[Any], runs: Runs) -> None:
+def add_sums(out: Integers, values: NDArray[Any], count: Integers | None, runs: Runs) -> None:
     """Sum ``values``, of shape (sums, rows), by group, in two integers per sum: ``out`` is (groups, 2 sums)."""
-    add_runs(out, np.stack([part for value in values for part in as_integers(value)]), runs)
+    add_runs(out, np.stack([part for value in values for part in as_integers(value, count)]), runs)
     out[runs.groups] = settled(out[runs.groups])
 
 
@@ -50,11 +51,18 @@ def add_each(flat: NDArray[Any], cells: Codes, values: Sequence[NDArray[Any] | f
         np.add.at(column, cells, value)
 
 
-def as_integers(values: Floats) -> tuple[Integers, Integers]:
-    """Numbers as millionths, rounded, and the rest in units of 1e-18, rounded."""
+def as_integers(values: Floats, count: Counts | None = None) -> tuple[Integers, Integers]:
+    """Numbers as millionths, rounded, and the rest in units of 1e-18, rounded: each times its number of rows."""
     micros = np.rint(values * 1e6)
-    units = np.rint((values - micros * 1e-6) * 1e18)
-    return micros.astype(np.int64), units.astype(np.int64)
+    units = np.rint((values - micros * 1e-6) * 1e18).astype(np.int64)
+    if count is None:
+        return micros.astype(np.int64), units
+    if (np.abs(micros) * count).sum() >= MOST_MICROS:
+        raise OverflowError(TOO_LARGE)
+    product = units.astype(object) * count  # of any size
+    carry, rest = product // CARRY, product % CARRY
+    micros_of_rows: Integers = micros.astype(np.int64) * count.astype(np.int64) + carry.astype(np.int64)
+    return micros_of_rows, rest.astype(np.int64)
 
 
 def settled(sums: NDArray[Any]) -> Integers:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import Codes, Runs
-from streammetrics.data.rows.batches import WEIGHT, Batch, Field
+from streammetrics.data.rows.batches import COUNT, WEIGHT, Batch, Field
 from streammetrics.data.rows.codes import find, number
 from streammetrics.data.rows.folds import identities
 from streammetrics.data.rows.roles import SINGLE, Roles
@@ -32,7 +32,7 @@ class Rows:
 
     ``columns`` are those of a batch. True and predicted values are 0 or 1, Float64 in a regression, and numbers of
     ``labels`` in a multiclass task. Scores, weights, and inputs are Float64, and ``widths`` are the original types of
-    scores. Row IDs are hashes.
+    scores. Row IDs are hashes. A row with a count stands for as many equal rows.
 
     ``numbers`` has the number of each group of the block in the counters, ``dropped`` the number of its dropped rows.
     Rows from ``starts[i]`` up to ``starts[i + 1]`` belong to group ``local[i]`` of the block.
@@ -82,9 +82,25 @@ class Rows:
         return dict(zip(self.names, self._role("input"), strict=True))
 
     @property
-    def weight(self) -> NDArray[np.float64] | None:
-        """Weights, if rows have any."""
-        return self.columns.get(WEIGHT)
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return WEIGHT in self.columns
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64 | np.int64] | None:
+        """What each row adds: its weight, its number of equal rows, the product of both, or None for 1."""
+        weight, count = self.columns.get(WEIGHT), self.columns.get(COUNT)
+        return count if weight is None else weight if count is None else weight * count
+
+    @property
+    def float_weight(self) -> NDArray[np.float64] | None:
+        """What each row adds to sums of floats, None for 1."""
+        return None if self.weight is None else self.weight.astype(np.float64, copy=False)
+
+    @property
+    def count(self) -> NDArray[np.int64] | None:
+        """The number of equal rows that each row stands for, None for 1."""
+        return self.columns.get(COUNT)
 
     @property
     def size(self) -> int:
@@ -172,10 +188,11 @@ def _rows(batch: Batch, piece: slice, models: tuple[str, ...], lost: bool = Fals
             lost_rows = _hashed({field: s.filter(~keep) for field, s in columns.items()})
         columns = {field: s.filter(keep) for field, s in columns.items()}
         mask = keep.to_numpy()
+        count = None if COUNT not in columns else batch.columns[COUNT][piece].filter(~keep).fill_null(1).to_numpy()
         if codes is None:
-            dropped += np.count_nonzero(~mask)
+            dropped += np.count_nonzero(~mask) if count is None else count.sum()
         else:
-            dropped += np.bincount(codes[~mask], minlength=group_count)
+            dropped += np.bincount(codes[~mask], count, minlength=group_count).astype(np.int64)
             lost_rows = None if lost_rows is None else lost_rows.arranged(codes[~mask], group_count)
             codes = codes[mask]
     size = len(next(iter(columns.values()))) if columns else piece.stop - piece.start

@@ -24,7 +24,7 @@ from streammetrics.errors import ColumnError, DataError
 
 
 class Field(NamedTuple):
-    """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, row_id, or weight.
+    """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, row_id, weight, or count.
 
     ``label`` is the label in multiclass and multilabel tasks, or the number of the input or of the row ID.
     """
@@ -35,6 +35,7 @@ class Field(NamedTuple):
 
 
 WEIGHT = Field("weight")
+COUNT = Field("count")
 NO_GROUPS = pl.DataFrame()
 NO_TYPES = pl.Schema()
 
@@ -154,6 +155,8 @@ def _read(reader: Reader) -> Batch:
         columns[Field("row_id", label=i)] = pl.Series(identities(reader.unit(name)))
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights", HEAVIEST)
+    if roles.count is not None:
+        columns[COUNT] = reader.counts(reader.column(roles.count))
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.unit(roles.unit), roles.folds).cast(pl.Int64).alias(FOLD))
@@ -161,7 +164,12 @@ def _read(reader: Reader) -> Batch:
     if roles.kind == "multiclass" and not roles.labels:
         targets = (s for field, s in columns.items() if field.role in ("truth", "predicted"))
         label = joint_types([types_of([s.alias(LABEL)]) for s in targets])
-    return Batch(roles, frame.height, keys, columns, label, reader.others)
+    height = frame.height
+    if COUNT in columns and (columns[COUNT] == 0).any():
+        exists = columns[COUNT].fill_null(1) > 0
+        keys, columns = [key.filter(exists) for key in keys], {field: s.filter(exists) for field, s in columns.items()}
+        height = int(exists.sum())
+    return Batch(roles, height, keys, columns, label, reader.others)
 
 
 def append(buffer: Batch | None, more: Batch) -> Batch:

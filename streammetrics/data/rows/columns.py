@@ -32,6 +32,7 @@ FLAGS = ((0, 0), (0, 1), (1, 1), NOTHING)  # extents of labels that are 0 or 1
 AT_ONCE = 32_768  # rows whose probabilities are summed in the cache
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 RARE = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
+MOST_EQUAL = 1 << 40  # largest number of equal rows that a row stands for
 HEAVIEST = 1e280  # largest weight of a row: sums are finite, however many rows there are
 ULPS = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
 SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
@@ -362,6 +363,12 @@ class Reader:
             wrong = (column > most) & column.is_finite()
             self._refuse(column, wrong, f"{what} above {most:g}", "Rescale the column")
         return column.cast(pl.Float64)
+
+    def counts(self, column: pl.Series) -> pl.Series:
+        """A column of numbers of equal rows as Int64."""
+        amounts = self.amounts(column, "counts", MOST_EQUAL)
+        self._refuse(column, amounts != amounts.floor(), "counts that are not whole numbers", "Pass numbers of rows")
+        return amounts.cast(pl.Int64)
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A column as floats without NaN, with its minimum and maximum."""

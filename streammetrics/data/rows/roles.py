@@ -33,7 +33,7 @@ SINGLE = ""  # the model name of an accumulator with a single model
 MODEL = "model"
 LABEL = "label"
 FOLD = "fold"  # of units, stored as a group column
-OPTIONAL = ("sample_weight", "unit")  # roles of one column or none
+OPTIONAL = ("sample_weight", "count", "unit")  # roles of one column or none
 RESERVED = frozenset(
     {
         MODEL,
@@ -69,6 +69,7 @@ class Roles:
     y_score: dict[str, tuple[str, ...]] = field(default_factory=dict)
     labels: tuple[Any, ...] = ()
     sample_weight: str | None = None
+    count: str | None = field(default=None, compare=False)  # of equal rows, which leave the same state as if repeated
     by: tuple[str, ...] = ()
     unit: str | None = None
     positive: Any = None
@@ -104,6 +105,10 @@ class Roles:
         object.__setattr__(self, "folds", whole(Argument("folds"), self.folds, FEWEST_FOLDS, MOST_FOLDS))
         if self.folds != FOLDS and self.unit is None:
             raise SpecificationError(Argument("folds"), " requires ", Argument("unit"), ".")
+        if self.count is not None and self.row_id:
+            raise SpecificationError(
+                Argument("count"), " and ", Argument("fingerprint"), " contradict each other: equal rows have one ID."
+            )
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError(Argument("y_pred"), " and ", Argument("y_score"), " must name the same models.")
         if clash := RESERVED.intersection(self.by):
@@ -170,9 +175,9 @@ class Roles:
 
     @property
     def numbers(self) -> set[str]:
-        """Columns that are only read as numbers: scores, inputs, and weights."""
-        weight = () if self.sample_weight is None else (self.sample_weight,)
-        return {*chain(*self.y_score.values()), *self.inputs.values(), *weight}
+        """Columns that are only read as numbers: scores, inputs, weights, and counts."""
+        amounts = [column for column in (self.sample_weight, self.count) if column is not None]
+        return {*chain(*self.y_score.values()), *self.inputs.values(), *amounts}
 
     @cached_property
     def undecided(self) -> frozenset[str]:

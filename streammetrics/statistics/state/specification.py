@@ -80,7 +80,7 @@ def _value(name: str, roles: Roles) -> Any:
 
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
     """Return the statistics and the columns in one line."""
-    options = _columns(roles) | {"sample_weight": roles.sample_weight, "unit": roles.unit}
+    options = _columns(roles) | {"sample_weight": roles.sample_weight, "count": roles.count, "unit": roles.unit}
     options |= {"folds": roles.folds if roles.folds != FOLDS else None, "by": list(roles.by)}
     parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
     return ", ".join([*parts, *(f"{name}={value!r}" for name, value in options.items() if value)])
