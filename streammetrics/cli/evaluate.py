@@ -63,6 +63,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 )
 @click.option("--order", multiple=True, help="Label for weighted kappa, from lowest to highest. Can be repeated.")
 @click.option("--sample-weight", help="Column of the weights.")
+@click.option("--count", help="Column of the number of equal rows that each row stands for.")
 @click.option("--unit", help="Column that identifies correlated rows, such as a user ID. Intervals account for it.")
 @click.option("--folds", type=int, help="Number of parts of the units, 5 to 256. Default: 20; for plans, about 200.")
 @click.option(

@@ -9,7 +9,18 @@ import click
 MANY = 20  # options, from which they are in sections
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Data": ("where", "null_values", "text", "nulls"),
-    "Columns": ("y_true", "y_score", "y_pred", "labels", "sample_weight", "count", "unit", "folds", "by", "fingerprint"),
+    "Columns": (
+        "y_true",
+        "y_score",
+        "y_pred",
+        "labels",
+        "sample_weight",
+        "count",
+        "unit",
+        "folds",
+        "by",
+        "fingerprint",
+    ),
     "Task": (
         "task",
         "positive",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from streammetrics.accumulator import Accumulator, merge
+from streammetrics.accumulator import Accumulator, empty_of, merge
 from streammetrics.base import ESTIMATE
 from streammetrics.data import LABEL
 from streammetrics.statistics import GROUP, RowCounts, RowFingerprint, State, Statistic, in_order
@@ -23,6 +23,7 @@ from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, spli
 
 ROWS = 300
 SINGLE = 30  # rows in batches of one
+EQUAL = "equal rows"  # a column
 DOUBLINGS = 27  # of 300 rows: more than 32 bits count
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
@@ -184,6 +185,18 @@ def rows_of_weight_0_count_for_nothing(case: Case) -> None:
             require_same_table(statistic, one, other)
 
 
+def a_count_stands_for_equal_rows(case: Case) -> None:
+    """Rows with a count leave the same state as the repeated rows, also if they are merged with others."""
+    if case.acc.roles.row_id:
+        return
+    times = case.rng.integers(0, 4, ROWS)
+    repeated, counted = case.data[np.repeat(np.arange(ROWS), times)], case.data.with_columns(pl.Series(EQUAL, times))
+    acc = empty_of(replace(case.acc.roles, count=EQUAL), case.acc.statistics, case.acc)
+    direct, half = case.accumulated(repeated), int(times[: ROWS // 2].sum())
+    require_same(acc.empty().update(counted), direct)
+    require_same(case.accumulated(repeated[:half]) + acc.update(counted[ROWS // 2 :]), direct)
+
+
 def a_rollup_is_the_direct_view(case: Case) -> None:
     """A rollup equals direct grouping by fewer columns."""
     parts = merge(case.accumulated(case.data[n::3]) for n in range(3))
@@ -212,6 +225,7 @@ LAWS: tuple[Callable[[Case], None], ...] = (
     saving_midway,
     tables_have_their_schema,
     rows_of_weight_0_count_for_nothing,
+    a_count_stands_for_equal_rows,
 )
 BY_GROUP = (a_rollup_is_the_direct_view, a_filter_is_the_view_of_some_rows)
 

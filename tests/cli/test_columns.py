@@ -152,6 +152,7 @@ def test_columns_are_names_or_expressions(typed):
     assert values(*flag, "--y-score", "a=1 - q", "--y-score", "b=q", metric="roc_auc") == [1.0, 0.0]
     assert values(typed, "--y-true", "number = 1", "--y-score", "1 - q", metric="roc_auc") == [1.0]
     assert values(*flag, "--y-score", "q", "--sample-weight", "number * 2") == [4.0]
+    assert values(*flag, "--y-score", "q", "--count", "number * 2", metric="rows") == [12.0]
     by = ["--y-score", "q", "--by", "upper(g) AS land", "--by", "number > 1", "--metric", "rows", "--format", "csv"]
     found = pl.read_csv(run("evaluate", *flag, *by).encode())
     assert found.select("land", "number > 1").n_unique() == 4

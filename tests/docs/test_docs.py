@@ -29,6 +29,12 @@ PRINTING = {  # pages, and how many outputs they show
     "faq": 3,
     "drift": 1,
     "rules": 2,
+    "warehouse": 1,
+}
+
+REQUIRED = {
+    "integrations": ("prometheus_client", "opentelemetry", "mlflow", "matplotlib", "sklearn"),
+    "warehouse": ("duckdb",),
 }
 
 
@@ -118,9 +124,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 @pytest.mark.parametrize(("page", "tables"), PRINTING.items())
 @pytest.mark.usefixtures("folder")
 def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
-    for package in (
-        ("prometheus_client", "opentelemetry", "mlflow", "matplotlib", "sklearn") if page == "integrations" else ()
-    ):
+    for package in REQUIRED.get(page, ()):
         pytest.importorskip(package, reason=f"{package} is not installed")
     outputs = [(block, printed) for language, block, printed in played(f"docs/{page}.md") if language == "text"]
     assert len(outputs) == tables

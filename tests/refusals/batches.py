@@ -57,6 +57,10 @@ def _weighted(weights, *names):
     return _binary({"w": weights}, "'w'", *names, sample_weight="w")
 
 
+def _counted(counts, *names):
+    return _binary({"n": counts}, "'n'", *names, count="n")
+
+
 def _classes(batch, *names, **options):
     good = {"y": ["a", "b"], "z": ["a", "b"], "a": [0.5, 0.7], "b": [0.5, 0.3]}
     columns = {"y_true": "y", "y_pred": "z", "y_score": {"a": "a", "b": "b"}}
@@ -142,6 +146,14 @@ SCORES = {
     "an infinite weight": _weighted([1, INF], "infinite", "1 of 2"),
     "a null weight": _weighted([1, None], "null", "1 of 2"),
     "a weight whose sums overflow": _weighted([1.0, 6e307], "1e+280", "1 of 2", "6e+307", "row 1"),
+    "a negative count": _counted([1, -1], "negative", "1 of 2"),
+    "half a row": _counted([1, 0.5], "whole", "1 of 2", "0.5"),
+    "a null count": _counted([1, None], "null", "1 of 2"),
+    "a count beyond any number of rows": _counted([1, 2 * 10**12], "1e+12", "1 of 2", "row 1"),
+    "sums of more rows than are exact": (
+        lambda: sm.binary(**BINARY, count="n").update({"y": [1] * 9, "p": [0.0] * 9, "n": [10**12] * 9}).finalize(),
+        "4e12",
+    ),
     "a weight that no float holds": _weighted(pl.Series([1, ODD]), f"{ODD}", "row 1"),
     "a margin that no float holds": _binary({"p": [0, ODD]}, "'p'", f"{ODD}", "row 1", domain="real"),
     "a truth that no float holds": (

@@ -1,9 +1,9 @@
 """Sums of values of rows by cell, and the steps that compiled loops repeat exactly.
 
 A cell of rows without weights consists of integers: the number of rows, then two numbers for each sum, ``micros`` and
-``rest``. A row can stand for several equal rows. The sum is ``micros`` millionths and ``rest`` units of 1e-18, with ``rest`` from 0 to 10**12 - 1. Integers
-have the same sum in any order, so the cells depend on the rows alone. A cell of weighted rows consists of floats: the
-weight of the rows, then each sum.
+``rest``. The sum is ``micros`` millionths and ``rest`` units of 1e-18, with ``rest`` from 0 to 10**12 - 1. Integers
+have the same sum in any order, so the cells depend on the rows alone, of which each can stand for several equal ones. A
+cell of weighted rows consists of floats: the weight of the rows, then each sum.
 """
 
 from __future__ import annotations

@@ -1,0 +1,85 @@
+"""Rows that stand for several equal rows. That their state is that of the repeated rows is a law of `sm.testing`."""
+
+import numpy as np
+import polars as pl
+from data import CLICKS, clicks
+
+import streammetrics as sm
+from streammetrics.testing.laws import require_same
+
+KEYS = ["score", "clicked", "country"]
+
+
+def counted(rows):
+    """The statement of a warehouse: rows that are equal, and how many there are."""
+    return rows.group_by(KEYS, maintain_order=True).len("n").with_columns(pl.col("n").cast(pl.Int64))
+
+
+def test_hundreds_of_rows_stand_for_half_a_million_with_the_same_metrics_and_intervals():
+    rows = pl.concat([clicks().with_columns(pl.col("score").round(2))] * 125)
+    few = counted(rows)
+    assert len(few) < 700
+    assert few["n"].sum() == len(rows) == 500_000
+    one = sm.binary(count="n", **CLICKS).update(few).finalize(confidence=0.95)
+    other = sm.binary(**CLICKS).update(rows).finalize(confidence=0.95)
+    assert one.frame.equals(other.frame)
+    assert one["rows"].value == 500_000
+    weighted = sm.binary(sample_weight="n", **CLICKS).update(few).finalize(["roc_auc"], confidence=0.95)["roc_auc"]
+    auc = one["roc_auc"]
+    assert weighted.value == auc.value
+    assert weighted.ci_upper - weighted.ci_lower > 10 * (auc.ci_upper - auc.ci_lower)
+
+
+def test_counted_rows_and_rows_merge_by_group():
+    rows, by = clicks(), {"by": "country", **CLICKS}
+    both = sm.binary(count="n", **by).update(counted(rows[:1500])) + sm.binary(**by).update(rows[1500:])
+    require_same(both, sm.binary(**by).update(rows))
+    assert "count='n'" in repr(both)
+    assert sm.Accumulator.from_bytes(both.to_bytes()).update(counted(rows)).seen == 2 * len(rows)
+
+
+def test_a_count_of_0_is_no_row_and_no_group():
+    rows = pl.DataFrame({"y": [1, 0, 1], "p": [0.2, 0.1, 0.3], "g": ["a", "b", "c"], "n": [0.0, 2.0, 1.0]})
+    acc = sm.binary(y_true="y", y_score="p", count="n", by="g").update(rows)
+    assert acc.state.keys["g"].to_list() == ["b", "c"]
+    assert acc.seen == 3
+
+
+def test_dropped_rows_are_counted_as_often_as_they_occur():
+    rows = pl.DataFrame(
+        {"y": [1, 0, 1, 0], "p": [0.2, None, 0.3, 0.1], "w": [1.0, 1.0, 0.0, 1.0], "n": [2, 3, 4, None]}
+    )
+    acc = sm.binary(y_true="y", y_score="p", count="n", sample_weight="w", nulls="drop").update(rows)
+    assert acc.state.tables["row_counts"].select("rows", "dropped").rows() == [(2, 8)]
+
+
+def test_counts_of_custom_sums_are_exact():
+    class Clicked(sm.statistics.RowSums):
+        inputs = ("y_true",)
+
+        def of_rows(self, y_true):
+            return {"seen_rows": 1, "clicked_rows": y_true > 0}
+
+    rows = pl.DataFrame({"y": [1, 0, 1], "n": [2**33, 5, 3]})
+    table = sm.Accumulator(Clicked(), y_true="y", count="n").update(rows).state.tables["clicked"]
+    assert table.select("seen_rows", "clicked_rows").row(0) == (2**33 + 8, 2**33 + 3)
+
+
+def test_large_counts_have_exact_losses():
+    rows = pl.DataFrame({"y": [1, 0], "p": [0.0, 0.25], "n": [10**9, 10**9 + 1]})
+    acc = sm.binary(y_true="y", y_score="p", count="n").update(rows)
+    single = sm.binary(y_true="y", y_score="p").update(rows).state.tables["probability_loss"]
+    sums = acc.state.tables["probability_loss"]["log_loss_sum"].to_list()
+    expected = [int(sum_ * 10**18) * n for sum_, n in zip(single["log_loss_sum"], [10**9 + 1, 10**9], strict=True)]
+    assert [int(sum_ * 10**18) for sum_ in sums] == expected
+
+
+def test_engines_and_sources_read_the_count(tmp_path):
+    few = counted(clicks())
+    few.write_parquet(tmp_path / "counts.parquet")
+    report = sm.evaluate(tmp_path / "counts.parquet", sm.binary(count=pl.col("n") * 2, by="country", **CLICKS))
+    assert report.get("rows", country="IN").value == 2 * clicks().filter(pl.col("country") == "IN").height
+    assert np.isclose(
+        report.get("roc_auc", country="IN").value,
+        sm.binary(**CLICKS).update(clicks().filter(pl.col("country") == "IN")).finalize()["roc_auc"].value,
+    )
