@@ -99,6 +99,7 @@ def binary(
     domain: Domain = "probability",
     capacity: int | None = None,
     atoms: Sequence[float] = (),
+    rounding: float | None = None,
     calibration_bins: int = 10,
     pairs: bool = True,
     fingerprint: bool | str | Sequence[str] = False,
@@ -127,6 +128,8 @@ def binary(
         capacity: Maximum number of bins of the score histogram, and of cells of a pair of models. Defaults to 16,384,
             or 4,096 per group with ``by``.
         atoms: Scores shared by many rows (point masses).
+        rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
+            order of rows with equal scores.
         calibration_bins: Number of calibration bins.
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals and
             `Report.flip_rate` for decisions. Of more than four models, each is paired with the first only.
@@ -150,7 +153,7 @@ def binary(
     names: list[str] = []
     capacity = _bins(capacity, by, CAPACITY)
     if y_score is not None:
-        statistics.append(ScoreHistogram(capacity, domain, several(atoms)))
+        statistics.append(ScoreHistogram(capacity, domain, several(atoms), rounding))
         names += RANKING
         if domain == "probability":
             statistics += [ProbabilityLoss(), CalibrationBins(calibration_bins)]
@@ -198,6 +201,7 @@ def multiclass(
     one_vs_one: bool = False,
     capacity: int | None = None,
     atoms: Sequence[float] = (),
+    rounding: float | None = None,
     calibration_bins: int = 10,
     pairs: bool = True,
     fingerprint: bool | str | Sequence[str] = False,
@@ -231,6 +235,8 @@ def multiclass(
         capacity: Maximum number of bins of the score histogram of a class. Defaults to 4,096; for pairs of
             classes at most 1,024.
         atoms: Probabilities shared by many rows (point masses).
+        rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
+            order of rows with equal scores.
         calibration_bins: Number of calibration bins per class.
         pairs: Also accumulate statistics of pairs of models, so that `Report.compare` has paired intervals. With more
             than four models, each is paired with the first only.
@@ -257,9 +263,13 @@ def multiclass(
     names: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", several(atoms))
+        bins = ScoreHistogram(capacity, "probability", several(atoms), rounding)
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
         names += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
+        if one_vs_one and rounding is not None:
+            raise SpecificationError(
+                Argument("rounding"), " and ", Argument("one_vs_one"), " cannot be combined. Evaluate with one of them."
+            )
         if one_vs_one:
             statistics.append(PairHistograms(min(capacity, PairHistograms.capacity), "probability", several(atoms)))
             names.append("roc_auc_ovo")
@@ -302,6 +312,7 @@ def multilabel(
     threshold: float = 0.5,
     capacity: int | None = None,
     atoms: Sequence[float] = (),
+    rounding: float | None = None,
     calibration_bins: int = 10,
     fingerprint: bool | str | Sequence[str] = False,
     metrics: Sequence[str | Metric] | None = None,
@@ -325,6 +336,8 @@ def multilabel(
         threshold: Score at or above which a label is predicted, without ``y_pred``.
         capacity: Maximum number of bins of the score histogram of a label. Defaults to 4,096.
         atoms: Probabilities shared by many rows (point masses).
+        rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
+            order of rows with equal scores.
         calibration_bins: Number of calibration bins per label.
         fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
             fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
@@ -347,7 +360,7 @@ def multilabel(
     names: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", several(atoms))
+        bins = ScoreHistogram(capacity, "probability", several(atoms), rounding)
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         names += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")

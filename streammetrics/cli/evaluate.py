@@ -109,6 +109,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option(
     "--atom", "atoms", type=Number(), multiple=True, help="Value shared by many rows (point mass). Can be repeated."
 )
+@click.option("--rounding", type=Number(), help="Step to which scores were rounded before, such as 0.0001.")
 @options.metrics
 @options.sort
 @click.option(

@@ -34,7 +34,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Metrics": ("metrics", "sort", "confidence", "always"),
     "Requirements": ("not_worse", "better", "open", "min_rows", "segments"),
-    "Size and speed": ("capacity", "atoms", "max_groups", "workers"),
+    "Size and speed": ("capacity", "atoms", "rounding", "max_groups", "workers"),
 }
 OTHERS = "Output"
 VALUES: dict[str, tuple[str, ...]] = {  # what options take
@@ -45,7 +45,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what options take
     "MODEL": ("model",),
     "LABEL": ("label", "labels", "order", "positive", "negative"),
     "LEVEL": ("confidence",),
-    "NUMBER": ("threshold", "thresholds", "atoms", "max_groups", "workers", "bins", "depth", "folds"),
+    "NUMBER": ("threshold", "thresholds", "atoms", "rounding", "max_groups", "workers", "bins", "depth", "folds"),
     "ROWS": ("rows", "min_rows", "always"),
     "BINS": ("capacity",),
     "CHARACTERS": ("width",),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from streammetrics.base import percentage
+from streammetrics.base import as_float, percentage, shown
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
 from streammetrics.data import Kind
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels, changes
 from streammetrics.statistics.cases import order_cases
@@ -34,15 +36,19 @@ class ScoreHistogram(Binned):
             of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
         atoms: Scores shared by many rows (point masses), such as a fallback score. Each has its own bin.
+        rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
+            order of rows with equal scores.
 
     Raises:
-        SpecificationError: If the capacity is too small, the domain is unknown, or an atom is outside the domain.
+        SpecificationError: If the capacity is too small, the domain is unknown, an atom is outside the domain, or the
+            rounding is not a number above 0.
 
     >>> ScoreHistogram(capacity=1024)
-    ScoreHistogram(capacity=1024, domain='probability', atoms=())
+    ScoreHistogram(capacity=1024, domain='probability', atoms=(), rounding=None)
     """
 
     domain: Domain = "probability"
+    rounding: float | None = None
 
     name = "score_histogram"
     kind: ClassVar[Kind | None] = "binary"
@@ -52,6 +58,11 @@ class ScoreHistogram(Binned):
     squared: ClassVar[Names] = counts
     influences: ClassVar[tuple[Influence, ...]] = (methods.SCORES,)
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rounding is not None and not 0 < as_float(self.rounding) < inf:
+            raise SpecificationError(Argument("rounding"), f" must be a number above 0, got {shown(self.rounding)}.")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
@@ -72,7 +83,9 @@ class ScoreHistogram(Binned):
         return exact(ends.with_columns(row_weight=pl.when(rows > 0).then(weight).otherwise(0.0)))
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The table with the rows of coarse bins tied, positives first, and negatives first."""
+        """The table with the rows of coarse bins, or of rounded scores, tied, positives first, and negatives first."""
+        if self.rounding is not None:
+            table = table.with_columns(pl.max_horizontal("shift", pl.lit(1, pl.UInt8)))
         return order_cases(table, weighted=table.schema["pos"].is_float())
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:

@@ -69,6 +69,11 @@ MULTICLASS = {
     "an order of a label twice": ({"y_pred": "z", "order": ["a", "a"]}, "'a'"),
     "models of numbers": ({"y_pred": {0: "z", 1: "z"}}, "name"),
     "other models": ({"y_pred": {"m": "z"}, "y_score": {"n": {"a": "p", "b": "q"}}}, "the same models"),
+    "pairs of rounded scores": (
+        {"y_score": {"a": "p", "b": "q"}, "one_vs_one": True, "rounding": 0.01},
+        "rounding=",
+        "one_vs_one=",
+    ),
     "pairs of nothing": ({"y_pred": "z", "one_vs_one": True}, "one_vs_one=", "y_score="),
 }
 MULTILABEL = {

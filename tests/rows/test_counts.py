@@ -3,10 +3,13 @@
 import numpy as np
 import polars as pl
 from data import CLICKS, clicks
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import streammetrics as sm
 from streammetrics.testing.laws import require_same
 
+BINARY = {"y_true": "y", "y_score": "p"}
 KEYS = ["score", "clicked", "country"]
 
 
@@ -40,7 +43,7 @@ def test_counted_rows_and_rows_merge_by_group():
 
 def test_a_count_of_0_is_no_row_and_no_group():
     rows = pl.DataFrame({"y": [1, 0, 1], "p": [0.2, 0.1, 0.3], "g": ["a", "b", "c"], "n": [0.0, 2.0, 1.0]})
-    acc = sm.binary(y_true="y", y_score="p", count="n", by="g").update(rows)
+    acc = sm.binary(**BINARY, count="n", by="g").update(rows)
     assert acc.state.keys["g"].to_list() == ["b", "c"]
     assert acc.seen == 3
 
@@ -49,7 +52,7 @@ def test_dropped_rows_are_counted_as_often_as_they_occur():
     rows = pl.DataFrame(
         {"y": [1, 0, 1, 0], "p": [0.2, None, 0.3, 0.1], "w": [1.0, 1.0, 0.0, 1.0], "n": [2, 3, 4, None]}
     )
-    acc = sm.binary(y_true="y", y_score="p", count="n", sample_weight="w", nulls="drop").update(rows)
+    acc = sm.binary(**BINARY, count="n", sample_weight="w", nulls="drop").update(rows)
     assert acc.state.tables["row_counts"].select("rows", "dropped").rows() == [(2, 8)]
 
 
@@ -67,7 +70,7 @@ def test_counts_of_custom_sums_are_exact():
 
 def test_large_counts_have_exact_losses():
     rows = pl.DataFrame({"y": [1, 0], "p": [0.0, 0.25], "n": [10**9, 10**9 + 1]})
-    acc = sm.binary(y_true="y", y_score="p", count="n").update(rows)
+    acc = sm.binary(**BINARY, count="n").update(rows)
     single = sm.binary(y_true="y", y_score="p").update(rows).state.tables["probability_loss"]
     sums = acc.state.tables["probability_loss"]["log_loss_sum"].to_list()
     expected = [int(sum_ * 10**18) * n for sum_, n in zip(single["log_loss_sum"], [10**9 + 1, 10**9], strict=True)]
@@ -83,3 +86,27 @@ def test_engines_and_sources_read_the_count(tmp_path):
         report.get("roc_auc", country="IN").value,
         sm.binary(**CLICKS).update(clicks().filter(pl.col("country") == "IN")).finalize()["roc_auc"].value,
     )
+
+
+@settings(max_examples=40, derandomize=True)
+@given(
+    scores=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=30),
+    step=st.sampled_from([0.5, 0.25, 0.1]),
+)
+def test_bounds_of_rounded_scores_contain_the_metrics_of_the_scores_before(scores, step):
+    names = ["roc_auc", "average_precision", "ks", "max_f1", "pr_auc", "recall_at_fpr(fpr=0.2)"]
+    p, y = (np.array(column, dtype=np.float64) for column in zip(*scores, strict=True))
+    rounded = np.clip(np.round(p / step) * step, 0, 1)
+    before = sm.binary(**BINARY, metrics=names).update({"y": y, "p": p}).finalize().frame
+    after = sm.binary(rounding=step, **BINARY, metrics=names).update({"y": y, "p": rounded}).finalize().frame
+    both = before.join(after, on="metric", suffix="_rounded").drop_nulls("value")
+    within = pl.col("value").is_between(pl.col("lower_rounded") - 1e-12, pl.col("upper_rounded") + 1e-12)
+    assert both.select(within.all()).item()
+
+
+def test_bounds_of_rounded_scores_are_attained():
+    rows = {"y": [1, 0, 1, 0], "p": [0.5, 0.5, 1.0, 0.0]}
+    auc = sm.binary(rounding=0.5, **BINARY).update(rows).finalize()["roc_auc"]
+    assert (auc.lower, auc.value, auc.upper) == (0.75, 0.875, 1.0)
+    single = sm.binary(rounding=0.5, **BINARY).update({"y": [1, 0], "p": [0.5, 0.0]}).finalize()["roc_auc"]
+    assert single.lower == single.upper == 1.0
