@@ -113,12 +113,13 @@ def test_bounds_of_gaps_hold(seed):
     """Coarse bins against exact ones."""
     data = labelled(600, seed)
     coarse, exact = (report_of(data, by=["h", "g"], capacity=c) for c in (8, 4_096))
-    wide, truth = (report.gaps("roc_auc", over="g") for report in (coarse, exact))
-    for name in ("difference", "ratio"):
-        inside = truth[name].is_between(wide[f"{name}_lower"] - 1e-12, wide[f"{name}_upper"] + 1e-12)
-        assert inside.all()
-        assert (wide[f"{name}_lower"] < wide[f"{name}_upper"]).all()
-        assert wide[name].is_between(wide[f"{name}_lower"], wide[f"{name}_upper"]).all()
+    for reference in ({"reference": "a"}, {}):
+        wide, truth = (report.gaps("roc_auc", over="g", **reference) for report in (coarse, exact))
+        for name in ("difference", "ratio"):
+            inside = truth[name].is_between(wide[f"{name}_lower"] - 1e-12, wide[f"{name}_upper"] + 1e-12)
+            assert inside.all()
+            assert (wide[f"{name}_lower"] < wide[f"{name}_upper"]).all()
+            assert wide[name].is_between(wide[f"{name}_lower"], wide[f"{name}_upper"], "none").all()
     assert wide["difference_lower"].min() >= 0
     assert wide["ratio_upper"].max() <= 1
 
