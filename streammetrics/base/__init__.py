@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         WHY_OPEN,
         A,
         B,
+        PointStatus,
         Status,
         because,
         bounds_status,

@@ -18,7 +18,6 @@ ESTIMATE = (METRIC, *VALUE, *LIMITS, STATUS, "note")
 UNDEFINED = """
     undefined overflow no_label few_expected no_rows undefined_a undefined_b one_side not_positive
     no_rows_in_reference rows_only_in_reference no_value_in_reference value_only_in_reference not_in_reference
-    few_rows_of_constraint constraint_not_met constraints_not_met
     no_positives_in_reference no_negatives_in_reference no_predicted_positives no_predicted_positives_in_reference
 """.split()  # of one without a value
 NO_INTERVAL = """
@@ -28,6 +27,9 @@ NO_INTERVAL = """
 REMARKS = "few_effective_rows few_effective_rows_differ every_look no_alarm not_significant not_significant_with_bounds"
 STATUSES: list[str] = ["exact", "bounded", *UNDEFINED, *NO_INTERVAL, *REMARKS.split()]
 Status: pl.Enum = pl.Enum(STATUSES)
+PointStatus: pl.Enum = pl.Enum(
+    ["no_rows", "undefined", "few_rows_of_constraint", "constraint_not_met", "constraints_not_met"]
+)  # of an operating point without a threshold
 WHY_OPEN = """
     few_rows_of_class no_interval false_discovery_rate wide_bounds at_limit few_rows few_rows_differ
     short_history few_labels

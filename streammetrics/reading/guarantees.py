@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.base import STATUS, UNMET, Status, require_level
+from streammetrics.base import STATUS, UNMET, PointStatus, require_level
 from streammetrics.errors import Argument, MetricError, Parts
 from streammetrics.metrics import CELLS, Requirement, cells_of, find_metric, log_beta, log_beta_below
 from streammetrics.statistics import GROUP
@@ -162,7 +162,7 @@ def guaranteed(
         reasons.append({GROUP: part[GROUP][0], STATUS: status, UNMET: unmet})
     flags = pl.Series("chosen", np.concatenate(chosen) if chosen else [], pl.Boolean)
     constraint = pl.Struct({"constraint": pl.String, "fewest": pl.Int64, "rows": pl.Int64})
-    return flags, pl.DataFrame(reasons, {GROUP: points.schema[GROUP], STATUS: Status, UNMET: constraint})
+    return flags, pl.DataFrame(reasons, {GROUP: points.schema[GROUP], STATUS: PointStatus, UNMET: constraint})
 
 
 def _unmet(

@@ -15,7 +15,7 @@ from streammetrics.show.tables import notes, verdicts
 
 RULES = ["roc_auc >= 0.6", "precision >= 0.5", "ece <= 0.2", "best_f1 >= 0.5", "accuracy >= 0.4", "rows >= 2"]
 SHOWN = ["roc_auc", "precision", "recall", "ece", "ks", "ecce_p_value", "log_loss", "log_loss_skill", "rows", "kappa"]
-SENTENCES = (notes.TEXTS, notes.AHEAD_TEXTS, verdicts.WORDS, verdicts.REMARKS)
+SENTENCES = (notes.TEXTS, notes.AHEAD_TEXTS, notes.POINT_TEXTS, verdicts.WORDS, verdicts.REMARKS)
 
 
 def binary(unit=None, weight=None):

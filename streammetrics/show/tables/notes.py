@@ -48,9 +48,6 @@ TEXTS = {  # by status
     "rows_only_in_reference": "rows only in the reference",
     "no_value_in_reference": "no value in the reference",
     "value_only_in_reference": "value only in the reference",
-    "few_rows_of_constraint": "too few rows: {constraint} needs at least {fewest:,}, got {rows:,}",
-    "constraint_not_met": "no threshold meets {constraint} at {level:g}% confidence",
-    "constraints_not_met": "no threshold meets all constraints at {level:g}% confidence",
     "no_positives_in_reference": "no positives in the reference",
     "no_negatives_in_reference": "no negatives in the reference",
     "no_predicted_positives": "no predicted positives",
@@ -78,6 +75,14 @@ AHEAD_TEXTS = {  # by status of a difference: why the side that is ahead is not 
     "not_significant": "{} ahead, not significant",
     "not_significant_with_bounds": "{} ahead, not significant with its bounds",
     "no_interval": "{} on these rows; no confidence interval",
+}
+
+POINT_TEXTS = {  # by status of an operating point
+    "no_rows": "no rows",
+    "undefined": "undefined: 0/0",
+    "few_rows_of_constraint": "too few rows: {constraint} needs at least {fewest:,}, got {rows:,}",
+    "constraint_not_met": "no threshold meets {constraint} at {level:g}% confidence",
+    "constraints_not_met": "no threshold meets all constraints at {level:g}% confidence",
 }
 
 
@@ -116,8 +121,8 @@ def with_note_of_threshold(points: pl.DataFrame, confidence: float) -> pl.DataFr
     """Return operating points with notes: why there is no threshold at which the constraints hold for new rows."""
     notes = list[str | None]()
     for status, unmet in points.select(STATUS, UNMET).iter_rows():
-        text = f"undefined: {TEXTS[status]}" if status == "undefined" else TEXTS.get(status)
-        notes.append(text and text.format(**unmet or {}, level=100 * confidence))
+        numbers = (unmet or {}) | {"level": 100 * confidence}
+        notes.append(None if status is None else POINT_TEXTS[status].format_map(numbers))
     return visible(points.drop(STATUS)).with_columns(note=pl.Series(notes, dtype=pl.String))
 
 
