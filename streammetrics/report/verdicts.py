@@ -174,7 +174,7 @@ def judged(
         sampled: Whether the verdicts are about more than these rows.
         units: Whether effective rows are units.
         bounded: Whether intervals contain the bounds.
-        undecided: Reasons for an open verdict whatever the interval is, and when they apply. That a class has too few
+        undecided: Reasons for an open verdict besides the interval, and when they apply. That a class has too few
             rows for an interval is always one.
         needed: Number of rows that would decide open verdicts: at least `MOST_ROWS` if none does, null if unknown.
     """

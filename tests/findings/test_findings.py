@@ -115,6 +115,8 @@ QUICK = {
     "one heavy row": lambda: total(
         scored().with_columns(w=pl.when(pl.int_range(pl.len()) == 0).then(5_000).otherwise(1)), sample_weight="w"
     ),
+    "counts as weights": lambda: total(scored(2_000).with_columns(w=pl.int_range(pl.len()) % 4 + 1), sample_weight="w"),
+    "rounded scores": lambda: total(scored().with_columns(P.round(2)), rounding=0.01),
     "wide bounds": lambda: total(scored(), capacity=8),
     "equal models": lambda: binary(scored(), y_score={"a": "p", "b": "p"}),
     "models of equal metrics": lambda: (

@@ -1,4 +1,4 @@
-"""Findings about the rows: dropped ones, classes with few rows, ties, and coarse bins."""
+"""Findings about the rows: dropped ones, classes with few rows, ties, coarse bins, weights, and rounded scores."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DROPPED = 0.1  # share of the rows above which the others can be a biased sample
 TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
 WIDE = 0.01  # width of bounds
+REPEATED = 2  # mean of whole weights above which they may count equal rows
 
 
 def dropped(searched: Searched) -> Iterator[Finding]:
@@ -89,6 +90,35 @@ def scores(searched: Searched) -> Iterator[Finding]:
             bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
             sentence = f"{limits}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
             yield finding("SM505", "warn", sentence, row, "roc_auc")
+
+
+def weights(searched: Searched) -> Iterator[Finding]:
+    """SM506: weights are whole numbers, as are counts of equal rows."""
+    total = searched.total
+    if total.sample_weight is None:
+        return
+    totals = []
+    for statistic in total.state.statistics:
+        table = total.state.tables[statistic.name]
+        sums = [column for pair in statistic.twins.items() if pair[0] in statistic.counts for column in pair]
+        if sums and True in table.select((pl.col(sums) % 1 != 0).any()).row(0):
+            return
+        if sums and statistic.checks.rows:
+            totals.append(sum(table.select(pl.sum(*statistic.checks.rows)).row(0)))
+    mean = total.rows("rows").select(min(totals, default=0.0) / pl.sum("value")).item()
+    if mean >= REPEATED:
+        whole = f"The weights are whole numbers, {mean:.3g} on average."
+        sentence = f"{whole} If they count equal rows, intervals are too wide: evaluate them as counts."
+        yield finding("SM506", "info", sentence)
+
+
+def rounding(searched: Searched) -> Iterator[Finding]:
+    """SM507: scores were rounded."""
+    for statistic in searched.total.state.statistics:
+        if isinstance(statistic, ScoreHistogram) and statistic.rounding is not None:
+            scores = f"Scores were rounded to {statistic.rounding:g}"
+            sentence = f"{scores}: losses, calibration, and counts at thresholds are those of the rounded scores."
+            yield finding("SM507", "info", sentence)
 
 
 def missing_class(report: Report) -> str | None:

@@ -29,7 +29,8 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     calibration.errors_of_groups,
     groups.worse,
 )
-BY_COUNTS: Final = (decisions.thresholds, decisions.labels, groups.twins, data.classes, data.scores, data.dropped)
+OF_ROWS: Final = (data.classes, data.scores, data.dropped, data.weights, data.rounding)
+BY_COUNTS: Final = (decisions.thresholds, decisions.labels, groups.twins, *OF_ROWS)
 
 
 def findings(report: Report) -> list[Finding]:

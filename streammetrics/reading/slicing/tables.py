@@ -44,7 +44,7 @@ SUMS_OF_ERRORS = {
 
 @dataclass(frozen=True)
 class GroupTable:
-    """The table of one statistic, whose groups are added up to slices.
+    """The table of one statistic, whose groups are summed to slices.
 
     Args:
         statistic: The statistic.

@@ -118,7 +118,7 @@ def with_note_of_gap(gaps: pl.DataFrame, over: str, metrics: Sequence[Metric]) -
 
 
 def with_note_of_threshold(points: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """Return operating points with notes: why there is no threshold at which the constraints hold for new rows."""
+    """Return operating points with notes: why no threshold meets the constraints on new rows."""
     notes = list[str | None]()
     for status, unmet in points.select(STATUS, UNMET).iter_rows():
         numbers = (unmet or {}) | {"level": 100 * confidence}
