@@ -51,7 +51,7 @@ def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile]
 
 
 def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
-    options = {"compression": "zstd", "write_statistics": False}  # of columns, which make headers long
+    options = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}  # many small columns
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({checksums.KEY: mark})
