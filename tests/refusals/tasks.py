@@ -43,6 +43,8 @@ BINARY = {  # what is wrong: options besides y_true= and y_score=, and the names
     "a threshold of percent": ({"thresholds": [0.3, 30]}, "thresholds=", "30", "0.3", "domain='real'"),
     "a negative threshold": ({"thresholds": -0.1}, "thresholds=", "-0.1"),
     "no threshold": ({"thresholds": [None]}, "thresholds="),
+    "a fingerprint of counts": ({"fingerprint": True, "count": "n"}, "fingerprint=", "count="),
+    "a fingerprint of counts by ID": ({"fingerprint": "u", "count": "n"}, "fingerprint=", "count="),
     "an unknown domain": ({"domain": "margin"}, "domain=", "margin"),
     "half of a capacity": ({"capacity": 1e4}, "capacity=", "10000.0"),
     "folds without units": ({"folds": 50}, "folds=", "unit="),

@@ -105,10 +105,6 @@ class Roles:
         object.__setattr__(self, "folds", whole(Argument("folds"), self.folds, FEWEST_FOLDS, MOST_FOLDS))
         if self.folds != FOLDS and self.unit is None:
             raise SpecificationError(Argument("folds"), " requires ", Argument("unit"), ".")
-        if self.count is not None and self.row_id:
-            raise SpecificationError(
-                Argument("count"), " and ", Argument("fingerprint"), " contradict each other: equal rows have one ID."
-            )
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError(Argument("y_pred"), " and ", Argument("y_score"), " must name the same models.")
         if clash := RESERVED.intersection(self.by):

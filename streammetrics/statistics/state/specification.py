@@ -10,7 +10,7 @@ from typing import Any
 from streammetrics.base import few
 from streammetrics.data import FEWEST_FOLDS, FOLDS, SINGLE, Kind, Roles
 from streammetrics.errors import Argument, MergeError, Parts, SpecificationError
-from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.statistics import RowCounts, RowFingerprint, Statistic
 
 MOST_NAMES = 5  # of columns for labels, in text
 
@@ -37,6 +37,13 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
             raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
         if misfit := statistic.misfit(roles):
             raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
+    if roles.count is not None and any(isinstance(s, RowFingerprint) for s in completed):
+        raise SpecificationError(
+            Argument("count"),
+            " and ",
+            Argument("fingerprint"),
+            " contradict each other: a fingerprint has single rows.",
+        )
     if clash := {*names}.intersection(roles.by):
         raise SpecificationError(
             Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use. Give it an alias."
