@@ -150,6 +150,10 @@ SCORES = {
     "half a row": _counted([1, 0.5], "whole", "1 of 2", "0.5"),
     "a null count": _counted([1, None], "null", "1 of 2"),
     "a count beyond any number of rows": _counted([1, 2 * 10**12], "1e+12", "1 of 2", "row 1"),
+    "more rows than floats count": (
+        lambda: sm.binary(y_true="y", y_pred="y", count="n").update({"y": [1] * 9100, "n": [10**12] * 9100}),
+        f"{2**53:,}",
+    ),
     "sums of more rows than are exact": (
         lambda: sm.binary(**BINARY, count="n").update({"y": [1] * 9, "p": [0.0] * 9, "n": [10**12] * 9}).finalize(),
         "4e12",

@@ -1,7 +1,10 @@
 """Rows that stand for several equal rows. That their state is that of the repeated rows is a law of `sm.testing`."""
 
+from datetime import date
+
 import numpy as np
 import polars as pl
+import pytest
 from data import CLICKS, clicks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +69,17 @@ def test_counts_of_custom_sums_are_exact():
     rows = pl.DataFrame({"y": [1, 0, 1], "n": [2**33, 5, 3]})
     table = sm.Accumulator(Clicked(), y_true="y", count="n").update(rows).state.tables["clicked"]
     assert table.select("seen_rows", "clicked_rows").row(0) == (2**33 + 8, 2**33 + 3)
+
+
+def test_more_rows_than_a_state_holds_change_nothing():
+    most = {"y": [1] * 9007, "n": [10**12] * 9007}
+    acc = sm.binary(y_true="y", y_pred="y", count="n").update(most)
+    for more in (most, {"y": [1], "n": [10**12]}):
+        with pytest.raises(sm.errors.DataError, match="9,007,199,254,740,992"):
+            acc.update(more)
+    assert sm.Accumulator.from_bytes(acc.to_bytes()).seen == 9007 * 10**12
+    with pytest.raises(sm.errors.DataError, match="9,007,199,254,740,992"):
+        acc.update(most)
 
 
 def test_large_counts_have_exact_losses():

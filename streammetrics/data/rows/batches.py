@@ -61,6 +61,13 @@ class Batch:
         """Types that depend on the data: of group columns, and of class labels that are not declared."""
         return types_of(self.keys, self.label) if self.keys else self.label
 
+    @cached_property
+    def amount(self) -> float:
+        """The number of rows that these rows stand for, of all models together."""
+        count = self.columns.get(COUNT)
+        rows = self.height if count is None else count.cast(pl.Float64).fill_null(1.0).sum()
+        return float(rows * len(self.roles.models))
+
     @property
     def group_columns(self) -> pl.DataFrame:
         """The group columns."""

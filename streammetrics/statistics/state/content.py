@@ -60,8 +60,9 @@ class Content:
         self._parts = parts  # states to merge
         self._counters: Counters | None = None  # None if all counted rows are in the parts
         self._buffer: Batch | None = None
-        self._loaded_rows = sum(_rows_of(part) for part in parts)
-        self.others: frozenset[Any] | None = None if self._loaded_rows else frozenset()  # see `Batch`
+        self._rows: float = sum(_rows_of(part) for part in parts)  # without those of the buffer
+        self._buffered_rows = 0.0
+        self.others: frozenset[Any] | None = None if self._rows else frozenset()  # see `Batch`
         self._failed = False  # rows could have been counted partially
 
     def empty(self) -> Content:
@@ -78,6 +79,10 @@ class Content:
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, or too many groups."""
         self._require_success()
+        if self._rows + self._buffered_rows + rows.amount > COUNTABLE:
+            raise DataError(
+                f"The rows would be more than {COUNTABLE:,} in total. Split them into several accumulators."
+            )
         warn_if_slow()
         self._joint_types(rows.types)  # rejects group columns of another type
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
@@ -100,6 +105,7 @@ class Content:
                 self._count_alone(rows)
         else:
             self._buffer = append(self._buffer, rows)
+            self._buffered_rows += rows.amount
             if self._buffer.height >= size:
                 self.observe()
 
@@ -108,7 +114,7 @@ class Content:
         if self._buffer is not None:
             with uninterrupted():
                 self._count_alone(self._buffer)
-                self._buffer = None
+                self._buffer, self._buffered_rows = None, 0.0
 
     def fills_many_cells(self, rows: Batch) -> bool:
         """Whether threads should count such rows in the same content, since each would need as many cells."""
@@ -127,6 +133,7 @@ class Content:
     def number(self, rows: Batch) -> Codes:
         """Return the number of each group of the rows in the counters: shape (models, groups). New groups are added."""
         self.types, self.others = self._joint_types(rows.types), joint(self.others, rows.others)
+        self._rows += rows.amount
         if self._counters is None:
             self._counters = Counters(self.roles, self.statistics, rows.groups_by_model)
         return self._counters.number(rows.groups_by_model).reshape(len(self.roles.models), -1)
@@ -143,7 +150,7 @@ class Content:
     def require_content(self, other: Content) -> None:
         """Reject other content for the reasons of `require`, or if there are too many rows to count."""
         self._joint_types(other.types)  # rejects group columns of another type
-        if self._loaded_rows + other._loaded_rows > COUNTABLE:
+        if self._rows + other._rows > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
         tables = other._tables_of_groups()
         if self._can_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
@@ -153,7 +160,7 @@ class Content:
         """Merge other content without buffered rows, which `require_content` accepted. Its counters are taken over."""
         self.types = self._joint_types(other.types)
         self.others = joint(self.others, other.others)
-        self._loaded_rows += other._loaded_rows
+        self._rows += other._rows
         self._parts = (*self._parts, *other._parts)
         if other._counters is not None:
             if self._counters is not None and self._counters.take(other._counters.keys):
