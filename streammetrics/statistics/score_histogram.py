@@ -61,8 +61,13 @@ class ScoreHistogram(Binned):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rounding is not None and not 0 < as_float(self.rounding) < inf:
-            raise SpecificationError(Argument("rounding"), f" must be a number above 0, got {shown(self.rounding)}.")
+        if self.rounding is not None:
+            rounding = as_float(self.rounding)
+            if not 0 < rounding < inf:
+                raise SpecificationError(
+                    Argument("rounding"), f" must be a number above 0, got {shown(self.rounding)}."
+                )
+            self._set(rounding=rounding)
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

@@ -1,6 +1,7 @@
 """Rows that stand for several equal rows. That their state is that of the repeated rows is a law of `sm.testing`."""
 
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -116,6 +117,15 @@ def test_bounds_of_rounded_scores_contain_the_metrics_of_the_scores_before(score
     both = before.join(after, on="metric", suffix="_rounded").drop_nulls("value")
     within = pl.col("value").is_between(pl.col("lower_rounded") - 1e-12, pl.col("upper_rounded") + 1e-12)
     assert both.select(within.all()).item()
+
+
+def test_every_number_of_a_step_leaves_the_same_state():
+    rows = {"y": [1, 0], "p": [0.5, 0.5]}
+    states = {
+        sm.binary(rounding=step, **BINARY).update(rows).to_bytes() for step in (1, 1.0, Decimal(1), np.float32(1))
+    }
+    assert len(states) == 1
+    assert sm.Accumulator.from_bytes(states.pop()).finalize()["roc_auc"].upper == 1.0
 
 
 def test_bounds_of_rounded_scores_are_attained():
