@@ -92,6 +92,14 @@ def test_large_counts_have_exact_losses():
     assert [int(sum_ * 10**18) for sum_ in sums] == expected
 
 
+def test_labels_that_wait_for_scores_can_have_counts(tmp_path):
+    task = sm.binary(**BINARY, by="day", count="n")
+    joiner = sm.Joiner(sm.MetricStore(tmp_path), task, key="id", expires="45d", labels=["y", "n"])
+    joiner.add_scores({"id": [1, 2, 3], "p": [0.2, 0.9, 0.5], "day": [date(2026, 1, 31)] * 3})
+    assert joiner.add_labels({"id": [1, 2, 3], "y": [1, 0, 1], "n": [2, 0, 3]}).matched == 3
+    assert joiner.store.query().seen == 5
+
+
 def test_engines_and_sources_read_the_count(tmp_path):
     few = counted(clicks())
     few.write_parquet(tmp_path / "counts.parquet")

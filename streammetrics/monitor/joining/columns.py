@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
@@ -67,7 +67,7 @@ class Columns:
 
     def with_labels(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Remove rows whose label is null or NaN, which ``nulls="drop"`` allows: it would stand for the real label."""
-        columns = read(labels, self.roles.within(labels.columns)).columns.items()
+        columns = read(labels, replace(self.roles.within(labels.columns), count=None)).columns.items()
         truths = [column for field, column in columns if field.role == "truth"]
         return labels.filter(*(column.is_not_null() for column in truths)) if truths else labels
 
