@@ -206,7 +206,7 @@ def judged(
     number, never = pl.lit(None, pl.Int64), pl.lit(False)
     if needed is not None:
         is_open = verdict == "open"
-        number = pl.when(is_open & (needed < MOST_ROWS)).then(needed.clip(pl.col(ROWS)).round_sig_figs(2))
+        number = pl.when(is_open & (needed < MOST_ROWS)).then(needed.clip(pl.col(ROWS)).round_sig_figs(2).round())
         never = is_open & pl.when(needed.is_null()).then(~is_undecided).otherwise(needed >= MOST_ROWS)
     is_bounded = (pl.col("lower") < pl.col("upper")).fill_null(False)
     without_interval = NO_INTERVAL & ~is_undecided & value.is_not_null()

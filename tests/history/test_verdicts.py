@@ -252,6 +252,14 @@ def test_rules_that_depend_on_more_than_their_rows_name_no_number(steady):
 # Frames and texts
 
 
+def test_millions_of_rows_that_would_decide_have_two_digits():
+    half = sm.binary(y_true="y", y_pred="z").update({"y": [0, 1] * 500, "z": [1] * 1_000}).finalize()
+    found = half.check([f"accuracy >= {0.5 + step / 100_000}" for step in range(20, 60)])
+    needed = found.frame["rows_needed"].to_list()
+    assert min(needed) > 1_000_000
+    assert all(rows % 100_000 == 0 for rows in needed)
+
+
 def test_the_frame_has_the_same_columns_in_any_case(shared):
     rules = [
         sm.Rule("rows >= 1", by="country"),
