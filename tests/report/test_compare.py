@@ -154,6 +154,8 @@ def test_what_is_infinite_or_undefined_is_not_better():
     endless = regression({"y": [0.0, 1.0], "p": [1.0, 1.0]})
     found = of(compare(endless, endless, metrics=["mape"]), "mape")
     assert (found["a"], found["b"], found["difference"], found["better"]) == (math.inf, math.inf, None, None)
+    sampled = of(sm.compare(endless, endless, metrics=["mape"], independent=True), "mape")
+    assert (sampled["status"], sampled["note"]) == ("infinite", "the metric is infinite")
     finite = regression({"y": [2.0, 1.0], "p": [1.0, 1.0]})
     assert of(compare(endless, finite, metrics=["mape"]), "mape")["better"] == "b"
     single, both = binary([1, 1], [0.2, 0.4]), binary([1, 0], [0.2, 0.4])
