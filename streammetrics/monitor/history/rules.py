@@ -213,11 +213,6 @@ class Rule:
         """Acceptable false discovery rate among segments; None for separate alarms."""
         return None if self.segments is None else false_discovery_rate("Rule field 'segments'", self.segments)
 
-    @property
-    def total(self) -> bool:
-        """Whether the limit is on a count or a sum over the rows, and not on its change."""
-        return not self.against and any(m.interval.is_total for m in metrics_of_name(self.required.metric))
-
     def __str__(self) -> str:
         text = str(self.required)
         if self.before_labels:
@@ -293,6 +288,11 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         return Rule(**table)
     except StreamMetricsError as error:
         raise type(error)(f"{path}: ", *error.args) from error
+
+
+def limits_total(rule: Rule) -> bool:
+    """Whether the limit is on a count or a sum over the rows, and not on its change."""
+    return not rule.against and any(m.interval.is_total for m in metrics_of_name(rule.required.metric))
 
 
 def has_few_labels(rule: Rule) -> pl.Expr:

@@ -35,7 +35,7 @@ from streammetrics.monitor.history.alarms import (
     without_alarm,
 )
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import COVERAGE, Rule, has_few_labels
+from streammetrics.monitor.history.rules import COVERAGE, Rule, has_few_labels, limits_total
 from streammetrics.monitor.history.window import Windows, before
 from streammetrics.reading import (
     differences_of,
@@ -157,11 +157,11 @@ def verdicts(history: History, rule: Rule, windows: Windows, labels: History) ->
     current, other = _reports(history, rule, windows, reference, labels)
     estimates = _estimates(rule, current, other)
     judged = _judged(nonempty(estimates) if windows.names.is_empty() else estimates, rule, current)
-    if rule.total and rule.required.wants_high:
+    if limits_total(rule) and rule.required.wants_high:
         judged = _opened(judged, _is_short(history, rule, windows) & (pl.col(VERDICT) == "breached"), "short_history")
     judged = judged.with_columns(_coverage(judged, rule, labels, windows, reference).alias(COVERAGE))
     waits = has_few_labels(rule)
-    if rule.total and all(
+    if limits_total(rule) and all(
         m.interval.is_count for m in metrics_of_name(rule.required.metric)
     ):  # which no label can lower
         certain = pl.lit("holds" if rule.required.wants_high else "breached")
@@ -281,7 +281,7 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
     no_rows = pl.col("value").is_null() & (pl.col(ROWS) == 0) & (rule.against is None)
     status = pl.when(no_rows).then(pl.lit("no_rows", Status)).otherwise(STATUS).alias(STATUS)
     estimates = with_note(estimates.with_columns(status), current.metrics)
-    required, least, sampled, units = rule.required, rule.min_rows, not rule.total, current.folds is not None
+    required, least, sampled, units = rule.required, rule.min_rows, not limits_total(rule), current.folds is not None
     undecided = {} if rule.always or rule.alarm or rule.before_labels else {"few_rows": few_effective(units=units)}
     if rule.alarm or rule.before_labels or rule.measure:  # it depends on more than the number of rows
         needed = None

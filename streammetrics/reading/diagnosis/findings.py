@@ -29,8 +29,16 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     calibration.errors_of_groups,
     groups.worse,
 )
-OF_ROWS: Final = (data.classes, data.scores, data.dropped, data.weights, data.rounding)
-BY_COUNTS: Final = (decisions.thresholds, decisions.labels, groups.twins, *OF_ROWS)
+BY_COUNTS: Final = (
+    decisions.thresholds,
+    decisions.labels,
+    groups.twins,
+    data.classes,
+    data.scores,
+    data.dropped,
+    data.weights,
+    data.rounding,
+)
 
 
 def findings(report: Report) -> list[Finding]:

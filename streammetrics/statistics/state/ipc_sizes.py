@@ -45,7 +45,7 @@ def _unpacked_size(header: bytes, body: pa.Buffer) -> int:
         batch = _table(header, _field(header, batch, DICTIONARY))
     is_compressed = _field(header, batch, COMPRESSION) > 0
     size = 0
-    for offset, stored in struct.iter_unpack("<qQ", _vector(header, _field(header, batch, BUFFERS), BUFFER_BYTES)):
+    for offset, stored in struct.iter_unpack("<qQ", _buffers(header, _field(header, batch, BUFFERS))):
         unpacked = _number(body, "<q", offset) if is_compressed and stored else UNCOMPRESSED
         if unpacked < UNCOMPRESSED:
             raise IndexError
@@ -66,12 +66,12 @@ def _field(header: bytes, table: int, number: int) -> int:
     return table + offset if offset else 0
 
 
-def _vector(header: bytes, place: int, width: int) -> bytes:
-    """The elements of a vector, which fit the header."""
+def _buffers(header: bytes, place: int) -> bytes:
+    """The places and sizes of buffers, which fit the header."""
     if not place:
         return b""
     start = _table(header, place)
-    end = start + 4 + width * _number(header, "<I", start)
+    end = start + 4 + BUFFER_BYTES * _number(header, "<I", start)
     if end > len(header):
         raise IndexError
     return header[start + 4 : end]
