@@ -35,7 +35,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("a\x1b[2Jb\r\u202ec"))
     a\x1b[2Jb\r\u202ec
     """
-    return UNSAFE.sub(lambda match: repr(match[0])[1:-1], text)
+    return text if text.isprintable() else UNSAFE.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def cut(text: str, most: int) -> str:

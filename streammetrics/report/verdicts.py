@@ -183,7 +183,7 @@ def judged(
     low, high = ([pl.col(bound), limit] for bound, limit in zip(("lower", "upper"), limits, strict=True))
     worst, best = (low, high) if required.wants_high else (high, low)
     undecided = {"few_rows_of_class": pl.col(STATUS) == "few_rows_of_class", **undecided}
-    is_undecided = pl.any_horizontal(undecided.values()).fill_null(False)
+    is_undecided = pl.any_horizontal(hidden(code) for code in undecided)
 
     def met(ends: list[pl.Expr], expected: bool) -> pl.Expr:
         by_bound, by_limit = (required.holds(end) == expected for end in ends)
@@ -203,16 +203,17 @@ def judged(
         .then(pl.lit("breached"))
         .otherwise(pl.lit("open"))
     )
-    number, never = pl.lit(None, pl.Int64), pl.lit(False)
-    if needed is not None:
-        is_open = verdict == "open"
-        number = pl.when(is_open & (needed < MOST_ROWS)).then(needed.clip(pl.col(ROWS)).round_sig_figs(2).round())
-        never = is_open & pl.when(needed.is_null()).then(~is_undecided).otherwise(needed >= MOST_ROWS)
+    number = pl.lit(None, pl.Float64) if needed is None else needed
+    estimates = estimates.with_columns(*because(**undecided), number.alias(NEEDED))
+    estimates = estimates.with_columns(verdict.alias(VERDICT))  # in steps, since Polars repeats parts of expressions
+    number, is_open = pl.col(NEEDED), pl.col(VERDICT) == "open"
+    undecidable = pl.when(number.is_null()).then(~is_undecided).otherwise(number >= MOST_ROWS)
+    never = is_open & undecidable & (needed is not None)
     is_bounded = (pl.col("lower") < pl.col("upper")).fill_null(False)
     without_interval = NO_INTERVAL & ~is_undecided & value.is_not_null()
-    reasons = {"bounds_only": without_interval & sampled, "wide_bounds": never & is_bounded} | undecided
+    reasons = {"bounds_only": without_interval & sampled, "wide_bounds": never & is_bounded}
+    number = pl.when(is_open & (number < MOST_ROWS)).then(number.clip(pl.col(ROWS)).round_sig_figs(2).round())
     return estimates.with_columns(
-        verdict.alias(VERDICT),
         pl.lit(required.limit).alias(LIMIT),
         pl.lit(required.comparison).alias(COMPARISON),
         pl.lit(enough_rows(units)).alias(ENOUGH_ROWS),

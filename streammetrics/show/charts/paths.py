@@ -52,6 +52,8 @@ def visible_points(x: Places, y: Places) -> list[int]:
     points, spans = {0, len(x) - 1}, [(0, len(x) - 1)]
     while spans:
         first, last = spans.pop()
+        if last - first < 2:
+            continue
         xs, ys = x[first : last + 1] - x[first], y[first : last + 1] - y[first]
         length = max(xs[-1] ** 2 + ys[-1] ** 2, 1e-300)
         share = ((xs * xs[-1] + ys * ys[-1]) / length).clip(0, 1)

@@ -92,7 +92,10 @@ def with_note(frame: pl.DataFrame, metrics: Sequence[Metric] = (), *, intervals:
     Reasons of a method are those of the ``metrics``. Without ``intervals``, notes do not say why there is none.
     """
     missing = [pl.lit(None, kind).alias(name) for name, kind in EXPLAINED.items() if name not in frame.columns]
-    frame = frame.with_columns(missing)
+    frame = frame.with_columns(missing) if missing else frame
+    has_remark = bool(frame[REMARK].count()) or (frame[UNDEFINED_LABELS] > 0).any()
+    if not has_remark and {*frame[STATUS].drop_nulls()} <= {"exact", "bounded"}:  # as most are
+        return frame.select(pl.exclude(STATUS, "note"), STATUS, pl.lit(None, pl.String).alias("note"))
     undefined = pl.col(STATUS).is_in(UNDEFINED)
     labels = pl.format("undefined for {} of {} labels", UNDEFINED_LABELS, LABELS)
     remarks = [REMARK, pl.when(pl.col(UNDEFINED_LABELS) > 0).then(labels)]
