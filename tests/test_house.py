@@ -35,18 +35,27 @@ def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path, *kinds):
+    """Nodes of these kinds anywhere in the file."""
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
+
+
+@cache
 def imports(path, deferred=False, for_types=False):
     """Modules and names imported when the file is, or at any time; those of types alone only if wanted."""
     tree = parsed(path)
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     of_types = {node for block in blocks for node in block.body}
-    for node in ast.walk(tree) if deferred else tree.body:
+    names = []
+    for node in nodes(path, ast.Import, ast.ImportFrom) if deferred else tree.body:
         if node in of_types and not for_types:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def test_wings_stand_in_a_line():
@@ -71,17 +80,19 @@ def test_other_wings_are_used_by_their_faces():
     assert max(sizes.values()) <= NAMES_OF_A_FACE, sizes
 
 
+@cache
 def used_names(path):
     """Names of the package that a file imports, or uses of a module that it imports."""
-    modules = {}
+    names, modules = [], {}
     for name in imports(path, deferred=True, for_types=True):
         if name.startswith("streammetrics.") and find_spec_of(name):
             modules[name.rpartition(".")[2]] = name
         elif name.startswith("streammetrics."):
-            yield name
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            yield f"{modules[node.value.id]}.{node.attr}"
+            names.append(name)
+    for node in nodes(path, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.value.id in modules:
+            names.append(f"{modules[node.value.id]}.{node.attr}")
+    return names
 
 
 def find_spec_of(name):

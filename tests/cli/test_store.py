@@ -129,6 +129,7 @@ def test_windows_compact_and_retain(history):
     assert "this batch ID is known" in run("store", "append", "history", "monday.state")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("history")
 def test_examples_of_the_store_commands_run():
     for command in sorted(main.commands["store"].commands):

@@ -178,6 +178,13 @@ def keys_of(row):
     return {k: row[k] for k in ("label", "threshold") if row.get(k) is not None}
 
 
+SLOW = ("ten labels, weighted", "ten labels of units")
+
+
+def cases(table):
+    return [pytest.param(case, marks=[pytest.mark.thorough] * (case in SLOW)) for case in table]
+
+
 def left_out(task, rows, metrics, case):
     """The values of all metrics without each row, or each unit."""
     part = "unit" if "unit" in case else "row"
@@ -185,7 +192,7 @@ def left_out(task, rows, metrics, case):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", cases(CASES))
 def test_intervals_are_those_of_the_rows_without_each(case):
     task, rows, table = CASES[case]
     shares = tolerances(table)
@@ -208,7 +215,7 @@ def test_intervals_are_those_of_the_rows_without_each(case):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("case", cases(PAIRS))
 def test_intervals_of_differences_are_those_of_the_rows_without_each(case):
     task, rows, table = PAIRS[case]
     shares = tolerances(table)

@@ -64,7 +64,7 @@ def test_every_metric_has_a_reference():
 
 
 @every_task
-@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("weight", ["w", pytest.param(None, marks=pytest.mark.thorough)])
 def test_metrics_of_the_shared_data(task, weight):
     n = pl.int_range(pl.len())
     rows = TASKS[task].data.with_columns(g=n % 5 % 2, w=n % 5 / 4)

@@ -120,7 +120,7 @@ PAGES = {  # writes a page
     "history": lambda path: history().save_html(path, rules=sm.read_rules(FOLDER / "rules.toml")),
     "drift over days": lambda path: sm.drift_over(acc("days").rollup("day"), "day", reference="3d").save_html(path),
 }
-QUICK = ("two classes", "classes", "errors", "no rows", "comparison", "drift")  # in the base suite
+QUICK = ("two classes", "classes", "no rows", "comparison", "drift")  # in the base suite
 
 
 @cache

@@ -151,6 +151,7 @@ def test_long_texts_are_cut_and_data_stays_whole(tmp_path):
     assert len({line.partition("  ")[0] for line in apart}) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_long_names_of_columns_and_models_are_cut(tmp_path):
     columns = sm.binary(y_true="clicked", y_score={LONG: "old", OTHER: "new"}, by=LONG)

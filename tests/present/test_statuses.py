@@ -1,6 +1,7 @@
 """Statuses and numbers decide, and sentences are only shown."""
 
 import secrets
+from functools import partial
 
 import polars as pl
 import pytest
@@ -30,35 +31,52 @@ def texts(frame):
     return frame["note"].drop_nulls().to_list() if "note" in frame.columns else []
 
 
-def results(directory):
-    """All that is not a sentence, and all sentences."""
-    frames = []
-    for options in ({}, {"unit": "visitor"}):
-        report = binary(**options).finalize(SHOWN, confidence=0.95)
-        compared = report.compare("a", "b", metrics=["roc_auc", "log_loss", "ks"])
-        gate = compared.check(not_worse={"roc_auc": 0.01, "log_loss": "2%", "ks": 0.1})
-        frames += [report.frame, compared.frame, gate.frame, report.check(RULES).frame]
-        frames.append(report.gaps("recall", over="part", reference="few"))
-    frames.append(binary(weight="weight").finalize(SHOWN, confidence=0.95).frame)
-    codes = [(finding.code, finding.severity) for finding in compared.findings()]
+def of_models(_, **options):
+    report = binary(**options).finalize(SHOWN, confidence=0.95)
+    compared = report.compare("a", "b", metrics=["roc_auc", "log_loss", "ks"])
+    gate = compared.check(not_worse={"roc_auc": 0.01, "log_loss": "2%", "ks": 0.1})
     with pytest.raises(sm.errors.ReportError, match="no confidence interval"):
         sm.rows_needed(report.rollup(), "ks", difference=0.1, model="a")
-    frames.append(binary().finalize(SHOWN, confidence=0.9, always=500).frame)
+    frames = [report.frame, compared.frame, gate.frame, report.check(RULES).frame]
+    return [*frames, report.gaps("recall", over="part", reference="few")], compared.findings(), []
+
+
+def of_estimates(_):
     goal = {"maximize": "recall", "subject_to": "precision >= 0.99"}
-    frames.append(binary().finalize().operating_point(**goal, confidence=0.95))
     errors = sm.regression(y_true="minutes", y_pred="forecast").update(deliveries()[:3])
-    frames.append(errors.finalize(confidence=0.95).frame)
+    frames = [
+        binary(weight="weight").finalize(SHOWN, confidence=0.95).frame,
+        binary().finalize(SHOWN, confidence=0.9, always=500).frame,
+        binary().finalize().operating_point(**goal, confidence=0.95),
+        errors.finalize(confidence=0.95).frame,
+    ]
+    return frames, [], []
+
+
+def of_sides(directory):
     half = clicks()[:400]
     sides = [sm.binary(y_true="clicked", y_score="score", by="country").update(half[i::2]) for i in (0, 1)]
     drift = sm.drift(*sides, confidence=0.9)
-    frames.append(drift.frame)
-    codes += [(finding.code, finding.severity) for finding in drift.findings()]
-    frames.append(sm.expect(*sides, confidence=0.9).frame)
     path = directory / "side.state"
     sides[0].save(path)
     command = ["check", str(path), *(part for rule in RULES for part in ("--require", rule))]
-    codes += [CliRunner().invoke(main, [*command, *more]).exit_code for more in ([], ["--open", "fail"])]
+    exits = [CliRunner().invoke(main, [*command, *more]).exit_code for more in ([], ["--open", "fail"])]
+    return [drift.frame, sm.expect(*sides, confidence=0.9).frame], drift.findings(), exits
+
+
+RESULTS = {  # and at least how many sentences they have
+    "models": (of_models, 60),
+    "estimates": (of_estimates, 100),
+    "sides": (of_sides, 20),
+    "models, by units": (partial(of_models, unit="visitor"), 80),
+}
+
+
+def results(kind, directory):
+    """All that is not a sentence, and all sentences."""
+    frames, findings, exits = RESULTS[kind][0](directory)
     sentences = [text for frame in frames for text in texts(frame)]
+    codes = [(finding.code, finding.severity) for finding in findings] + exits
     return [frame.drop("note", strict=False) for frame in frames], codes, sentences
 
 
@@ -84,13 +102,19 @@ def tokens():
         object.__setattr__(method, name, text)
 
 
-def test_no_sentence_decides(tmp_path, tokens):
-    frames, codes, sentences = results(tmp_path)
+SLOW = "models, by units"
+KINDS = [pytest.param(kind, marks=[pytest.mark.thorough] * (kind == SLOW)) for kind in RESULTS]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_sentence_decides(kind, tmp_path, tokens):
+    frames, codes, sentences = results(kind, tmp_path)
     tokens()
-    others, other_codes, tokens_shown = results(tmp_path)
+    others, other_codes, tokens_shown = results(kind, tmp_path)
     assert all(frame.equals(other) for frame, other in zip(frames, others, strict=True))
     assert codes == other_codes
-    assert len(sentences) == len(tokens_shown) > 100
+    assert len(sentences) == len(tokens_shown) >= RESULTS[kind][1]
     assert not [text for text in {*sentences} & {*tokens_shown} if text.startswith("no interval")]
 
 

@@ -15,7 +15,7 @@ from structure import written
 
 import streammetrics as sm
 
-QUICK = ("show groups", "check", "compare models", "findings", "store check")  # in the base suite
+QUICK = ("show groups", "check", "store check")  # in the base suite
 COMMANDS = [pytest.param(command, marks=[pytest.mark.thorough] * (command not in QUICK)) for command in TEXTS]
 
 
