@@ -294,8 +294,10 @@ def carried(acc: Accumulator, like: Accumulator) -> Accumulator:
 
 
 def _types(empty: Accumulator) -> pl.Schema:
-    """The types of the group columns and nested columns."""
-    return pl.DataFrame(empty.to_arrow()).schema
+    """The types of the group columns and nested columns of the saved form."""
+    state = empty.state
+    tables = {s.name: state.tables[s.name].drop(GROUP).schema for s in state.statistics}
+    return pl.Schema(state.keys.schema | {name: pl.List(pl.Struct(cells)) for name, cells in tables.items()})
 
 
 def _stored(kind: Any) -> Any:
