@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import doctest
+import gc
 import os
 import re
 import signal
@@ -111,6 +112,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for case in list(own)[1:]:
             if not case.get_closest_marker("whole"):
                 case.add_marker(pytest.mark.thorough)
+
+
+def pytest_collection_finish():
+    gc.freeze()  # what is collected stays until the end
 
 
 @pytest.fixture(autouse=True)
