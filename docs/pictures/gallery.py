@@ -77,8 +77,9 @@ def diabetes() -> sm.Report:
 
 
 @cache
+@cache
 def clicks() -> sm.Report:
-    """The click predictions of the demo, by day."""
+    """The click predictions of the demo in two countries, by day."""
     task = sm.binary(y_true="clicked", y_score="p_click", by=["day", "country"])
     with TemporaryDirectory() as folder:
         rows = pl.scan_parquet(write_predictions(Path(folder), rows=600_000))
@@ -129,6 +130,7 @@ PICTURES: dict[str, Callable[[], dict[str, Any]]] = {
     "scores": lambda: charts.scores(tumors(), model="logistic"),
     "calibration": lambda: charts.calibration(tumors(), model="logistic"),
     "quantile_calibration": lambda: charts.quantile_calibration(tumors(), model="logistic"),
+    "rates": lambda: charts.rates(clicks(), "country"),
     "confusion": lambda: charts.confusion(digits()),
     "error_cdf": lambda: charts.error_cdf(diabetes().rollup()),
     "rec": lambda: charts.rec(diabetes().rollup()),

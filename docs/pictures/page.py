@@ -15,7 +15,7 @@ import streammetrics as sm
 from streammetrics.demo import write_predictions
 
 FOLDER = Path(__file__).parent
-SECTION = "section:has(> h2#{})"
+SECTION = ":is(section:has(> h2#{0}), div#{0})"
 BESIDE, RIGHT = ".beside:nth-of-type", "> div:last-child h3"
 PARTS = {
     "findings": (1000, ["li code"]),

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         FEW,
         LONGEST,
         LONGEST_CELL,
+        capitalized,
         cell,
         did_you_mean,
         few,

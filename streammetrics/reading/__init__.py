@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.diagnosis.data import missing_class
     from streammetrics.reading.diagnosis.drift import findings_of_drift
     from streammetrics.reading.diagnosis.finding import Finding, listed
-    from streammetrics.reading.diagnosis.findings import findings
+    from streammetrics.reading.diagnosis.findings import Diagnosis
     from streammetrics.reading.diagnosis.rules import arrived, findings_of_rules
     from streammetrics.reading.drift.distances import MEASURES
     from streammetrics.reading.drift.measures import drift_measures, without_bias

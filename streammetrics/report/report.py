@@ -31,13 +31,13 @@ from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import Metric, with_defaults
 from streammetrics.reading import (
     MIN_ROWS,
+    Diagnosis,
     Finding,
     SameRows,
     curve,
     estimate,
     fairness,
     find,
-    findings,
     gaps,
     of_model,
     operating_point,
@@ -700,7 +700,7 @@ class Report:
         >>> found[0].code, str(found[0])[:65]
         ('SM105', 'Wrong in ranges of scores: 60.00% of the positives are elsewhere.')
         """
-        return list(self._findings)
+        return list(self._diagnosis.findings)
 
     def check(
         self,
@@ -974,8 +974,8 @@ class Report:
         return self if report is None or not report.readable(metric) else report
 
     @cached_property
-    def _findings(self) -> list[Finding]:  # a page and a terminal show the same
-        return findings(self)
+    def _diagnosis(self) -> Diagnosis:  # a page and a terminal show the same
+        return Diagnosis.of(self)
 
     def _matching(self, frame: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
         """The rows of some groups, models, and labels."""

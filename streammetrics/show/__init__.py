@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.charts.windows import BREACH, timelines
     from streammetrics.show.pages import accumulator_html, comparison_page, drift_page, in_notebook, latest, report_html
     from streammetrics.show.pages.cards import prose
-    from streammetrics.show.pages.findings import findings_list
+    from streammetrics.show.pages.findings import stands_out
     from streammetrics.show.pages.page import page
     from streammetrics.show.pages.pictures import small_multiples
     from streammetrics.show.tables.differences import comparison_tables, differences_table

@@ -56,6 +56,12 @@ CHARTS = {
         name: (lambda name=name: getattr(clicked(0.95, **BY_DAY).plot, name)("roc_auc"), *drawn)
         for name, drawn in OF_GROUPS.items()
     },
+    "rates": (
+        lambda: clicked(0.95, **BY_DAY | {"metrics": ["calibration_ratio"]}).plot.rates("country"),
+        "linear",
+        "names",
+        {"interval": "x y x2", "dot": "x y"},
+    ),
     "forest": (lambda: compared().plot.forest(), "linear", "names", PLACES),
     "limits": (lambda: compared().check(not_worse={"roc_auc": 0.01}).plot.limits(), "linear", "names", PLACES),
 }

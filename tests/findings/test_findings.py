@@ -218,8 +218,9 @@ NONE = {
 
 
 def sentences(found):
-    """The findings of a case, in a line each."""
-    return "".join(f"    {f.code} {f.severity} {f.keys or 'all'}: {f}\n" for f in found)
+    """The findings of a case, in a line each, with their titles."""
+    lines = (f"    {f.code} {f.severity} {f.keys or 'all'}: {f}" + f" [{f.title}]" * bool(f.title) for f in found)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def written():
@@ -237,6 +238,7 @@ def test_a_fault_has_its_findings(fault):
     assert all(re.fullmatch(r"[^\x00-\x1f]{10,220}[.?]", str(f)) for f in found)
     assert all(f.ci_lower is None or f.ci_lower <= f.value <= f.ci_upper for f in found)
     assert sentences(found) == written()[fault]
+    assert all(f.title for f in found if f.severity != "info" and f.code != "SM704")
 
 
 @pytest.mark.whole

@@ -121,13 +121,13 @@ def test_decisions_are_those_of_the_rows():
 
 @pytest.mark.usefixtures("undrawn")
 def test_only_counts_of_none_and_of_all_rows_are_0_and_100_percent(tmp_path):
-    rows = {"y": [True, False, True], "p": [0.9, 0.1, None], "weight": [4e-6, 1.0, 1.0]}
+    rows = {"y": [True, False, True] * 10, "p": [0.9, 0.1, None] * 10, "weight": [4e-6, 1.0, 1.0] * 10}
     task = sm.binary(y_true="y", y_score="p", sample_weight="weight", thresholds=[0.5, 0.95], nulls="drop")
     task.update(rows).finalize(["accuracy", "dropped"]).save_html(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     table = Page(text).tables["Decisions at each threshold"]
     assert [cell.below for cell in table.rows[0][1:5]] == ["0.00040%", "0%", "0%", "99.99960%"]
-    assert "<dt>Rows dropped</dt><dd><strong>1</strong>" in text
+    assert "<dt>Rows dropped</dt><dd><strong>10</strong>" in text
 
 
 def test_labels_have_their_metrics_and_confusions():

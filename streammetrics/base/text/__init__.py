@@ -3,6 +3,7 @@
 from streammetrics.base.text.cells import (
     FEW,
     LONGEST,
+    capitalized,
     cell,
     did_you_mean,
     few,

@@ -35,6 +35,15 @@ def cell(value: object) -> str:
     return cut(uncut(value), LONGEST_CELL)
 
 
+def capitalized(text: str) -> str:
+    """Return text that begins with a capital letter, and is otherwise the same.
+
+    >>> capitalized("has ROC AUC 0.8")
+    'Has ROC AUC 0.8'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def uncut(value: object) -> str:
     """Return a value as text that is not cut, for columns that are cut together so that values stay apart."""
     return "null" if value is None else escaped(str(value)) or NO_TEXT

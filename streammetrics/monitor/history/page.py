@@ -19,10 +19,10 @@ from streammetrics.show import (
     Table,
     columns,
     filtered,
-    findings_list,
     lead,
     page_of,
     small_multiples,
+    stands_out,
     timelines,
 )
 
@@ -43,15 +43,17 @@ def history_page(content: Content, title: str, appended: pl.DataFrame | None = N
     facts += [("Rules", f"<strong>{len(rules):,}</strong>")] if rules else []
     now = [(title_of(checked.rule), checked.rule.severity, checked.newest) for checked in rules]
     charted = [checked.measure for checked in sorted(rules, key=_worst) if checked.rows["value"].count()]
+    otherwise = "No rule is breached" if rules else ""
+    verdict, found = stands_out(findings_of_rules(now, windows, appended), otherwise)
     sections = [
-        Section("findings", "What stands out", findings_list(findings_of_rules(now, windows, appended))),
+        found,
         Section("rules", "Rules now", _board(rules) if rules else ""),
         *(Section(f"r{i}", markup(m.title), _charts(content, m, f"r{i}c")) for i, m in enumerate(charted)),
         Section("breaches", "Breaches", _breaches(content) if rules else ""),
         *(Section(f"m{i}", markup(m.title), _charts(content, m, f"m{i}c")) for i, m in enumerate(content.measures)),
         Section("reading", "How to read the charts", _notes(content)),
     ]
-    return page_of(title, lead(facts), sections)
+    return page_of(title, verdict, lead(facts), sections)
 
 
 def _worst(checked: CheckedRule) -> tuple[int, bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, percentage, value_text
+from streammetrics.base import LIMITS, VALUE, capitalized, percentage, value_text
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import (
@@ -43,8 +43,9 @@ def shares(searched: Searched, error: float) -> Iterator[Finding]:
     total = searched.total
     for row in _ratios(searched, total, error):
         mean, rate = _shares(total, row)
-        sentence = f"Predicts {_ratio(row)} positives: {percentage(mean)} on average, {percentage(rate)} observed."
-        yield finding("SM101", _severity(row), sentence, row, RATIO)
+        title = f"predicts {_ratio(row)} positives"
+        sentence = f"{capitalized(title)}: {percentage(mean)} on average, {percentage(rate)} observed."
+        yield finding("SM101", _severity(row), sentence, row, RATIO, title)
 
 
 def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
@@ -54,13 +55,15 @@ def predicted_labels(searched: Searched, error: float) -> Iterator[Finding]:
         kind = "Overconfident" if row["value"] < 1 else "Underconfident"
         labels = f"labels with a probability above {_least_confidence(wrong):.0%}"
         sentence = f"{kind}: {labels} have {stated} on average, but are right in {right} of the rows."
-        yield finding("SM100", _severity(row), sentence, row, RATIO)
+        title = f"{'over' if row['value'] < 1 else 'under'}states its confidence: {stated} stated, {right} right"
+        yield finding("SM100", _severity(row), sentence, row, RATIO, title)
 
 
 def shares_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM102: groups in which the expected number of positives is further off than in all rows."""
-    for beginning, rows in _groups(searched, RATIO, 1, error, _ratios):
-        yield from finding_of_groups("SM102", _severity(rows[0]), beginning, rows, _ratio, RATIO)
+    for column, rows in _groups(searched, RATIO, 1, error, _ratios):
+        title = f"predicts {_ratio(rows[0])} in {column}"
+        yield from finding_of_groups("SM102", _severity(rows[0]), _beginning(column), rows, _ratio, RATIO, title)
 
 
 def scores(searched: Searched, error: float) -> Iterator[Finding]:
@@ -80,19 +83,25 @@ def scores(searched: Searched, error: float) -> Iterator[Finding]:
             sentence = f"Right on average, but not in each range of scores: {share}."
             if row[WHERE] not in right:
                 sentence = f"Wrong in ranges of scores: {share}. Too few rows to tell whether their number is right."
-            yield finding("SM105", "warn", sentence, row, ECCE)
+            yield finding("SM105", "warn", sentence, row, ECCE, "predicts wrong rates in ranges of scores")
 
 
 def errors(searched: Searched, error: float) -> Iterator[Finding]:
     """SM103: the mean error of a regression differs from 0."""
     for row in _biases(searched, searched.total, error):
-        yield finding("SM103", "warn", f"Predicts {_error(row)} on average.", row, BIAS)
+        title = f"predicts {_error(row)} on average"
+        yield finding("SM103", "warn", f"{capitalized(title)}.", row, BIAS, title)
 
 
 def errors_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
     """SM104: groups of a regression in which the mean error is further from 0 than in all rows."""
-    for beginning, rows in _groups(searched, BIAS, 0, error, _biases):
-        yield from finding_of_groups("SM104", "warn", beginning, rows, _error, BIAS)
+    for column, rows in _groups(searched, BIAS, 0, error, _biases):
+        title = f"predicts {_error(rows[0])} in {column}"
+        yield from finding_of_groups("SM104", "warn", _beginning(column), rows, _error, BIAS, title)
+
+
+def _beginning(column: str) -> str:
+    return f"Worse in groups of {column}"
 
 
 def _groups(
@@ -108,7 +117,7 @@ def _groups(
         ]
         rows.sort(key=lambda row: -_distance(row, best))
         if rows:
-            yield f"Worse in groups of {escaped(column)}", rows
+            yield escaped(column), rows
 
 
 def _ratios(searched: Searched, rows: Report, error: float) -> Iterator[Row]:

@@ -47,7 +47,15 @@ def _verdict(total: Comparison, metric: Metric) -> Iterator[Finding]:
     """SM701: which side is better."""
     for row in _differences(total, metric):
         severity: Severity = "warn" if row["better"] == total.names[0] else "info"
-        yield finding("SM701", severity, _sentence(row, total.names, metric), row, metric.name)
+        title = _title(row, total.names, metric)
+        yield finding("SM701", severity, _sentence(row, total.names, metric), row, metric.name, title)
+
+
+def _title(row: Row, names: tuple[str, str], metric: Metric) -> str:
+    name, better = in_a_sentence(metric), row["better"]
+    if better == "equal" or not row["difference"]:
+        return f"no difference in {name}"
+    return f"no significant difference in {name}" if better is None else f"{escaped(better)} is better by {name}"
 
 
 def _sentence(row: Row, names: tuple[str, str], metric: Metric) -> str:
@@ -78,23 +86,26 @@ def _groups(comparison: Comparison, metric: Metric, confidence: float) -> Iterat
             rows = [row for row in every if row["better"] == side and best != {side}]
             beginning = f"{escaped(side)} is better in groups of {escaped(column)}, by {in_a_sentence(metric)}"
             both = partial(_both, names=groups.names)
-            yield from finding_of_groups("SM702", "warn", beginning, rows, both, metric.name)
+            title = f"{escaped(side)} is better in {escaped(column)}"
+            yield from finding_of_groups("SM702", "warn", beginning, rows, both, metric.name, title)
 
 
 def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[Finding]:
-    """SM703: other metrics of all rows, at no threshold, by which the other side is better."""
-    [*better] = {row["better"] for row in _differences(total, primary)} & {*total.names}
+    """SM703: other metrics of all rows, at no threshold, by which a side is better that is not by the primary one."""
+    better = {row["better"] for row in _differences(total, primary)} & {*total.names}
     judged = [m for m in total.b.metrics if m.better and m.name not in (*VOLUME, primary.name)]
     judged = [m for m in judged if not _keys(total, m)]
-    if total.b.by or not better or not judged:
+    if total.b.by or not judged:
         return
     at_level = _with_level(total, judged, confidence, len(judged))
-    rows = [row for m in judged for row in _differences(at_level, m)]
-    rows = [row for row in rows if row["better"] in total.names and row["better"] != better[0]]
-    if rows:
-        texts = [f"{row['metric']} ({_both(row, total.names)})" for row in rows]
-        sentence = f"{escaped(rows[0]['better'])} is better by other metrics: {listed(texts)}."
-        yield finding("SM703", "warn", sentence, rows[0], rows[0]["metric"])
+    every = [row for m in judged for row in _differences(at_level, m)]
+    for side in [name for name in total.names if name not in better]:
+        if rows := [row for row in every if row["better"] == side]:
+            texts = [f"{row['metric']} ({_both(row, total.names)})" for row in rows]
+            sentence = f"{escaped(side)} is better by other metrics: {listed(texts)}."
+            title = f"{escaped(side)} is better by {in_a_sentence(total.b.find(rows[0]['metric']))}"
+            severity: Severity = "warn" if better or side == total.names[0] else "info"
+            yield finding("SM703", severity, sentence, rows[0], rows[0]["metric"], title)
 
 
 def _alone(comparison: Comparison) -> Iterator[Finding]:
@@ -114,7 +125,7 @@ def _twins(comparison: Comparison) -> Iterator[Finding]:
     measured = comparison.frame.filter(~pl.col("metric").is_in((*VOLUME, *OF_LABELS))).drop_nulls("difference")
     if measured.height and (measured["difference"] == 0).all():
         sentence = "Both sides have the same value of every metric. Is a file or a column used twice?"
-        yield finding("SM706", "warn", sentence)
+        yield finding("SM706", "warn", sentence, title="both sides are the same")
 
 
 def _differences(comparison: Comparison, metric: Metric) -> Iterator[Row]:

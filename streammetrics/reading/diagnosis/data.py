@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.base import bound, percentage
+from streammetrics.base import bound, capitalized, percentage
 from streammetrics.data import LABEL
 from streammetrics.metrics import FEWEST
 from streammetrics.reading.diagnosis.finding import (
@@ -40,15 +40,16 @@ def dropped(searched: Searched) -> Iterator[Finding]:
             rows = out + row["value"]
             why = "missing values" if searched.total.sample_weight is None else "missing values or weights of 0"
             sentence = f"{percentage(out / rows)} of the rows were dropped for {why}: {out:,.0f} of {rows:,.0f}."
-            yield finding("SM501", "warn" if out > DROPPED * rows else "info", sentence, row)
+            title = f"was evaluated without {percentage(out / rows)} of the rows"
+            yield finding("SM501", "warn" if out > DROPPED * rows else "info", sentence, row, title=title)
 
 
 def classes(searched: Searched) -> Iterator[Finding]:
     """SM502 and SM503: all rows are of one class, or few are of one."""
     total = searched.total
     if alone := missing_class(total):
-        sentence = f"{alone[0].upper()}{alone[1:]}, so metrics of both classes are undefined."
-        yield finding("SM502", "bad", sentence)
+        sentence = f"{capitalized(alone)}, so metrics of both classes are undefined."
+        yield finding("SM502", "bad", sentence, title="was evaluated on rows of one class")
         return
     for name in ("positives", "negatives"):
         if searched.has(name):
@@ -57,13 +58,13 @@ def classes(searched: Searched) -> Iterator[Finding]:
             rows = list(searched.once(counts.filter(pl.col("number") < FEWEST).drop("threshold", strict=False)))
             if len(rows) > NAMED:
                 sentence = f"Few {name} of {listed([row[PLACE] for row in rows])}: most of their metrics are uncertain."
-                yield finding("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name)
+                yield finding("SM503", "warn", sentence, {**rows[0], PLACE: ""}, name, f"was evaluated on few {name}")
                 continue
             for row in rows:
                 number, what = row["number"], name if row["number"] != 1 else name.removesuffix("s")
                 count = f"Only {number:.3g} {what}" if number else f"No {name}"
                 sentence = f"{count}: most metrics are uncertain, and some have no interval."
-                yield finding("SM503", "warn", sentence, row, name)
+                yield finding("SM503", "warn", sentence, row, name, f"was evaluated on few {name}")
 
 
 def scores(searched: Searched) -> Iterator[Finding]:
@@ -89,7 +90,7 @@ def scores(searched: Searched) -> Iterator[Finding]:
             limits = f"ROC AUC is known only {'to be within' if ' to ' in certain else 'to'} {certain}"
             bin_ = f"{percentage(share)} of the rows are in the bin from {low:g} to {high:g}"
             sentence = f"{limits}: {bin_}. Pass a score that many rows share as an atom, or a larger capacity."
-            yield finding("SM505", "warn", sentence, row, "roc_auc")
+            yield finding("SM505", "warn", sentence, row, "roc_auc", "has wide bounds")
 
 
 def weights(searched: Searched) -> Iterator[Finding]:

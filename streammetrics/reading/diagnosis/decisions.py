@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from streammetrics.base import cutoff, percentage
+from streammetrics.base import capitalized, cutoff, percentage
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST
@@ -32,10 +32,11 @@ def thresholds(searched: Searched) -> Iterator[Finding]:
     counts = searched.with_row_weights(counts, "fewest", rows).filter(pl.col("fewest") >= FEWEST)
     for row in searched.once(counts.sort("predicted", descending=True)):
         if row["predicted"] < RARE * row["actual"]:
-            yield finding("SM301", _severity(row), _sentence(searched, row, "only "), row)
+            sentence = _sentence(searched, row, "only ")
+            yield finding("SM301", _severity(row), sentence, row, title="predicts few positives")
     for row in searched.once(counts.sort("predicted")):
         if row["predicted"] > NEARLY_ALL and row["actual"] < 1 - RARE:
-            yield finding("SM302", _severity(row), _sentence(searched, row, ""), row)
+            yield finding("SM302", _severity(row), _sentence(searched, row, ""), row, title="predicts few negatives")
 
 
 def _severity(row: Row) -> Severity:
@@ -47,7 +48,7 @@ def _sentence(searched: Searched, row: Row, only: str) -> str:
     rows = "no rows" if not row["predicted"] else f"{only}{share} of rows"
     sentence = f"{rows} are predicted positive ({percentage(row['actual'])} are)"
     if row["threshold"] is None:
-        sentence = sentence[0].upper() + sentence[1:]
+        sentence = capitalized(sentence)
     else:
         sentence = f"At threshold {cutoff(row['threshold'])}, {sentence}"
     if not searched.statistic(ScoreHistogram):
@@ -73,7 +74,8 @@ def labels(searched: Searched) -> Iterator[Finding]:
         texts = [escaped(str(label)) for label in row["labels"]]
         share = percentage(row["share"])
         severity: Severity = "info" if searched.statistic(RankCounts) else "warn"
-        yield finding("SM303", severity, f"Labels that are never predicted: {listed(texts)}, {share} of the rows.", row)
+        sentence = f"Labels that are never predicted: {listed(texts)}, {share} of the rows."
+        yield finding("SM303", severity, sentence, row, title=f"never predicts {listed(texts)}")
 
 
 def _labels_of_models(frame: pl.DataFrame) -> pl.DataFrame:

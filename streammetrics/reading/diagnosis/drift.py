@@ -56,7 +56,8 @@ def _distributions(total: Comparison, names: Sequence[str], bins: int) -> Iterat
         if row["of"] == "y_true" and total.b.readable(RATE):
             continue  # whose distribution is the rate of positives
         sentence = f"{escaped(row['of'])} {VERDICTS[row[VERDICT]][1]}: {_changes(row)}{_psi(row)}."
-        yield finding("SM711", _severity(row), sentence, {**row, "value": row["difference"]}, row[QUANTITY])
+        title = f"{escaped(row['of'])} {VERDICTS[row[VERDICT]][1]}"
+        yield finding("SM711", _severity(row), sentence, {**row, "value": row["difference"]}, row[QUANTITY], title)
 
 
 def _severity(row: Row) -> Severity:
@@ -114,7 +115,8 @@ def _groups(sides: Comparison, names: Sequence[str], bins: int, rolling: bool) -
             rows = [row for row in rows if _severity(row) != "info"]
             beginning = f"{escaped(of)} drifted in groups of {escaped(', '.join(some))}"
             for row in rows[:1]:
-                yield from finding_of_groups("SM712", _severity(row), beginning, rows, _values, row[QUANTITY])
+                title = f"{escaped(of)} drifted in {escaped(', '.join(some))}"
+                yield from finding_of_groups("SM712", _severity(row), beginning, rows, _values, row[QUANTITY], title)
 
 
 def _values(row: Row) -> str:
@@ -132,5 +134,7 @@ def _rates(total: Comparison) -> Iterator[Finding]:
         for row in placed(frame.drop_nulls(LIMITS).unique("a", maintain_order=True), total.b):
             if row["ci_lower"] > 0 or row["ci_upper"] < 0:
                 severity: Severity = "warn" if abs(row["difference"]) > LARGE * row["a"] else "info"
-                sentence = f"The rate of {what} is {percentage(row['b'])}, and was {percentage(row['a'])}."
-                yield finding("SM713", severity, sentence, {**row, "value": row["difference"]}, metric)
+                now, before = percentage(row["b"]), percentage(row["a"])
+                sentence = f"The rate of {what} is {now}, and was {before}."
+                title = f"the rate of {what} went from {before} to {now}"
+                yield finding("SM713", severity, sentence, {**row, "value": row["difference"]}, metric, title)

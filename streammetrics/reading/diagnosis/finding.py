@@ -46,11 +46,12 @@ class Finding:
         code: Code, such as ``"SM101"``, under which the documentation has the reason and what to do.
         severity: ``"bad"`` if decisions based on the predictions are likely wrong, ``"warn"`` if they can be, or
             ``"info"``.
-        sentence: The finding in words.
+        sentence: The finding in words, with its numbers.
         keys: Values of group columns, ``model``, ``label``, and ``threshold``; empty for all rows.
         metric: Name of the metric that decides it. None if counts do.
         value: The metric, with certified bounds ``lower`` and ``upper``, and the confidence interval ``ci_lower`` and
             ``ci_upper`` at the level of the decision. Of a slice, its difference from all other rows.
+        title: What the model does, in few words, as the rest of a sentence about it.
 
     >>> Finding("SM501", "warn", "4% of the rows were dropped.")
     SM501 (warn): 4% of the rows were dropped.
@@ -66,6 +67,7 @@ class Finding:
     upper: float | None = None
     ci_lower: float | None = None
     ci_upper: float | None = None
+    title: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
@@ -77,22 +79,33 @@ class Finding:
         return f"{self.code} ({self.severity}): {self.sentence}"
 
 
-def finding(code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metric: str | None = None) -> Finding:
+def finding(
+    code: str, severity: Severity, sentence: str, row: Row = NOWHERE, metric: str | None = None, title: str = ""
+) -> Finding:
     """Return a finding about a row of `placed`, whose sentence begins with its place."""
     numbers = {name: row.get(name) for name in (*VALUE, *LIMITS)} if metric else {}
     if row[PLACE]:
         begins_with_a_word = sentence[1:2].islower() or sentence[1:2] == " "
         sentence = f"{row[PLACE]}: {sentence[0].lower() if begins_with_a_word else sentence[0]}{sentence[1:]}"
-    return Finding(code, severity, sentence, row[WHERE], metric, **numbers)
+    return Finding(code, severity, sentence, row[WHERE], metric, **numbers, title=title)
 
 
 def finding_of_groups(
-    code: str, severity: Severity, beginning: str, rows: Sequence[Row], text: Callable[[Row], str], metric: str
+    code: str,
+    severity: Severity,
+    beginning: str,
+    rows: Sequence[Row],
+    text: Callable[[Row], str],
+    metric: str,
+    title: str = "",
 ) -> Iterator[Finding]:
-    """Yield a finding about the first of some rows of `placed`, if there are any, that lists their places."""
+    """Yield a finding about the first of some rows of `placed`, if there are any, that lists their places.
+
+    Its title ends with the first place.
+    """
     if rows:
-        texts = [f"{row[PLACE]} ({text(row)})" for row in rows]
-        yield finding(code, severity, f"{beginning}: {listed(texts)}.", {**rows[0], PLACE: ""}, metric)
+        texts, title = [f"{row[PLACE]} ({text(row)})" for row in rows], f"{title} {rows[0][PLACE]}" if title else ""
+        yield finding(code, severity, f"{beginning}: {listed(texts)}.", {**rows[0], PLACE: ""}, metric, title)
 
 
 def sorted_by_severity(findings: Iterable[Finding]) -> list[Finding]:

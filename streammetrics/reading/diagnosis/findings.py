@@ -1,15 +1,16 @@
-"""All findings of a report, the most important first."""
+"""What a report is searched for: all findings, the most important first, and what was not found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis import calibration, data, decisions, groups, ranking
+from streammetrics.reading.diagnosis.checked import faults_not_found
 from streammetrics.reading.diagnosis.finding import NAMED, Finding, Searched, listed, sorted_by_severity
 
 if TYPE_CHECKING:
@@ -41,15 +42,31 @@ BY_COUNTS: Final = (
 )
 
 
-def findings(report: Report) -> list[Finding]:
-    """Return what stands out in a report, the most important first. See `Report.findings`."""
-    searched, error = Searched(report), ERROR / len(BY_INTERVALS)
-    if not searched.total.rows("rows")["value"].sum():
-        return []
-    every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
-    every += [finding for check in BY_COUNTS for finding in check(searched)]
-    kinds = groupby(sorted_by_severity(every), key=lambda finding: (finding.severity, finding.code))
-    return [finding for _, findings in kinds for finding in _few([*findings])]
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a report was searched for: what stands out, the most important first, and what was not found.
+
+    Args:
+        findings: All findings. See `Report.findings`.
+        not_found: Faults that the report could have shown, and that are in none of its findings.
+        ranks_well: Whether the scores certainly rank well. False for reports of several models.
+    """
+
+    findings: Sequence[Finding] = ()
+    not_found: Sequence[str] = ()
+    ranks_well: bool = False
+
+    @classmethod
+    def of(cls, report: Report) -> Diagnosis:
+        """Search a report."""
+        searched, error = Searched(report), ERROR / len(BY_INTERVALS)
+        if not searched.total.rows("rows")["value"].sum():
+            return cls()
+        every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
+        every += [finding for check in BY_COUNTS for finding in check(searched)]
+        kinds = groupby(sorted_by_severity(every), key=lambda finding: (finding.severity, finding.code))
+        findings = [finding for _, findings in kinds for finding in _few([*findings])]
+        return cls(findings, faults_not_found(searched, findings), ranking.ranks_well(searched, error))
 
 
 def _few(findings: list[Finding]) -> list[Finding]:

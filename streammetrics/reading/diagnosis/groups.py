@@ -47,7 +47,7 @@ def worse(searched: Searched, error: float) -> Iterator[Finding]:
                 PLACE: "" if model is None else escaped(str(model)),
             }
             row = first | {"value": first["difference"]} | place
-            yield finding("SM401", "warn", sentence, row, metric)
+            yield finding("SM401", "warn", sentence, row, metric, f"does worse in {texts[0]}")
 
 
 def twins(searched: Searched) -> Iterator[Finding]:
@@ -67,4 +67,4 @@ def twins(searched: Searched) -> Iterator[Finding]:
     for _, models in groups:
         if len(models) > 1:
             sentence = f"Models with the same value of every metric: {listed(models)}. Is a column used twice?"
-            yield finding("SM601", "warn", sentence)
+            yield finding("SM601", "warn", sentence, title="is the same as another model")

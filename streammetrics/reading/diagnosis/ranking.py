@@ -14,6 +14,7 @@ from streammetrics.reading.diagnosis.finding import (
     LOW,
     WHERE,
     Finding,
+    Row,
     Searched,
     beside,
     decided,
@@ -21,7 +22,7 @@ from streammetrics.reading.diagnosis.finding import (
     finding_of_groups,
 )
 
-AUC, CHANCE, USEFUL = "roc_auc", 0.5, 0.55
+AUC, CHANCE, USEFUL, GOOD = "roc_auc", 0.5, 0.55, 0.8
 ACCURACY, MAJORITY = "accuracy", "majority_accuracy"
 CONSTANTS = {  # skills: 0 for the best constant, 1 for perfect predictions
     "log_loss_skill": ("SM203", "log loss is higher than that of always predicting the observed rate"),
@@ -39,9 +40,10 @@ def direction(searched: Searched, error: float) -> Iterator[Finding]:
             )
             if row[HIGH] < CHANCE:
                 sentence = f"Ranks the wrong way round: {auc}. Are labels or scores swapped?"
-                yield finding("SM201", "bad", sentence, row, AUC)
+                yield finding("SM201", "bad", sentence, row, AUC, "ranks the wrong way round")
             elif row[LOW] <= CHANCE and row[HIGH] < USEFUL:
-                yield finding("SM202", "warn", f"Ranks no better than chance: {auc}, and at most {high}.", row, AUC)
+                sentence = f"Ranks no better than chance: {auc}, and at most {high}."
+                yield finding("SM202", "warn", sentence, row, AUC, "ranks no better than chance")
             elif row[LOW] <= CHANCE:
                 sentence = f"Too few rows to tell whether it ranks better than chance: {auc} ({low} to {high})."
                 yield finding("SM202", "info", sentence, row, AUC)
@@ -56,8 +58,21 @@ def direction_of_groups(searched: Searched, error: float) -> Iterator[Finding]:
         possible = decided(groups, AUC, error / len(searched.columns), pl.col("value") < CHANCE)
         rows = [row for row in possible if row[HIGH] < CHANCE and beside(right, row, MODEL, LABEL).height]
         rows.sort(key=lambda row: float(row[HIGH]))
-        beginning = f"Groups of {escaped(column)} are ranked the wrong way round"
-        yield from finding_of_groups("SM201", "bad", beginning, rows, lambda row: f"ROC AUC {value_text(row)}", AUC)
+        name = escaped(column)
+        beginning, title = f"Groups of {name} are ranked the wrong way round", f"ranks the wrong way round in {name}"
+        yield from finding_of_groups("SM201", "bad", beginning, rows, _auc, AUC, title)
+
+
+def _auc(row: Row) -> str:
+    return f"ROC AUC {value_text(row)}"
+
+
+def ranks_well(searched: Searched, error: float) -> bool:
+    """Return whether the only model certainly ranks well: ROC AUC is at least 0.8 (Hosmer and Lemeshow 2000)."""
+    if not searched.has(AUC) or MODEL in searched.total.by:
+        return False
+    rows = [*decided(searched.total, AUC, error, pl.col("value") >= GOOD)]
+    return bool(rows) and all(row[LOW] >= GOOD for row in rows) and len(rows) == searched.total.rows(AUC).height
 
 
 def skill(searched: Searched, error: float) -> Iterator[Finding]:
@@ -66,9 +81,8 @@ def skill(searched: Searched, error: float) -> Iterator[Finding]:
         code, what = CONSTANTS[metric]
         for row in decided(searched.total, metric, error / len(CONSTANTS), pl.col("value") < 0):
             if row[HIGH] < 0:
-                yield finding(
-                    code, "bad", f"Worse than a constant: the {what} ({metric} {value_text(row)}).", row, metric
-                )
+                sentence = f"Worse than a constant: the {what} ({metric} {value_text(row)})."
+                yield finding(code, "bad", sentence, row, metric, "does worse than a constant")
 
 
 def majority(searched: Searched, error: float) -> Iterator[Finding]:
@@ -83,4 +97,5 @@ def majority(searched: Searched, error: float) -> Iterator[Finding]:
             at = "" if row.get("threshold") is None else f" at threshold {cutoff(row['threshold'])}"
             value, most = percentage(row["value"]), percentage(rate)
             sentence = f"Accuracy{at} is {value}, but always predicting the most frequent label is right in {most}."
-            yield finding("SM204", "warn", sentence, row, ACCURACY)
+            title = f"does worse{at} than the most frequent label"
+            yield finding("SM204", "warn", sentence, row, ACCURACY, title)

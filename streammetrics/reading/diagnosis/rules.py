@@ -47,7 +47,8 @@ def _rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
         if some:
             texts = [escaped(row["segment"]) + _facts(row) for row in some]
             place = {PLACE: "", WHERE: {"segment": some[0]["segment"]}}
-            yield finding(code, level, f"{what}: {escaped(title)}: {listed(texts)}.", {**some[0], **place}, title)
+            sentence = f"{what}: {escaped(title)}: {listed(texts)}."
+            yield finding(code, level, sentence, {**some[0], **place}, title, f"{escaped(title)} is {what.lower()}")
 
 
 def _gaps(windows: pl.Series) -> Iterator[Finding]:
@@ -59,7 +60,8 @@ def _gaps(windows: pl.Series) -> Iterator[Finding]:
     if late.any():
         ends = (readable(some.filter(late)) for some in (starts.shift(1), starts))
         texts = [f"{a} and {b}" for a, b in zip(*ends, strict=True)]
-        yield finding("SM803", "warn", f"Windows are missing between {listed(texts)}.")
+        sentence = f"Windows are missing between {listed(texts)}."
+        yield finding("SM803", "warn", sentence, title="windows are missing")
 
 
 def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
@@ -77,7 +79,7 @@ def _overdue(appended: pl.DataFrame, now: datetime) -> Iterator[Finding]:
     if late > max(OVERDUE * usual, steps.max()):
         newest = readable(appended.to_series().drop_nulls().sort().tail(1)).item()
         sentence = f"The newest window is {newest}. At the usual rate, {late // usual:,.0f} more are overdue."
-        yield finding("SM804", "warn", sentence)
+        yield finding("SM804", "warn", sentence, title="windows are overdue")
 
 
 def _microseconds(durations: pl.Series) -> pl.Series:

@@ -12,6 +12,7 @@ from streammetrics.show.charts import error_curves, groups, matrix, ranking, rel
 from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.forest import forest, limits
 from streammetrics.show.charts.marks import as_altair
+from streammetrics.show.charts.rates import rates
 from streammetrics.show.charts.series import Reports, Together
 from streammetrics.show.charts.thresholds import USUAL, thresholds
 
@@ -93,6 +94,15 @@ class Plot:
     def quantile_calibration(self, **keys: Any) -> Chart:
         """Reliability curve in bins of about equal size, which shows skewed scores in more detail."""
         return self._drawn(reliability.quantile_calibration, **keys)
+
+    def rates(self, by: str, **keys: Any) -> Chart:
+        """Predicted and observed rate of each group, those that certainly differ most first.
+
+        Args:
+            by: Group column. The report is rolled up to it.
+            keys: Values of group columns, ``model``, and ``label``.
+        """
+        return self._drawn(rates, by, **keys)
 
     def confusion(self, **keys: Any) -> Chart:
         """Confusion matrix of one group, and of one ``threshold=`` if there are several."""

@@ -13,6 +13,7 @@ import polars as pl
 from streammetrics.base import (
     Row,
     bound,
+    capitalized,
     cutoff,
     interval,
     markup,
@@ -153,7 +154,7 @@ def _explained(total: Report, metrics: list[Metric], of_cards: str) -> str:
     items = ""
     for metric in metrics:
         meaning = prose(metric).removeprefix(f"{words(metric, with_options=False)}: ")
-        sentences = f"{meaning[:1].upper()}{meaning[1:]} {better(metric)}".strip()
+        sentences = f"{capitalized(meaning)} {better(metric)}".strip()
         items += f"<li><b>{markup(words(metric))}</b> <code>{markup(metric.name)}</code>: {markup(sentences)}</li>"
     small = f"<p>{below}</p>" if below else ""
     return f"{small}<details><summary>What these metrics mean</summary><ul>{items}</ul></details>"

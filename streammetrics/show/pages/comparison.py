@@ -16,7 +16,7 @@ from streammetrics.metrics import words
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.evaluated import rows_of, weight_of
-from streammetrics.show.pages.findings import findings_list
+from streammetrics.show.pages.findings import stands_out
 from streammetrics.show.tables.differences import LETTERS, LONG_NAME, differences_table
 from streammetrics.show.tables.estimates import only_threshold
 from streammetrics.show.tables.html import filtered
@@ -43,17 +43,18 @@ def comparison_page(
     `Comparison.save_html`.
     """
     comparison = with_names(comparison, names)
-    findings = findings_list(comparison.findings())
+    verdict, found = stands_out(comparison.findings())
     comparison, names = with_short_names(comparison, names)
     sizes = map(size, (comparison.a, comparison.b))
     sections = [
         *_requirements(verdicts, interactive),
-        Section("findings", "What stands out", findings),
+        found,
         differences(comparison, "Differences", interactive),
         groups(comparison),
         *_curves(comparison, interactive),
     ]
-    return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
+    scripts = charts.scripts() if interactive else ()
+    return page_of(title, verdict, lead(zip(names, sizes, strict=True)), sections, scripts)
 
 
 def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interactive: bool) -> Iterator[Section]:

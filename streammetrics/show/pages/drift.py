@@ -19,7 +19,7 @@ from streammetrics.show.pages.comparison import (
     with_names,
     with_short_names,
 )
-from streammetrics.show.pages.findings import findings_list
+from streammetrics.show.pages.findings import stands_out
 from streammetrics.show.tables.drift import measures_table
 from streammetrics.show.tables.html import filtered, scrolled
 from streammetrics.show.tables.page import Section, lead, page_of
@@ -53,13 +53,15 @@ def drift_page(
     by = metrics.b.by
     metrics, names = with_short_names(with_names(metrics, names), names)
     sizes = (size(metrics.a) if total is not None else ROLLING, size(metrics.b))
+    verdict, found = stands_out(findings)
     sections = [
-        Section("findings", "What stands out", findings_list(findings)),
+        found,
         Section("drift", "Drift of distributions", _measures(total, every, by)),
         *(_distributions(metrics, interactive) if total is not None else ()),
         groups(metrics),
     ]
-    return page_of(title, lead(zip(names, sizes, strict=True)), sections, charts.scripts() if interactive else ())
+    scripts = charts.scripts() if interactive else ()
+    return page_of(title, verdict, lead(zip(names, sizes, strict=True)), sections, scripts)
 
 
 def _distributions(metrics: Comparison, interactive: bool) -> Iterator[Section]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.base import markup, percentage, readable
-from streammetrics.reading import missing_class
 from streammetrics.show import charts
 from streammetrics.show.tables.page import lead
 from streammetrics.statistics import ROW, fingerprint_of, fingerprints_of_models
@@ -20,8 +19,8 @@ COUNT = "{:,.0f}".format
 
 
 def evaluated(report: Report, total: Report, source: str | None) -> str:
-    """Return a warning if a class has no rows, facts on the evaluated data, and the collapsed specification."""
-    return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
+    """Return facts on the evaluated data, and the collapsed specification."""
+    return f"{lead(_facts(report, total, source))}{_specification(report)}"
 
 
 def rows_of(report: Report) -> str:
@@ -37,15 +36,6 @@ def weight_of(report: Report) -> str:
 def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
     ends = [form(end) for end in (values.min(), values.max()) if end is not None] or [form(0)]
     return " to ".join(dict.fromkeys(ends))
-
-
-def _warning(total: Report) -> str:
-    sentence = "No rows were evaluated."
-    if total.rows("rows")["value"].sum():
-        if (one := missing_class(total)) is None:
-            return ""
-        sentence = f"{one}. Metrics that compare positives with negatives are undefined."
-    return f'<p class="warning"><strong>Warning:</strong> {sentence}</p>'
 
 
 def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, cell, markup, rows, value_texts
+from streammetrics.base import LIMITS, VALUE, capitalized, cell, markup, rows, value_texts
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST, better, in_a_sentence, words
 from streammetrics.reading import listed as listed_of
@@ -90,7 +90,7 @@ def _verdicts(report: Report, over: str) -> Iterator[str]:
         metric, ends = in_a_sentence(report.find(row["metric"])), [row[name] for name in ENDS]
         highest, lowest = ("null" if end is None else escaped(str(end)) for end in ends)
         most, least = value_texts([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
-        yield f"{metric[0].upper()}{metric[1:]} differs: {most} for {highest}, {least} for {lowest}."
+        yield f"{capitalized(metric)} differs: {most} for {highest}, {least} for {lowest}."
     alone = [metric for metric in decided["metric"] if metric not in set(differing["metric"])]
     if alone:
         names = ", ".join(in_a_sentence(report.find(metric)) for metric in alone)

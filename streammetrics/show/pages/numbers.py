@@ -22,7 +22,7 @@ MANY = 50  # groups, above which a table of all metrics would be most of the pag
 
 
 def numbers(total: Report) -> str:
-    """Return all metrics of all rows, with their bounds and notes."""
+    """Return all metrics of all rows, with their bounds and notes, folded."""
     meaning = {m.name: prose(m) for m in total.metrics}
     table = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
     sampled = (
@@ -38,7 +38,8 @@ def numbers(total: Report) -> str:
         "<b>–</b>: the value is undefined. The note gives the reason.",
     ]
     items = "".join(f"<li>{point}</li>" for point in points)
-    return f"<details><summary>How to read this table</summary><ul>{items}</ul></details>{filtered(table, 'metrics')}"
+    explained = f"<details><summary>How to read this table</summary><ul>{items}</ul></details>"
+    return f"<details><summary>{len(meaning)} metrics</summary>{explained}{filtered(table, 'metrics')}</details>"
 
 
 def labels(total: Report) -> str:

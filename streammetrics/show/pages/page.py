@@ -22,6 +22,7 @@ from streammetrics.show.pages.fairness import criteria, metrics_of
 from streammetrics.show.pages.findings import findings_list
 from streammetrics.show.pages.numbers import groups, labels, numbers
 from streammetrics.show.pages.pictures import figures
+from streammetrics.show.pages.summary import is_too_small, summary, verdict
 from streammetrics.show.tables.differences import differences_table
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.page import Section, beside, page_of
@@ -43,20 +44,23 @@ def page(
     source: str | None = None,
     fairness: str | None = None,
 ) -> str:
-    """Return the page: evaluated data, metrics, slices in which the model fails, charts, decisions, and segments.
+    """Return the page: what is wrong and what to do, metrics, slices in which the model fails, charts, and decisions.
 
     Numbers and charts cover all rows of each model; segments, time charts, and the table show every group. For the
     arguments, see `Report.save_html`.
     """
     total = report.rollup()
-    sections = _sections(report, total, fairness, interactive)
-    return page_of(title, evaluated(report, total, source), sections, charts.scripts() if interactive else ())
+    first, sections = "", [Section("all", "All numbers", numbers(total))]
+    if not is_too_small(total):
+        first, sections = summary(report, total, interactive), [*_sections(report, total, fairness, interactive)]
+    scripts = charts.scripts() if interactive else ()
+    sentence = verdict(report, total)
+    return page_of(title, sentence, evaluated(report, total, source), sections, scripts, first)
 
 
 def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
-    yield Section("findings", "What stands out", findings_list(report.findings()))
     drawn = timed = ""
     if (metric := pictures.headline(total)) is not None:
         drawn = draw("segment", pictures.segments(report, metric), narrow=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.base import markup
+from streammetrics.base import capitalized, markup
 from streammetrics.data import MODEL
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics import Metric, words
@@ -40,8 +40,7 @@ def figures(
 ) -> str:
     """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts.
 
-    Charts of statistics that the report does not have are left out. If one is alone and as wide as the page, it can
-    also be drawn for ``narrow`` windows.
+    Charts of statistics that the report does not have are left out. Charts can also be drawn for ``narrow`` windows.
     """
     drawable = list[Spec]()
     for make in makers:
@@ -55,7 +54,7 @@ def figures(
         heading = f"<h3>{markup(title['text'])}</h3>"
         heading += f'<p class="sub">{markup(title["subtitle"])}</p>' if "subtitle" in title else ""
         drawn = _drawn(chart, f"{name}{i}", interactive, WIDTHS[columns - 1])
-        if narrow and columns == 1 and not interactive:  # the style sheet shows one of both
+        if narrow and not interactive:  # the style sheet shows one of both
             small = as_svg(chart, f"{name}{i}n", NARROW)
             drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
         caption = f'<p class="how">{markup(how)}</p>' if how else ""
@@ -170,7 +169,7 @@ def small_multiples(title: str, drawn: Mapping[str, Spec], identity: str, intera
     )
     description = description_of(next(iter(charts.values())))
     over = f'<h3 class="over">{markup(title)}</h3>' if title else ""
-    head = f'{over}<p class="sub">{markup(description[:1].upper() + description[1:])}</p>'
+    head = f'{over}<p class="sub">{markup(capitalized(description))}</p>'
     return f'{head}<div class="charts of{COLUMNS}">{"".join(cards)}</div>'
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
-from streammetrics.base import markup
+from streammetrics.base import markup, minus
 from streammetrics.version import __version__
 
 
@@ -23,8 +23,12 @@ class Section(NamedTuple):
     content: str
 
 
-def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterable[str] = ()) -> str:
+def page_of(
+    title: str, verdict: str, facts: str, sections: Iterable[Section], scripts: Iterable[str] = (), first: str = ""
+) -> str:
     """Return a page of facts and of the sections with content, with links to them, and scripts besides its own.
+
+    The verdict is the headline. What is ``first`` stands between it and the facts.
 
     Its content security policy allows only these scripts, by digest.
     """
@@ -39,6 +43,8 @@ def page_of(title: str, facts: str, sections: Iterable[Section], scripts: Iterab
         style=resource("page.css"),
         script=script,
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        verdict=f'<p class="verdict">{markup(minus(verdict))}</p>' if verdict else "",
+        first=first,
         lead=facts,
         contents=links,
         sections="\n".join(parts),
