@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/bounds-and-intervals.md: ``python docs/pictures/bounds_and_intervals.py``.
+"""Draw the pictures of docs/uncertainty.md: ``python docs/pictures/bounds_and_intervals.py``.
 
 The numbers are those that the page prints; a test draws them again.
 """

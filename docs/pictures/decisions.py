@@ -1,4 +1,4 @@
-"""Draw how rows decide an open verdict, for docs/decisions.md: ``python docs/pictures/decisions.py``.
+"""Draw how rows decide an open verdict, for docs/compare.md: ``python docs/pictures/decisions.py``.
 
 The first row has the numbers that the page prints; a test draws the picture again.
 """

@@ -1,4 +1,4 @@
-"""Draw the picture of docs/why-bounds.md: ``python docs/pictures/why_bounds.py``. The page prints the same numbers."""
+"""Draw the picture of docs/uncertainty.md: ``python docs/pictures/why_bounds.py``. The page prints the same numbers."""
 
 from __future__ import annotations
 

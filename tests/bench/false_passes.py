@@ -1,6 +1,6 @@
 """How often a gate passes by chance, and how often it finds a better model: many samples, each a group.
 
-``python tests/bench/false_passes.py`` prints the tables of docs/decisions.md, or one of them with its name, such as
+``python tests/bench/false_passes.py`` prints the tables of docs/evidence.md, or one of them with its name, such as
 ``power``. ``--write`` writes them.
 """
 
@@ -213,7 +213,7 @@ def main(*wanted: str) -> None:
         ("power", of_power, power),
     ):
         if not wanted or mark in wanted:
-            show("decisions.md", mark, by_requirement(settings, measure))
+            show("evidence.md", mark, by_requirement(settings, measure))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often intervals from few labels contain the truth, and how wide they are: many samples, each a group.
 
-``python tests/bench/few_labels.py`` prints the tables of docs/few-labels.md. ``--write`` writes them.
+``python tests/bench/few_labels.py`` prints the tables of docs/evidence.md. ``--write`` writes them.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def main() -> None:
         ("independent rows", INDEPENDENT, LABELS),
         ("units and weights", CLUSTERED, LABELS[:2]),
     ):
-        show("few-labels.md", mark, by_kind(kinds, sizes, draws))
+        show("evidence.md", mark, by_kind(kinds, sizes, draws))
 
 
 if __name__ == "__main__":

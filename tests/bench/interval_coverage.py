@@ -1,6 +1,6 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python tests/bench/interval_coverage.py 2000`` prints the columns of the tables of docs/coverage*.md. With
+``python tests/bench/interval_coverage.py 2000`` prints the columns of the tables of docs/coverage.md. With
 ``"200 rows" errors``, it prints one column, and those of one table. With ``--write``, it writes them to these pages.
 """
 
@@ -31,7 +31,7 @@ LEAST, MOST = 0.93, 0.985
 NONE, SAMPLES = "–", "number of samples"
 SELDOM = 0.5  # share of samples with an interval, below which a table shows none
 CLASSES, LABELS = 10, 5
-DOCS = Path(__file__).parents[2] / "docs"
+PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 COMPLEMENTS = {"error_rate", "error_cdf"}  # of accuracy and `within`
 OPTIONS = {
     "within": "within(x=1)",
@@ -384,31 +384,24 @@ def coverage(setting: Setting, samples: int, seed: int = 0, confidence: float = 
 
 
 def column(found: pl.DataFrame, samples: int) -> dict[str, str]:
-    """The coverage by metric, in bold if it is far from what it should be, and in brackets the mean width."""
+    """The coverage by metric, in bold if it is far from what it should be."""
     cells = {SAMPLES: f"{samples:,}"}
     for metric, _, given, covered, width in found.iter_rows():
         if given < SELDOM or not width:
             cells[f"`{metric}`"] = NONE
             continue
-        share = f"{covered:.3f}" if LEAST <= covered <= MOST else f"**{covered:.3f}**"
-        cells[f"`{metric}`"] = f"{share} ({width:.2g})"
+        cells[f"`{metric}`"] = f"{covered:.3f}" if LEAST <= covered <= MOST else f"**{covered:.3f}**"
     return cells
 
 
-def page_of(table: str) -> Path:
-    """The page that shows a table."""
-    mark = f"<!-- coverage: {table} -->"
-    return next(page for page in DOCS.glob("coverage*.md") if mark in page.read_text("utf-8"))
-
-
 def mark_of(table: str) -> re.Pattern[str]:
-    """Finds a table on its page."""
+    """Finds a table on the page."""
     return re.compile(rf"(?<=<!-- coverage: {table} -->\n\n).*?(?=\n\n)", re.DOTALL)
 
 
 def documented(table: str) -> dict[str, dict[str, str]]:
-    """The columns of a table as its page shows them."""
-    found = mark_of(table).search(page_of(table).read_text("utf-8"))
+    """The columns of a table as the page shows them."""
+    found = mark_of(table).search(PAGE.read_text("utf-8"))
     assert found is not None
     return columns_of_table(found[0])
 
@@ -430,11 +423,11 @@ def table_of(columns: dict[str, dict[str, str]]) -> str:
 
 def write(setting: Setting, found: pl.DataFrame, samples: int) -> None:
     """Write the column of a setting to the page that shows it."""
-    path, columns = page_of(setting.table), documented(setting.table)
+    columns = documented(setting.table)
     columns[setting.title] = column(found, samples)
     ordered = [s.title for s in SETTINGS if s.table == setting.table and s.title in columns]
     table = table_of({name: columns[name] for name in ordered})
-    path.write_text(mark_of(setting.table).sub(table, path.read_text("utf-8")), "utf-8")
+    PAGE.write_text(mark_of(setting.table).sub(table, PAGE.read_text("utf-8")), "utf-8")
 
 
 def main(samples: int, *wanted: str, to_pages: bool = False) -> None:

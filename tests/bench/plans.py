@@ -1,6 +1,6 @@
 """How often plans are right, and intervals of units with few and many folds: many pilots, each a group.
 
-``python tests/bench/plans.py`` prints the tables of docs/decisions.md and docs/intervals.md. ``--write``
+``python tests/bench/plans.py`` prints the tables of docs/evidence.md and docs/coverage.md. ``--write``
 writes them.
 """
 
@@ -108,8 +108,8 @@ def coverage(setting: Setting) -> dict[str, float]:
 def main() -> None:
     """Print the tables, and write them."""
     for page, mark, first, settings, measure in (
-        ("decisions.md", "plans", "Pilot", PLANS, near),
-        ("intervals.md", "few units", "Rows", FEW_UNITS, coverage),
+        ("evidence.md", "plans", "Pilot", PLANS, near),
+        ("coverage.md", "few units", "Rows", FEW_UNITS, coverage),
     ):
         cells = {}
         for setting in settings:

@@ -1,6 +1,6 @@
 """How often a gate is wrong if two models differ in few rows, or rows belong to units: many samples, each a group.
 
-``python tests/bench/sparse_differences.py`` prints tables of docs/decisions.md, or one of them with its name, such as
+``python tests/bench/sparse_differences.py`` prints tables of docs/evidence.md, or one of them with its name, such as
 ``units``. ``--write`` writes them.
 """
 
@@ -227,7 +227,7 @@ def main(*wanted: str) -> None:
                 shares = {f"`{m}`": [f"{100 * rate:.1f}" for rate in found] for m, found in rates(setting).items()}
                 cells[setting.name] = {metric: " / ".join(texts) for metric, texts in shares.items()}
                 print(setting.name, cells[setting.name], file=sys.stderr, flush=True)
-            show("decisions.md", mark, table("Samples", cells))
+            show("evidence.md", mark, table("Samples", cells))
 
 
 if __name__ == "__main__":

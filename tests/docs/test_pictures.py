@@ -24,10 +24,11 @@ def test_the_picture_of_bounds_shows_the_numbers_of_its_page(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "pictures")
     drawn = runpy.run_path(str(DOCS / "pictures" / "why_bounds.py"))["why"]()
     assert (DOCS / "pictures" / "why_bounds.svg").read_text(encoding="utf-8") == drawn
-    page = (DOCS / "why-bounds.md").read_text(encoding="utf-8")
-    for printed in re.findall(r"```text\n(.*?)\n```", page):
-        for number in re.findall(r"\d\.\d+", printed):
-            assert number in drawn
+    page = (DOCS / "uncertainty.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Why bounds?\n")[2].partition("\n## ")[0]
+    numbers = [n for printed in re.findall(r"```text\n(.*?)\n```", section) for n in re.findall(r"\d\.\d+", printed)]
+    assert len(numbers) == 4
+    assert [number for number in numbers if number not in drawn] == []
 
 
 def test_the_picture_of_rows_shows_the_numbers_of_its_page(monkeypatch):
@@ -36,14 +37,14 @@ def test_the_picture_of_rows_shows_the_numbers_of_its_page(monkeypatch):
     assert (DOCS / "pictures" / "rows.svg").read_text(encoding="utf-8") == made["rows"]()
     printed = re.search(
         r"log_loss better +BR +(\S+) +exact +\S+ to (\S+) +open: about (\S+) rows would decide",
-        (DOCS / "decisions.md").read_text(encoding="utf-8"),
+        (DOCS / "compare.md").read_text(encoding="utf-8"),
     )
     assert [float(n.replace(",", "")) for n in printed.groups()] == [made[n] for n in ("VALUE", "UPPER", "NEEDED")]
 
 
 def test_their_numbers_are_those_of_the_page():
     """Which a test of the page holds to be those that it prints."""
-    page = (DOCS / "bounds-and-intervals.md").read_text(encoding="utf-8")
+    page = (DOCS / "uncertainty.md").read_text(encoding="utf-8")
 
     def shown(pattern):
         return [float(number) for number in re.search(pattern, page).groups()]
@@ -89,7 +90,7 @@ def test_figures_of_speed_are_the_measured_ones(monkeypatch):
     ratios = made["measured"]()
     readme, comparison, page = (
         path.read_text(encoding="utf-8")
-        for path in (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "performance.md")
+        for path in (DOCS.parent / "README.md", DOCS / "migration.md", DOCS / "performance.md")
     )
     assert f"scikit-learn takes {ratios['scikit-learn']:.0f} times as long" in readme
     assert f"DuckDB {ratios['DuckDB']:.0f} times" in readme

@@ -29,8 +29,8 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
     pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
     write_predictions(tmp_path / "predictions", rows=3_000)
-    page = Path(__file__).parents[2] / "docs" / "scale.md"
-    example = re.search(r"```python\n(import duckdb\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    page = Path(__file__).parents[2] / "docs" / "out-of-core.md"
+    example = re.search(r"```py\n(import duckdb\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL).group(1)
     names = {"task": sm.binary(y_true="clicked", y_score="p_click", by=["country"])}
     exec(compile(example, page.name, "exec"), names)
     weekends = pl.read_parquet("predictions/*.parquet").filter(pl.col("day").dt.weekday() >= 6)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import dedent
 
 import polars as pl
 import pytest
@@ -167,6 +168,7 @@ CONNECT = """
 import sys
 from streammetrics.testing.engine_tasks import EXACT, BY
 from pathlib import Path
+from textwrap import dedent
 from pyspark.sql import SparkSession
 import streammetrics as sm
 from streammetrics.engines import spark
@@ -238,11 +240,11 @@ def test_the_example_of_a_stream_runs(session, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = pl.DataFrame({"clicked": [True, False], "p": [0.5, 0.7]}).with_columns(day=pl.date(2026, 1, 31))
     rows.write_parquet("clicks/1.parquet", mkdir=True)
-    page = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
-    example = re.search(r"```py\n(from streammetrics.engines import spark.*?)```", page, re.DOTALL).group(1)
+    page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    example = dedent(re.search(r"```py\n( *from streammetrics.engines import spark.*?)```", page, re.DOTALL).group(1))
     example = example.replace('"clicks/"', f'"{tmp_path}/clicks/"').replace('"checkpoint"', f'"{tmp_path}/checkpoint"')
     example = example.replace(".start()", ".trigger(availableNow=True).start()")
-    exec(compile(example, "streams.md", "exec"), {"sm": sm, "session": session})
+    exec(compile(example, "monitoring.md", "exec"), {"sm": sm, "session": session})
     assert sm.MetricStore("quality").query().seen == 2
 
 
@@ -265,8 +267,10 @@ def test_what_is_no_history(store, acc, tmp_path):
 
 def test_the_example_of_the_documentation_runs(session, tmp_path):
     write_predictions(tmp_path / "predictions", rows=3_000)
-    page = Path(__file__).parents[2] / "docs" / "scale.md"
-    example = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    page = Path(__file__).parents[2] / "docs" / "out-of-core.md"
+    example = re.search(
+        r"```py\n(from streammetrics.engines import spark.*?)```", page.read_text("utf-8"), re.DOTALL
+    ).group(1)
     names = {"sm": sm, "session": session}
     exec(compile(example.replace('parquet("', f'parquet("{tmp_path}/'), page.name, "exec"), names)
     expected = sm.evaluate(tmp_path / "predictions", names["task"])

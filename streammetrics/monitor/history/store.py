@@ -261,7 +261,7 @@ class MetricStore:
 
         Raises:
             SpecificationError: If ``scores`` is not a history of the same windows and models, a rule has the window
-            among its segments, ``reference`` is not a period, or the ``plot`` extra is not installed.
+                among its segments, ``reference`` is not a period, or the ``plot`` extra is not installed.
             MetricError: If a metric is not available.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.
