@@ -24,6 +24,7 @@ PRINTING = {  # pages, and how many outputs they show
     "evaluate": 1,
     "faq": 2,
     "findings": 1,
+    "index": 1,
     "integrations": 4,
     "late-labels": 7,
     "out-of-core": 1,
