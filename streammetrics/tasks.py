@@ -129,7 +129,7 @@ def binary(
             or 4,096 per group with ``by``.
         atoms: Scores shared by many rows (point masses).
         rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
-            order of rows with equal scores.
+            order of rows with equal scores. Scores that are not multiples of it raise an error.
         calibration_bins: Number of calibration bins.
         pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals and
             `Report.flip_rate` for decisions. Of more than four models, each is paired with the first only.
@@ -147,6 +147,7 @@ def binary(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("binary requires ", *SCORE_OR_LABEL)
+    _require_scores(y_score, rounding=rounding)
     _require_one_decision(y_score, y_pred, thresholds)
     decided = () if y_pred is not None else _thresholds(thresholds, domain)
     statistics: list[Statistic] = [ConfusionCounts(decided)]
@@ -236,7 +237,7 @@ def multiclass(
             classes at most 1,024.
         atoms: Probabilities shared by many rows (point masses).
         rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
-            order of rows with equal scores.
+            order of rows with equal scores. Scores that are not multiples of it raise an error.
         calibration_bins: Number of calibration bins per class.
         pairs: Also accumulate statistics of pairs of models, so that `Report.compare` has paired intervals. With more
             than four models, each is paired with the first only.
@@ -255,8 +256,7 @@ def multiclass(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("multiclass requires ", *SCORE_OR_LABEL)
-    if y_score is None and one_vs_one:
-        raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
+    _require_scores(y_score, rounding=rounding, one_vs_one=one_vs_one or None)
     order = plain_labels(order, "order")
     statistics: list[Statistic] = [ConfusionMatrix(order)]
     of_order = [ORDERED] if len(order) else []
@@ -337,7 +337,7 @@ def multilabel(
         capacity: Maximum number of bins of the score histogram of a label. Defaults to 4,096.
         atoms: Probabilities shared by many rows (point masses).
         rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
-            order of rows with equal scores.
+            order of rows with equal scores. Scores that are not multiples of it raise an error.
         calibration_bins: Number of calibration bins per label.
         fingerprint: Column that identifies a row, such as ``"request_id"``, or several; True if none does. Keeps a
             fingerprint, which shows whether two evaluations saw the same rows. See `RowFingerprint`.
@@ -355,6 +355,7 @@ def multilabel(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("multilabel requires ", *SCORE_OR_LABEL)
+    _require_scores(y_score, rounding=rounding)
     _require_probabilities("threshold", (threshold,))
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     names: list[str] = []
@@ -557,9 +558,14 @@ def _accumulator(
     return accumulator
 
 
+def _require_scores(y_score: Any, **options: Any) -> None:
+    for name, value in options.items():
+        if y_score is None and value is not None:
+            raise SpecificationError(Argument(name), " requires ", Argument("y_score"), ".")
+
+
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
-    if y_score is None and thresholds is not None:
-        raise SpecificationError(Argument("thresholds"), " requires ", Argument("y_score"), ".")
+    _require_scores(y_score, thresholds=thresholds)
     if y_pred is not None and thresholds is not None:
         raise SpecificationError("Pass either ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from streammetrics.statistics.counter import GROUP
 from streammetrics.statistics.statistic import Names, View, exact, is_weighted
 
 HEAVY = 1e-3
+FINEST = 1e-15  # step of rounded scores, since floats are rounded too
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class ScoreHistogram(Binned):
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
         atoms: Scores shared by many rows (point masses), such as a fallback score. Each has its own bin.
         rounding: Step to which scores were rounded before, such as 1e-4. Bounds of ranking metrics then include every
-            order of rows with equal scores.
+            order of rows with equal scores. Scores that are not multiples of it raise an error.
 
     Raises:
         SpecificationError: If the capacity is too small, the domain is unknown, an atom is outside the domain, or the
-            rounding is not a number above 0.
+            rounding is not between 1e-15 and 1e15.
 
     >>> ScoreHistogram(capacity=1024)
     ScoreHistogram(capacity=1024, domain='probability', atoms=(), rounding=None)
@@ -63,10 +63,9 @@ class ScoreHistogram(Binned):
         super().__post_init__()
         if self.rounding is not None:
             rounding = as_float(self.rounding)
-            if not 0 < rounding < inf:
-                raise SpecificationError(
-                    Argument("rounding"), f" must be a number above 0, got {shown(self.rounding)}."
-                )
+            if not FINEST <= rounding <= 1 / FINEST:
+                range_ = f"between {FINEST:g} and {1 / FINEST:g}"
+                raise SpecificationError(Argument("rounding"), f" must be {range_}, got {shown(self.rounding)}.")
             self._set(rounding=rounding)
 
     def counter(self, weighted: bool) -> Bins:

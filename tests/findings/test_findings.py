@@ -117,6 +117,15 @@ QUICK = {
     ),
     "counts as weights": lambda: total(scored(2_000).with_columns(w=pl.int_range(pl.len()) % 4 + 1), sample_weight="w"),
     "rounded scores": lambda: total(scored().with_columns(P.round(2)), rounding=0.01),
+    "scores of fewer decimals": lambda: total(scored().with_columns(P.round(1)), rounding=0.01),
+    "some scores of fewer decimals": lambda: total(
+        scored(20_000).with_columns(pl.when(IN_B).then(P.round(1)).otherwise(P.round(2))), rounding=0.01
+    ),
+    "some scores of a label of fewer decimals": lambda: (
+        sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "q"}, rounding=0.001)
+        .update(scored(20_000).with_columns(P.round(3), q=pl.when(IN_B).then(P.round(2)).otherwise(P.round(3))))
+        .finalize()
+    ),
     "wide bounds": lambda: total(scored(), capacity=8),
     "equal models": lambda: binary(scored(), y_score={"a": "p", "b": "p"}),
     "models of equal metrics": lambda: (

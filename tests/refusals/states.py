@@ -80,6 +80,7 @@ COLUMNS = {  # a task, and columns that its header cannot have
     "grouped": [
         *({"by": "g"}, {"expressions": {}}, {"y_true": 3}, {"y_true": []}, {"y_score": ["p"]}, {"y_score": {}}),
         *({"nulls": "eat"}, {"positive": {"a": 1}}, {"probability": False}, {"folds": 1 << 61}),
+        *({"rounding": step} for step in (0.5, "0.5")),
     ],
     "classes": [
         *({"labels": labels} for labels in ([1, 2, 3], ["a", "b", "d"], ["a", "b"], ["a", 1, True], ["a", "a", "b"])),

@@ -66,7 +66,10 @@ OPTIONS = {  # what is wrong: a function, its arguments, and the names
         {"capacity": 135, "atoms": (0.1, 0.2)},
         *("136", "135"),
     ),
-    "rounding to nothing": (sm.statistics.ScoreHistogram, {"rounding": 0.0}, "rounding=", "0.0"),
+    **{
+        f"rounding to {step}": (sm.statistics.ScoreHistogram, {"rounding": step}, "rounding=", str(step))
+        for step in (0.0, 1e-16, float("inf"))
+    },
     "an atom that is no probability": (sm.statistics.ScoreHistogram, {"atoms": [2.0]}, "atoms=", "2.0", "probability"),
     "an atom that is no number": (Histogram, {"atoms": [NAN]}, "atoms=", "nan"),
     "a domain of errors": (sm.statistics.ErrorHistogram, {"domain": "probability"}, "domain="),

@@ -38,6 +38,7 @@ BINARY = {  # what is wrong: options besides y_true= and y_score=, and the names
     "a list of scores": ({"y_score": [0.1, 0.2]}, "list"),
     "an array of scores": ({"y_score": np.array([0.1, 0.2])}, "ndarray"),
     "no score": ({"y_score": None}, "y_score="),
+    "rounding of nothing": ({"y_score": None, "y_pred": "z", "rounding": 0.01}, "rounding=", "y_score="),
     "labels and thresholds": ({"y_pred": "z", "thresholds": [0.5]}, "thresholds=", "y_pred="),
     "other models of labels": ({"y_pred": {"a": "z"}}, "same models"),
     "a threshold of percent": ({"thresholds": [0.3, 30]}, "thresholds=", "30", "0.3", "domain='real'"),
@@ -53,6 +54,12 @@ BINARY = {  # what is wrong: options besides y_true= and y_score=, and the names
 }
 MULTICLASS = {
     "nothing predicted": ({}, "y_score=, y_pred="),
+    "rounding of nothing": ({"y_pred": "z", "rounding": 0.01}, "rounding=", "y_score="),
+    "quotients of rounded scores": (
+        {"y_score": {"a": "p", "b": "q"}, "renormalize": True, "rounding": 0.01},
+        "rounding=",
+        "renormalize=",
+    ),
     "no labels": ({"y_score": "p"}, "label"),
     "text for labels": ({"y_score": "p", "labels": "abc"}, "'abc'"),
     "a number of labels": ({"y_score": "p", "labels": 3}, "labels=", "3"),
@@ -80,6 +87,7 @@ MULTICLASS = {
 }
 MULTILABEL = {
     "nothing predicted": ({"y_score": None}, "y_score=, y_pred="),
+    "rounding of nothing": ({"y_score": None, "y_pred": LABELS["y_true"], "rounding": 0.01}, "rounding=", "y_score="),
     "no labels": ({"y_true": "y", "y_score": None, "y_pred": "z"}, "label"),
     "other labels": ({"y_pred": {"art": "z"}}, "'art'", "'news', 'art'"),
     **{f"a threshold of {n!r}": ({"threshold": n}, "threshold=", str(n)) for n in (NAN, 1.5, "0.5")},

@@ -127,8 +127,48 @@ def test_bounds_of_rounded_scores_contain_the_metrics_of_the_scores_before(score
     assert both.select(within.all()).item()
 
 
+@settings(max_examples=40, derandomize=True)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=2, max_size=30),
+    inverse=st.sampled_from([40, 100, 1000, 100_000]),
+)
+def test_rounded_scores_are_the_same_from_any_engine_and_in_any_type(steps, inverse):
+    """As the nearest float, as a product of the step, and as 32 bits, whose order is that of rounding errors."""
+    k, y = (np.array(column) for column in zip(*steps, strict=True))
+    p = k / inverse
+    task = sm.binary(rounding=1 / inverse, thresholds=[k[0] / inverse], **BINARY)
+    nearest = task.copy().update({"y": y, "p": p})
+    others = [task.copy().update({"y": y, "p": column}) for column in (k * (1 / inverse), p.astype(np.float32))]
+    assert [other.to_bytes() for other in others] == [nearest.to_bytes()] * 2
+
+
+def test_float32_cannot_hold_fine_steps():
+    p = np.array([0.1, 0.2, 0.3], dtype=np.float32)
+    scores = sm.binary(rounding=1e-7, **BINARY).update({"y": [1, 0, 1], "p": p}).finalize().curve("scores")
+    assert scores["lowest"].to_list() == p.tolist()
+
+
+def test_infinite_and_large_scores_stay_as_they_are():
+    p = [-np.inf, -1e300, 2e8 + 0.25, 1e300, np.inf]
+    acc = sm.binary(rounding=0.25, domain="real", **BINARY).update({"y": [0, 0, 0, 1, 1], "p": p})
+    assert acc.finalize().curve("scores")["lowest"].to_list() == p
+
+
+@settings(max_examples=20, derandomize=True)
+@given(st.lists(st.tuples(*[st.floats(0.01, 1)] * 3, st.integers(0, 2)), min_size=3, max_size=30))
+def test_bounds_of_rounded_probabilities_of_classes_contain_the_metrics_of_those_before(rows):
+    values = np.array(rows)
+    p, y = values[:, :3] / values[:, :3].sum(axis=1, keepdims=True), values[:, 3].astype(int)
+    task = {"y_true": "y", "y_score": "p", "labels": [0, 1, 2], "metrics": ["roc_auc", "average_precision"]}
+    before = sm.multiclass(**task).update({"y": y, "p": p}).finalize().frame
+    after = sm.multiclass(rounding=0.1, **task).update({"y": y, "p": p.round(1)}).finalize().frame
+    both = before.join(after, on=["metric", "label"], suffix="_rounded").drop_nulls("value")
+    within = pl.col("value").is_between(pl.col("lower_rounded") - 1e-12, pl.col("upper_rounded") + 1e-12)
+    assert both.select(within.all()).item()
+
+
 def test_every_number_of_a_step_leaves_the_same_state():
-    rows = {"y": [1, 0], "p": [0.5, 0.5]}
+    rows = {"y": [1, 0], "p": [1.0, 1.0]}
     states = {
         sm.binary(rounding=step, **BINARY).update(rows).to_bytes() for step in (1, 1.0, Decimal(1), np.float32(1))
     }

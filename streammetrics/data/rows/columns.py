@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -224,12 +225,27 @@ class Reader:
     def scores(self, column: pl.Series) -> pl.Series:
         """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
+        tolerance = ULPS * float(np.finfo(column.head(0).to_numpy().dtype).eps)
+        if self.roles.rounding is not None:
+            column = self._multiples(column, Fraction(repr(self.roles.rounding)), tolerance)
+            low, high = extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            rounding = ULPS * float(np.finfo(column.head(0).to_numpy().dtype).eps)
-            wrong = ~column.is_between(-rounding, 1 + rounding)
+            wrong = ~column.is_between(-tolerance, 1 + tolerance)
             self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
             column = column.clip(0, 1)
         return column
+
+    def _multiples(self, column: pl.Series, step: Fraction, tolerance: float) -> pl.Series:
+        """Scores as the nearest multiples of a step, so that those of different types and engines are equal."""
+        scores = column.cast(pl.Float64).to_numpy()
+        errors = tolerance * np.maximum(np.abs(scores), 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            multiples = np.rint(scores / float(step)) * step.numerator / step.denominator
+            multiples = np.where(step > 2 * errors, multiples, scores)
+            wrong = np.abs(multiples - scores) > errors
+        fix = ("Round all scores to it, or omit ", Argument("rounding"))
+        self._refuse(column, pl.Series(wrong), f"scores that are not multiples of {float(step):g}", *fix)
+        return pl.Series(column.name, multiples).fill_nan(None)
 
     def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> Parts:
         """The fix of scores outside [0, 1]: rounding errors are clipped, few others are faulty, more can be margins."""
@@ -307,9 +323,11 @@ class Reader:
             for column in scores:
                 totals[rows] += column[rows].to_numpy()
         total = pl.Series(self._sum_of(names), totals).fill_nan(None)
-        if max(abs(end - 1) for end in extent(total)) > TOLERANCE:
-            wrong, fault = (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1"
-            self._refuse(total, wrong, fault, "Fix the probabilities, or pass ", Argument("renormalize", True))
+        tolerance = max(TOLERANCE, len(scores) * (self.roles.rounding or 0.0))
+        if max(abs(end - 1) for end in extent(total)) > tolerance:
+            wrong, fault = (total - 1).abs() > tolerance, "probabilities that do not sum to 1"
+            renormalize = (", or pass ", Argument("renormalize", True)) if self.roles.rounding is None else ()
+            self._refuse(total, wrong, fault, "Fix the probabilities", *renormalize)
         return scores
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:

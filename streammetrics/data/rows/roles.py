@@ -77,6 +77,7 @@ class Roles:
     nulls: Literal["raise", "drop"] = "raise"
     probability: bool = False
     renormalize: bool = False
+    rounding: float | None = None  # step of which scores are multiples
     inputs: dict[str, str] = field(default_factory=dict)
     row_id: tuple[str, ...] = ()
     folds: int = FOLDS
@@ -107,6 +108,11 @@ class Roles:
             raise SpecificationError(Argument("folds"), " requires ", Argument("unit"), ".")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError(Argument("y_pred"), " and ", Argument("y_score"), " must name the same models.")
+        if self.renormalize and self.rounding is not None:
+            raise SpecificationError(
+                *(Argument("rounding"), " and ", Argument("renormalize"), " cannot be combined, because quotients of "),
+                "rounded scores are not in the order of the scores before.",
+            )
         if clash := RESERVED.intersection(self.by):
             raise SpecificationError(
                 Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."

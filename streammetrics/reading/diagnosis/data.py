@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from streammetrics.base import bound, capitalized, percentage
@@ -15,6 +16,7 @@ from streammetrics.reading.diagnosis.finding import (
     PLACE,
     WHERE,
     Finding,
+    Row,
     Searched,
     beside,
     finding,
@@ -30,6 +32,8 @@ DROPPED = 0.1  # share of the rows above which the others can be a biased sample
 TIED, ENOUGH = 0.1, 100  # share of rows with one score, of at least so many
 WIDE = 0.01  # width of bounds
 REPEATED = 2  # mean of whole weights above which they may count equal rows
+COARSER = (100, 10)  # multiples of the step to which scores can have been rounded
+SEVERAL, PEAKS = 9, 0.75  # multiples that decide, and the share of them with more rows than both neighbors together
 
 
 def dropped(searched: Searched) -> Iterator[Finding]:
@@ -114,12 +118,40 @@ def weights(searched: Searched) -> Iterator[Finding]:
 
 
 def rounding(searched: Searched) -> Iterator[Finding]:
-    """SM507: scores were rounded."""
+    """SM507 and SM508: scores were rounded, all or some of them more coarsely than stated."""
     for statistic in searched.total.state.statistics:
-        if isinstance(statistic, ScoreHistogram) and statistic.rounding is not None:
-            scores = f"Scores were rounded to {statistic.rounding:g}"
+        if isinstance(statistic, ScoreHistogram) and (step := statistic.rounding) is not None:
+            scores = f"Scores were rounded to {step:g}"
             sentence = f"{scores}: losses, calibration, and counts at thresholds are those of the rounded scores."
             yield finding("SM507", "info", sentence)
+            bins = searched.total.curve("scores")
+            inner = bins.filter(pl.col("lowest") == pl.col("highest"), ~pl.col("lowest").is_in([0.0, 1.0]))
+            steps = inner.select(pl.all(), step=pl.col("lowest") / step, rows=pl.col("negatives") + pl.col("positives"))
+            for row in searched.once(bins):
+                yield from _coarser(beside(steps, row, *row[WHERE]), step, row)
+
+
+def _coarser(scores: pl.DataFrame, step: float, row: Row) -> Iterator[Finding]:
+    """SM508: scores, all or far more than those beside them, are multiples of more than the step."""
+    steps, rows = np.rint(scores["step"].to_numpy()), scores["rows"].to_numpy()
+    between = np.diff(steps, append=np.inf) == 1
+    between &= np.roll(between, 1)
+    peaks = between & (rows > np.roll(rows, 1) + np.roll(rows, -1))
+    for factor in COARSER:
+        multiple = steps % factor == 0
+        if multiple.all() and len(steps) >= SEVERAL:
+            sentence = (
+                f"All scores are multiples of {factor * step:g}, so they may have been rounded to it, not to {step:g}."
+            )
+            yield finding("SM508", "info", sentence, row)
+            return
+        if peaks[multiple].sum() >= max(SEVERAL, PEAKS * between[multiple].sum()):
+            many = (
+                f"Many scores are multiples of {factor * step:g}: if some rows were rounded to it instead of {step:g}"
+            )
+            sentence = f"{many}, bounds of ranking metrics are too narrow."
+            yield finding("SM508", "warn", sentence, row, title="may have bounds that are too narrow")
+            return
 
 
 def missing_class(report: Report) -> str | None:

@@ -47,7 +47,7 @@ ACTIONS: Final = (
     Action(("SM504",), "Check whether the most frequent score is a default value."),
     Action(("SM505",), "Narrow the bounds."),
     Action(("SM506",), "Check what the weights are."),
-    Action(("SM507",), "Evaluate scores that are not rounded, if losses matter."),
+    Action(("SM507", "SM508"), "Evaluate scores that are not rounded, if losses matter."),
     Action(("SM601",), "Check the columns of the models."),
 )
 

@@ -15,7 +15,7 @@ import numpy as np
 from streammetrics.base import translated
 from streammetrics.data import Roles
 from streammetrics.errors import Argument, SpecificationError, StateError
-from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
+from streammetrics.statistics import STATISTICS, RowCounts, RowSums, ScoreHistogram, Statistic
 from streammetrics.statistics.statistic import class_name
 from streammetrics.version import __version__
 
@@ -146,6 +146,8 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
     if roles.probability != any(s.probabilities for s in statistics):
         misfits.append("'probability' does not match the domain of the scores")
+    if roles.rounding != next((s.rounding for s in statistics if isinstance(s, ScoreHistogram)), None):
+        misfits.append("'rounding' is not that of the scores")
     if misfits:
         raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")
 
