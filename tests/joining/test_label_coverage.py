@@ -139,6 +139,29 @@ def test_segments_wait_for_their_own_labels(tmp_path, country):
         assert [(row["where"], row["verdict"]) for row in checked(joiner, rule)] == expected
 
 
+def test_scores_that_stand_for_several_rows_are_covered_as_these_rows(tmp_path):
+    """Also once they have expired, and of the first of several scores of a key."""
+    rows = pl.concat([transactions(number, 30) for number in range(3)])
+    rows = rows.with_columns(n=pl.int_range(pl.len()) % 4 * 5)
+    repeated = rows.select(pl.exclude("n").repeat_by("n").explode())
+    repeated = repeated.with_columns(id=pl.col("id") + "/" + pl.int_range(pl.len()).cast(str))
+    frames, shares = [], []
+    for name, scores, count in (("counts", rows, "n"), ("rows", repeated, None)):
+        acc = sm.binary(y_true="fraud", y_score="p", by=["day", "country"], count=count)
+        joiner = sm.Joiner(sm.MetricStore(tmp_path / name), acc, key="id", expires="1d")
+        arrived = scores.filter(pl.col("p") < 0.4 - 0.1 * (pl.col("day") - day(0)).dt.total_days())
+        for number in range(3):
+            add(joiner, scores.filter(day=day(number)), arrived.filter(day=day(number)))
+        if count:
+            joiner.add_scores(rows.drop("fraud", "arrives").with_columns(n=1_000))
+        frames.append(joiner.coverage())
+        shares.append([row["coverage"] for row in checked(joiner, sm.Rule("log_loss <= 9", by="country"))])
+    assert frames[0].equals(frames[1])
+    assert frames[0]["expired"][0] > 0
+    assert shares[0] == shares[1]
+    assert 0.1 < shares[0][0] < 0.9
+
+
 def test_the_reference_waits_too(tmp_path):
     """Also that of rules before labels."""
     joiner, rows = days_of(tmp_path, FIRST_60, EVERY), transactions(0, 100)

@@ -20,6 +20,7 @@ FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an unde
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
 SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
 COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of an expired day
+ROWS = "_rows"  # equal rows that a score stands for; null for one
 GROUP = "_by_"  # prefix of group columns that are computed from the columns of scores
 KEY = "streammetrics.key"  # of the table's configuration: the names of the key columns as JSON
 ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake stores times in UTC
@@ -58,7 +59,7 @@ class LabelCoverage:
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """The number of scores that have not expired, and of those with a label, by window and segment.
+        """The number of rows whose scores have not expired, and of those with a label, by window and segment.
 
         Segments that depend on the labels are unknown before these arrive, so their columns are missing.
         """
@@ -69,10 +70,11 @@ class LabelCoverage:
             names = {name: GROUP + name if GROUP + name in stored else name for name in self.groups}
             names = {name: column for name, column in names.items() if column in stored}
             labeled = labels.select(*key, pl.lit(True).alias(LABELED)).unique(key)
-            rows = scores.select(*key, *(pl.col(column).alias(f"{GROUP}{name}") for name, column in names.items()))
-            rows = rows.unique(key).join(labeled, on=key, how="left")
+            groups = (pl.col(column).alias(f"{GROUP}{name}") for name, column in names.items())
+            first = scores.sort(COMMIT).unique(key, keep="first").select(*key, ROWS, *groups)
+            rows, amounts = first.join(labeled, on=key, how="left"), pl.col(ROWS).fill_null(1)
             counts = rows.group_by(pl.col(f"{GROUP}{name}").alias(name) for name in names).agg(
-                pl.len().cast(pl.Int64).alias(SCORES), pl.col(LABELED).count().cast(pl.Int64)
+                amounts.sum().alias(SCORES), amounts.filter(pl.col(LABELED)).sum().alias(LABELED)
             )
             return counts.cast({self.window.name: self.window.kind}).collect()
 

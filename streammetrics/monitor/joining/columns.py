@@ -13,7 +13,7 @@ import polars.selectors as cs
 
 from streammetrics.data import Reader, Roles, as_written, read, require_columns, to_frame
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
-from streammetrics.monitor.history.label_coverage import GROUP
+from streammetrics.monitor.history.label_coverage import GROUP, ROWS
 
 LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
 UNSTORABLE = (pl.Time, pl.Duration, pl.Int128, pl.UInt128)  # as columns of waiting rows
@@ -83,11 +83,12 @@ class Columns:
         key = rows.select(self.key).row(number, named=True)
         return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
 
-    def computed_groups(self, scores: pl.DataFrame) -> list[pl.Series]:
-        """Return the group columns that are expressions over scores, which tell what label coverage a segment has."""
-        names = [name for name in self.roles.within(scores.columns).by if name in self.roles.expressions]
-        groups = map(Reader(scores, self.roles).column, names)
-        return [group.alias(f"{GROUP}{group.name}") for group in groups if group.dtype not in UNSTORABLE]
+    def computed(self, scores: pl.DataFrame) -> list[pl.Series]:
+        """Return the groups that are expressions over scores, and their counts, from which label coverage follows."""
+        roles, reader = self.roles.within(scores.columns), Reader(scores, self.roles)
+        groups = [reader.column(name) for name in roles.by if name in roles.expressions]
+        counts = [] if roles.count is None else [reader.counts(reader.column(roles.count)).alias(ROWS)]
+        return [*counts, *(group.alias(f"{GROUP}{group.name}") for group in groups if group.dtype not in UNSTORABLE)]
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
         """Return the day of each score: its window, or the date of its window."""

@@ -147,7 +147,8 @@ class Joiner:
         """Return how many scores of each day have labels. Rules of the history wait for labels, see `Rule`.
 
         Returns:
-            One row per day, with the columns ``day``; ``scores``, the number of scores; ``labeled``, the number of
+            One row per day, with the columns ``day``; ``scores``, the number of scores, or of the equal rows that they
+            stand for, if these have the column ``count``; ``labeled``, the number of
             scores with a label; ``coverage``, the share of scores with a label; ``waiting``, the number of scores that
             can still get a label; ``expired``, the number of scores that expired without a label; and
             ``labels_without_score``, the number of labels without a score that were added while this was the newest
@@ -186,7 +187,7 @@ class Joiner:
         self.store._require(self.task)
         days_of = None
         if kind == SCORE:
-            rows = rows.with_columns(self._columns.computed_groups(rows))
+            rows = rows.with_columns(self._columns.computed(rows))
             days_of = partial(self._columns.days, window=self.store.window)
         late, change = self._waiting.add(self._settle(), rows, kind, self._require_joined, days_of)
         table = self._settle(change)

@@ -27,6 +27,7 @@ from streammetrics.monitor.history.label_coverage import (
     KEY,
     KIND,
     LABEL,
+    ROWS,
     SCORE,
     ZONE,
     stored_key,
@@ -40,6 +41,7 @@ COLUMNS: dict[str, pl.DataType] = {
     KIND: pl.String(),
     DAY: pl.Date(),
     COMMIT: pl.Int64(),
+    ROWS: pl.Int64(),
     "_of": pl.Date(),
     **dict.fromkeys(COUNTS, pl.Int64()),
 }
@@ -97,7 +99,7 @@ class Waiting:
             fresh, _ = accepted(None)
             if fresh.is_empty():
                 return 0, None
-            fields = [*_fields(pl.DataFrame(schema=COLUMNS)), *_fields(_with_values(rows))]
+            fields = [*_fields(pl.DataFrame(schema=COLUMNS)), *_fields(_with_values(rows.drop(ROWS, strict=False)))]
             self.table.create(deltalake().Schema(fields), {KEY: json.dumps(self.key)}, parts=[KIND, DAY])
         while (done := self.table.commit(append, opened)) is None:
             opened = None
@@ -134,7 +136,7 @@ class Waiting:
             if not (days(table, SCORE, LABEL, CORRECTION) < before).any():
                 self._write(table, pl.DataFrame(schema=COLUMNS), marks)
                 return
-            scores = self.rows(table, SCORE).select(*self.key, DAY)
+            scores = self.rows(table, SCORE).select(*self.key, DAY, COMMIT, ROWS)
             labels, old = self.rows(table, LABEL, CORRECTION), pl.col(DAY) < before
             gone, left = scores.filter(old), scores.filter(~old)
             others = labels.join(gone, on=self.key, how="anti")
@@ -201,13 +203,14 @@ class Waiting:
 
 
 def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key: Sequence[str]) -> pl.DataFrame:
-    """Count the scores, the scores with a label, and the labels without a score of each day."""
-    is_score, is_labeled, is_alone = (pl.lit(True).alias(name) for name in COUNTS)
-    labeled = labels.select(*key, is_labeled).unique(key)
-    scored = scores.group_by(key).agg(pl.min(DAY)).join(labeled, on=key, how="left").with_columns(is_score)
-    unscored = alone.group_by(key).agg(pl.min(DAY)).with_columns(is_alone)
-    rows = pl.concat([scored, unscored], how="diagonal").group_by(DAY)
-    return rows.agg(pl.col(COUNTS).count().cast(pl.Int64)).sort(DAY).collect()
+    """Count the rows of scores, those with a label, and the labels without a score of each day."""
+    score, with_label, without_score = COUNTS
+    amount = pl.col(ROWS).fill_null(1).sort_by(COMMIT).first().alias(score)
+    first = scores.group_by(key).agg(pl.min(DAY), amount)
+    labeled = first.join(labels, on=key, how="semi").select(DAY, pl.col(score).alias(with_label))
+    unscored = alone.group_by(key).agg(pl.min(DAY)).select(DAY, pl.lit(1).alias(without_score))
+    rows = pl.concat([first, labeled, unscored], how="diagonal_relaxed").group_by(DAY)
+    return rows.agg(pl.sum(*COUNTS).cast(pl.Int64)).sort(DAY).collect()
 
 
 def days(table: Any, *kinds: str) -> pl.Series:
