@@ -141,6 +141,8 @@ QUICK = {
     "other numbers of rows": lambda: sm.compare(one(scored()), one(scored(3_000))),
     "the same rows as independent ones": lambda: sm.compare(one(scored()), one(scored()), independent=True),
     "shifted scores": lambda: moved(scored(), shifted(1.0), by="g"),
+    "one row against another": lambda: moved(*[{"y": [1], "p": [p]} for p in (0.2, 0.9)]),
+    "the same rows": lambda: moved(scored(), scored()),
     "few scores": lambda: moved(scored(40), scored(40, seed=1), sm.predictions),
     "equal scores that stay": lambda: moved(*[{"p": [0.2] * 900}] * 2, sm.predictions),
     "a few equal scores": lambda: moved({"p": [0.2] * 9}, {"p": [0.1] * 9}, sm.predictions),

@@ -47,6 +47,8 @@ def findings_of_drift(sides: Comparison, names: Sequence[str], bins: int, rollin
         return others
     sides = replace(sides, confidence=sides.confidence or LEVEL)
     others += [*_rates(sides.total), *findings_of_comparison(sides)]
+    if any(finding.code == "SM706" for finding in others):  # the same rows, which say nothing of others
+        return sorted_by_severity(others)
     return [*_distributions(sides.total, names, bins), *sorted_by_severity(others)]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.base import hidden
-from streammetrics.metrics import normal_quantile, upper_level
+from streammetrics.metrics import FEWEST, normal_quantile, upper_level
 from streammetrics.reading.drift.distances import (
     CURRENT,
     GROUP,
@@ -25,6 +25,7 @@ from streammetrics.reading.drift.distances import (
 
 CENTER = hidden("center")
 WITH_INTERVALS = ("psi", "js", "ks")
+LARGEST_PSI = -2 * log(SMALLEST_SHARE)  # no bin has rows of both sides
 JS_OF_PSI = 1 / (8 * log(2))  # both measures are quadratic in small differences
 
 
@@ -33,8 +34,8 @@ def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.Dat
 
     PSI and JS of finite samples are biased upward: without drift PSI is ``(bins - 1) * (1 / n + 1 / m)`` on average.
     The bias is subtracted. The variance is that of the influence of a row on each side, plus that of a chi-squared
-    variable, which remains without drift. The interval of KS uses the Kolmogorov distribution, which is exact without
-    drift and conservative with drift.
+    variable, which remains without drift. With fewer than 20 rows on a side, any value is possible. The interval of KS
+    uses the Kolmogorov distribution, which is exact without drift and conservative with drift.
 
     Returns:
         The columns ``group``, ``measure``, `CENTER`, the value without its bias, ``ci_lower``, and ``ci_upper``.
@@ -74,7 +75,9 @@ def _divergence_limits(value: Expr, slopes: Sequence[Expr], bends: Sequence[Expr
         variance += ((share * slope**2).sum() - (share * slope).sum() ** 2) / rows
         bias += (share * (1 - share) * bend).sum() / (2 * rows)
     without_drift = 2 * (pl.len() - 1) * (scale * (1 / n + 1 / m)) ** 2
-    return _limits(value.sum() - bias, z * (variance + without_drift).sqrt())
+    enough = pl.min_horizontal(n, m) >= FEWEST  # in few rows, bins can be empty on a side by chance
+    reach = pl.when(enough).then(z * (variance + without_drift).sqrt()).otherwise(LARGEST_PSI)
+    return _limits(value.sum() - bias, reach)
 
 
 def _limits(center: Expr, reach: Expr) -> Expr:
