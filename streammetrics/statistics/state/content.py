@@ -42,6 +42,7 @@ BUFFER = 524_288  # rows of small batches that are buffered and counted together
 ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
 MOST_ROWS = 4_194_304  # but at most these
 ROWS_OF_A_CELL = 2  # below which threads share cells: bins, or the fixed cells of a group
+SUMMABLE = 1 << 31  # rows whose losses fit the sums of counters, however large each is
 MAX_GROUPS = 1_000_000  # default
 MOST_GROUPS = (1 << 32) - 1  # their numbers have 32 bits
 
@@ -79,10 +80,12 @@ class Content:
     def require(self, rows: Batch) -> None:
         """Reject rows with group columns of another type, or too many groups."""
         self._require_success()
-        if self._rows + self._buffered_rows + rows.amount > COUNTABLE:
+        if self._total_with(rows) > COUNTABLE:
             raise DataError(
                 f"The rows would be more than {COUNTABLE:,} in total. Split them into several accumulators."
             )
+        if rows.amount > SUMMABLE:
+            self.empty()._count_alone(rows)
         warn_if_slow()
         self._joint_types(rows.types)  # rejects group columns of another type
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
@@ -95,6 +98,8 @@ class Content:
 
     def add(self, rows: Batch) -> None:
         """Add rows that `require` accepted. Small batches are buffered."""
+        if self.roles.count is not None and self._total_with(rows) > SUMMABLE:
+            self.state()  # so that sums begin at 0
         if self._buffer is not None and not self._buffer.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
@@ -163,7 +168,7 @@ class Content:
         self._rows += other._rows
         self._parts = (*self._parts, *other._parts)
         if other._counters is not None:
-            if self._counters is not None and self._counters.take(other._counters.keys):
+            if self._counters is not None and self._rows <= SUMMABLE and self._counters.take(other._counters.keys):
                 self._counters.absorb(other._counters)
             else:
                 self._set_aside()
@@ -193,6 +198,9 @@ class Content:
                 f". Labels: {others}. Pass one of them, or if {label!r} can be missing, an expression that "
                 "compares the column with it.",
             )
+
+    def _total_with(self, rows: Batch) -> float:
+        return self._rows + self._buffered_rows + rows.amount
 
     def _set_aside(self) -> None:
         """Turn the counters into a state, which is merged later."""
