@@ -233,7 +233,7 @@ def test_without_rows_counts_decide_and_metrics_are_undefined(shared):
     assert [row["verdict"] for row in found] == ["breached", "holds", "undefined", "undefined"]
     assert {row["windows"] for row in found} == {"none from 2026-12-31 until 2027-01-01"}
     assert [(row["where"], row["value"], row["note"]) for row in found[2:]] == [("", None, "no rows")] * 2
-    for require in ("psi(of='y_score') <= 0.2", "log_loss <= 1"):
+    for require in ("psi(of='y_score') <= 0.2", "log_loss <= 1", "rows >= -5"):
         (found,) = checked(shared, sm.Rule(require, against="28d"), until="2026-01-02")
         assert (found["verdict"], found["windows"]) == ("undefined", f"{FIRST_DAY}")
         assert "in the reference" in found["note"]

@@ -37,6 +37,10 @@ REFUSALS = {
         lambda: TOTAL.plot.roc(points=pl.DataFrame({"threshold": [0.5]})),
         *("'tp'", "operating_point()"),
     ),
+    "thresholds without rows": (
+        lambda: sm.binary(by="country", **CLICKS).finalize().plot.thresholds(["recall", "precision"]),
+        "No group has rows",
+    ),
     "no metrics by threshold": (lambda: TOTAL.plot.thresholds([]), "1 to 6", "0"),
     "a forest without groups": (lambda: COMPARISON.plot.forest("roc_auc"), "no groups"),
     "a forest without a direction": (

@@ -133,6 +133,8 @@ def test_groups_of_one_side_only_have_no_difference():
         assert set(compare(*pair).frame["g"]) == {"x", "y", None}
         assert compare(*pair).frame["difference"].is_null().all()
     assert compare(full.empty(), full.empty()).frame.is_empty()
+    notes = compare(full.filter(pl.col("g") == "x"), full, confidence=0.95, independent=True).frame
+    assert set(notes.filter(pl.col("g") == "y")["note"]) == {"only one side has rows"}
 
 
 def test_metrics_of_both_sides_are_compared_or_those_asked_for():

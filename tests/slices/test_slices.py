@@ -139,6 +139,8 @@ def test_a_slice_has_at_least_so_many_rows_and_without_any_the_frame_is_empty():
         for metric in ("accuracy", "roc_auc"):
             empty = report_of(part, ["a"]).slices(metric, min_rows=least)
             assert (empty.columns, empty.height) == (found.columns, 0)
+    of_one_class = report_of(rows_of(2_000).with_columns(y=True), ["a"])
+    assert of_one_class.slices("log_loss", min_rows=1).is_empty()
 
 
 def test_coarse_histograms_give_the_slices_of_fine_ones():

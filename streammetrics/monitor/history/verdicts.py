@@ -240,7 +240,9 @@ def _before_labels(rule: Rule, scores: Report, reference: Report) -> pl.DataFram
 def _change(rule: Rule, current: Report, reference: Report) -> pl.DataFrame:
     """The change of a metric, and its value in the reference."""
     sides = compare(reference, current, metrics=[rule.required.metric], confidence=rule.two_sided, independent=True)
-    change = differences_of(sides)
+    change = with_row_count(differences_of(sides), reference.state, OTHER_ROWS)
+    new = pl.col("a").is_null() | (pl.col("a") == 0) & (pl.col(OTHER_ROWS) == 0)  # not a count that rises from 0
+    change = change.with_columns(pl.when(~new).then(c).alias(c) for c in ("a", *BOUNDS))
     status = (
         pl.when(pl.col("a").is_null())
         .then(pl.lit("no_value_in_reference", Status))

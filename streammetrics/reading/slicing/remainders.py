@@ -35,6 +35,7 @@ from streammetrics.statistics import GROUP, State, first_case
 
 AT_ONCE = 1 << 21  # maximum number of table rows that are copied at once
 RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
+WITHOUT_INTERVALS = ("no_method", "no_method_of_units", "needs_units", "weighted_rows", "many_labels")
 CLASSES = (("tp", "fn"), ("fp", "tn"), ("pos",), ("neg",))  # counts of the rows of one class
 
 Values = NDArray[np.float64]
@@ -97,9 +98,8 @@ class Remainders:
                     choices = text.few(rows[c].unique(maintain_order=True))
                     keys += ["; " if keys else "", Argument(c), f" ({choices})"]
             raise ReportError(f"{self.metric.name} has {rows.height} values. Select one with ", *keys, ".")
-        value, limit = rows.select("value", "ci_lower").row(0) if rows.height else (None, None)
-        low, high = self.metric.range
-        if limit is None and value is not None and low < value < high:
+        value, status = rows.select("value", "status").row(0) if rows.height else (None, None)
+        if status in WITHOUT_INTERVALS:
             raise MetricError(
                 f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."
             )

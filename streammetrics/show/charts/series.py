@@ -126,6 +126,8 @@ class Series:
 
     def require_one(self, what: str) -> None:
         """Reject all but a single series."""
+        if not self.names:
+            raise ReportError("No group has rows.")
         if (size := len(self.names) + self.left_out) != 1:
             raise ReportError(f"{size} {what} match. Select one with: {self.legend or WHICH}.")
 

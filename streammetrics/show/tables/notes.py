@@ -192,8 +192,7 @@ def with_names(differences: pl.DataFrame, names: tuple[str, str]) -> pl.DataFram
     for code, text in AHEAD_TEXTS.items():
         numbers = [ROUNDED, pl.col(ENOUGH_ROWS)] if code in FEW_EFFECTIVE else []
         ahead.append(pl.when(status == code).then(pl.format(text, AHEAD, *numbers)))
-    undefined = pl.when(status.is_in(["undefined_a", "undefined_b", "infinite"])).then(without_change(names))
-    return frame.with_columns(note=pl.coalesce(undefined, *ahead))
+    return frame.with_columns(note=pl.coalesce(without_change(names), *ahead))
 
 
 def _text(*statuses: str, side: str = "") -> pl.Expr:
