@@ -11,7 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from streammetrics import show
-from streammetrics.base import new_lock, pa, publish, require_level, require_threads
+from streammetrics.base import StorageOptions, new_lock, pa, publish, require_level, require_threads
 from streammetrics.data import FOLDS, Column, Columns, Kind, Names, Roles, coarser, read, several
 from streammetrics.errors import Argument, MergeError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric, Requirement, require_rows
@@ -500,10 +500,15 @@ class Accumulator:
         require_threads()
         return cls._from_saved(from_bytes(content))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, storage_options: StorageOptions = None) -> None:
         """Write the state as Parquet, or as Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``.
 
-        An existing file is replaced only after the new one is on disk. If saving fails, it stays unchanged.
+        An existing file is replaced only after the new one is on disk, or complete in the object store. If saving
+        fails, it stays unchanged.
+
+        Args:
+            path: A file, or its URI in an object store, such as ``s3://bucket/monday.state``.
+            storage_options: As in `accumulate`.
 
         Raises:
             StateError: If the file cannot be written, for example because the folder is missing or the disk is full.
@@ -516,16 +521,17 @@ class Accumulator:
         ...     sm.Accumulator.load(f"{directory}/clicks.state").seen
         3
         """
-        write(self._saved(), path)
+        write(self._saved(), path, storage_options)
 
     @classmethod
-    def load(cls, *paths: str | Path) -> Accumulator:
+    def load(cls, *paths: str | Path, storage_options: StorageOptions = None) -> Accumulator:
         """Return the accumulator of a file from `save`. Several files are merged.
 
         Args:
             paths: Files, folders, or globs such as ``"states/2026-01-*.state"``. In a folder, for example one that
                 Spark wrote with ``states(...).write.parquet("states/")``, files whose names begin with ``_`` or ``.``
-                are skipped.
+                are skipped. Each can be a URI of an object store.
+            storage_options: As in `accumulate`.
 
         Raises:
             StateError: If a file is missing, truncated, damaged, not a state, of a newer format, or given several
@@ -545,7 +551,7 @@ class Accumulator:
         6
         """
         require_threads()
-        parts = ((path, cls._from_saved(saved)) for path, saved in read_states(paths))
+        parts = ((path, cls._from_saved(saved)) for path, saved in read_states(paths, storage_options))
         first, total = next(parts, ("", None))
         if total is None:
             return merge(())

@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import STEP, STEPS, few, of_extra, publish, require_threads, start, uninterrupted, whole
+from streammetrics.base import (
+    STEP,
+    STEPS,
+    ObjectPath,
+    StorageOptions,
+    few,
+    of_extra,
+    publish,
+    require_threads,
+    start,
+    uninterrupted,
+    whole,
+)
 from streammetrics.data import Batch, Source, Stream, labeling, open_stream, paths_of, read
 from streammetrics.errors import Argument, SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
@@ -31,6 +43,7 @@ def accumulate(
     into: Task | None = None,
     workers: int | None = None,
     progress: bool = False,
+    storage_options: StorageOptions = None,
 ) -> Task:
     """Process a whole source, and return a new accumulator with its rows.
 
@@ -41,13 +54,15 @@ def accumulate(
 
     Args:
         source: Paths, folders, globs, or file URIs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg
-            tables), a DeltaTable, a LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an
-            iterable of batches or of rows as dictionaries.
+            tables), also in object stores (``s3://``, ``gs://``, ``az://``), a DeltaTable, a LazyFrame, a pyarrow
+            Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows as dictionaries.
         task: An accumulator with the specification, or a mapping of names to accumulators, which share the pass. They
             stay unchanged.
         into: The same, instead of ``task``, to add the rows to the accumulators and return them.
         workers: Number of threads. Defaults to one per CPU core.
         progress: Whether to show a progress bar. Requires the ``progress`` extra.
+        storage_options: StorageOptions of the object store, such as credentials, as for Delta Lake. Defaults to the
+            environment. Paths in object stores require the ``store`` extra.
 
     Raises:
         SourceError: If the source is missing or unreadable.
@@ -80,7 +95,7 @@ def accumulate(
         filled = {name: each.empty() for name, each in filled.items()}
     targets = list(filled.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
-    stream = open_stream(source, columns, BATCH, labeling([target.roles for target in targets]))
+    stream = open_stream(source, columns, BATCH, labeling([target.roles for target in targets]), storage_options)
     shared, *parts = (_Part(targets) for _ in range(1 + (workers or os.cpu_count() or 1)))
     with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
         try:
@@ -101,6 +116,7 @@ def evaluate(
     confidence: float | None = None,
     workers: int | None = None,
     progress: bool = False,
+    storage_options: StorageOptions = None,
 ) -> Report: ...
 @overload
 def evaluate(
@@ -111,6 +127,7 @@ def evaluate(
     confidence: float | None = None,
     workers: int | None = None,
     progress: bool = False,
+    storage_options: StorageOptions = None,
 ) -> dict[str, Report]: ...
 def evaluate(
     source: Source,
@@ -120,6 +137,7 @@ def evaluate(
     confidence: float | None = None,
     workers: int | None = None,
     progress: bool = False,
+    storage_options: StorageOptions = None,
 ) -> Report | dict[str, Report]:
     """Evaluate a whole source in one pass.
 
@@ -130,6 +148,7 @@ def evaluate(
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.
         progress: As in `accumulate`.
+        storage_options: As in `accumulate`.
 
     Returns:
         A report, or a dictionary of reports for several accumulators.
@@ -147,7 +166,7 @@ def evaluate(
     tasks = accumulators(source, task)
     for each in tasks.values():
         each.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
-    filled = accumulate(source, tasks, workers=workers, progress=progress)
+    filled = accumulate(source, tasks, workers=workers, progress=progress, storage_options=storage_options)
     require_rows(filled.values(), source)
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
     return reports[""] if isinstance(task, Accumulator) else reports
@@ -343,7 +362,12 @@ def _progress_bar(stream: Stream, progress: bool) -> AbstractContextManager[Any]
 
 
 def verify(
-    receipt: Receipt | str | Path, source: Source, *, workers: int | None = None, progress: bool = False
+    receipt: Receipt | str | Path,
+    source: Source,
+    *,
+    workers: int | None = None,
+    progress: bool = False,
+    storage_options: StorageOptions = None,
 ) -> Verification:
     """Evaluate rows again, and compare the result with a receipt.
 
@@ -353,6 +377,7 @@ def verify(
             ``.state`` file; or an accumulator.
         workers: As in `accumulate`.
         progress: As in `accumulate`.
+        storage_options: As in `accumulate`.
 
     Returns:
         Whether everything is identical, or what differs.
@@ -374,10 +399,11 @@ def verify(
     stated = receipt if isinstance(receipt, Receipt) else Receipt.load(receipt)
     if isinstance(source, Accumulator):
         again = source
-    elif isinstance(source, str | Path) and Path(source).suffix == ".state":
-        again = Accumulator.load(source)
+    elif isinstance(source, str | Path | ObjectPath) and str(source).endswith(".state"):
+        again = Accumulator.load(str(source), storage_options=storage_options)
     else:
-        again = accumulate(source, Accumulator.from_arrow(stated.no_rows()), workers=workers, progress=progress)
+        task = Accumulator.from_arrow(stated.no_rows())
+        again = accumulate(source, task, workers=workers, progress=progress, storage_options=storage_options)
     metrics, required = [*stated.metrics], [*stated.verdicts]
     return compared(stated, again.receipt(metrics, confidence=stated.confidence, require=required))
 

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from streammetrics.errors import SpecificationError
+
+P = TypeVar("P")  # a path
 
 LOG = "_delta_log"
 UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
@@ -63,7 +66,7 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def without_scheme(path: str | Path) -> str | Path:
+def without_scheme(path: P) -> P | str:
     """Return the path of a file URI of this machine. Other paths and URIs stay unchanged.
 
     Percent signs encode characters, unless they are part of the name of an existing file.

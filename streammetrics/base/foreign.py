@@ -22,6 +22,7 @@ FOREIGN = (
     OverflowError,
     RecursionError,
 )
+STATUS = re.compile(r"non-2xx status code\W+(\d{3} [A-Za-z ]+)(?:.*?<Code>(\w+))?", re.DOTALL)  # of an object store
 COLOR = re.compile(r"\x1b\[\d*m")
 DETAIL = re.compile(r"^.*Detail: \[errno \d+\] ")  # of pyarrow, before the reason
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars to its callers
@@ -51,7 +52,11 @@ def reason(error: BaseException) -> str:
     'No such file or directory'
     """
     text = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
-    first, *others = COLOR.sub("", str(text)).splitlines()
+    plain = COLOR.sub("", str(text))
+    if status := STATUS.search(plain):
+        answer = " ".join(filter(None, status.groups()))
+        return f"the object store answered {answer}: check the bucket, its region, and the credentials"
+    first, *others = plain.splitlines()
     first = ADVICE.split(DETAIL.sub("", first))[0]
     causes = [cause.strip() for _, arrow, cause in (line.partition("↳") for line in others) if arrow]
     return ": ".join([first, *causes]).rstrip(".: ")

@@ -8,19 +8,30 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from streammetrics.base.foreign import translated
+from streammetrics.base.object_store import StorageOptions, object_path
 from streammetrics.errors import SourceError, StreamMetricsError
 
 TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 ABANDONED = 3600  # seconds since the content was written at once
 
 
-def write_file(path: str | Path, content: bytes | memoryview, error: type[StreamMetricsError] = SourceError) -> None:
-    """Write a file atomically. If writing fails, an existing file stays unchanged.
+def write_file(
+    path: str | Path,
+    content: bytes | memoryview,
+    error: type[StreamMetricsError] = SourceError,
+    storage_options: StorageOptions = None,
+) -> None:
+    """Write a file atomically, also in an object store. If writing fails, an existing file stays unchanged.
 
     The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Hidden
     files of processes that were killed meanwhile are deleted by a later call. Special files, such as ``/dev/stdout``,
     are written directly.
     """
+    with translated(error, f"Cannot write {str(path)!r}"):
+        if (uri := object_path(path, storage_options, error)) is not None:
+            uri.write(content)
+            return
     try:
         target = Path(os.path.realpath(path))  # a link keeps pointing to the file
         if target.exists() and not (target.is_file() or target.is_dir()):

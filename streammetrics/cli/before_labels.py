@@ -10,7 +10,7 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
-from streammetrics.cli.parameters import Number, OneOf
+from streammetrics.cli.parameters import FileToRead, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.show import metrics_table, of_frame, only_threshold, with_notes
@@ -21,7 +21,7 @@ from streammetrics.show import metrics_table, of_frame, only_threshold, with_not
 @click.option(
     "--reference",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FileToRead(),
     required=True,
     help="Saved state of rows with labels.",
 )

@@ -20,7 +20,7 @@ from streammetrics.base import few
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import WITH_FINDINGS, show
-from streammetrics.cli.parameters import FileToWrite, Number, OneOf
+from streammetrics.cli.parameters import FileToWrite, Number, OneOf, storage_options
 from streammetrics.cli.receipts import write_receipt
 from streammetrics.cli.root import EXAMPLE, as_option, command, done
 from streammetrics.cli.watching import watch
@@ -150,7 +150,7 @@ def evaluate_command(
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
-    files = open_files(paths, null_values=null_values, text=text)
+    files = open_files(paths, null_values, text, storage_options())
     columns = Columns.read(files)
     require_columns(text, columns.schema.names())
     if where is not None:

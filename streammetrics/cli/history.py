@@ -51,7 +51,7 @@ def store_report(
     output: Path | None,
 ) -> None:
     """Show the metrics of a history for any time range and segments."""
-    store = sm.MetricStore(uri)
+    store = options.history(uri)
     acc = store.query(since, until, by=by, every=every)
     windows = store.windows().to_series().drop_nulls().sort()
     if not acc.seen and (since or until) and len(windows):
@@ -129,8 +129,8 @@ def store_check(
     exit code is 2 and the next check runs it again. It also runs for rules with severity "warn". To skip them, filter
     the JSON by "severity".
     """
-    unlabeled = None if scores is None else sm.MetricStore(scores)
-    store = sm.MetricStore(uri)
+    unlabeled = None if scores is None else options.history(scores)
+    store = options.history(uri)
     checked = sm.read_rules(rules)
     verdicts = sm.check(store, checked, until=until, scores=unlabeled)
     first = _findings(store, verdicts, checked, until) if form in WITH_FINDINGS else []
@@ -169,12 +169,12 @@ def store_page(
 
     With RULES, a TOML file, the page shows their breaches.
     """
-    sm.MetricStore(uri).save_html(
+    options.history(uri).save_html(
         output,
         metrics=metrics or None,
         by=by or None,
         rules=[] if rules is None else sm.read_rules(rules),
-        scores=None if scores is None else sm.MetricStore(scores),
+        scores=None if scores is None else options.history(scores),
         **options_of_page,
     )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce, wraps
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
 
+import streammetrics as sm
 from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV, WIDTH
-from streammetrics.cli.parameters import FileToWrite, Number, OneOf
+from streammetrics.cli.parameters import FileToRead, FileToWrite, Number, OneOf, storage_options
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 
 Command: TypeAlias = Callable[..., None]
@@ -23,7 +23,12 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 def file(name: str, **options: Any) -> Callable[[Command], Command]:
     """Return an argument that is the path of a file, such as a saved state."""
-    return click.argument(name, type=click.Path(path_type=Path), **options)
+    return click.argument(name, type=FileToRead(), **options)
+
+
+def history(uri: str, window: str | None = None) -> sm.MetricStore:
+    """Return a history, also in an object store."""
+    return sm.MetricStore(uri, window=window, storage_options=storage_options())
 
 
 def formats(*names: str) -> Callable[[Command], Command]:

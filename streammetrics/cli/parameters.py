@@ -7,9 +7,26 @@ from typing import Any
 
 import click
 
-from streammetrics.base import did_you_mean, of_percent
+from streammetrics.base import StorageOptions, did_you_mean, object_path, of_percent
 
+STORAGE = "streammetrics.storage_options"
 WRITTEN = "streammetrics.written"  # files of a command, in the metadata of its context
+
+
+def storage_options() -> StorageOptions:
+    """Return the options of the object store."""
+    return click.get_current_context().meta.get(STORAGE)
+
+
+class FileToRead(click.Path):
+    """A file, also in an object store."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return object_path(value, storage_options()) or super().convert(value, param, ctx)
 
 
 class FileToWrite(click.Path):
@@ -20,6 +37,8 @@ class FileToWrite(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, if its folder exists."""
+        if (uri := object_path(value, storage_options())) is not None:
+            return uri
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         if ctx is not None:
             ctx.meta.setdefault(WRITTEN, []).append(path)

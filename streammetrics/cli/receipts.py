@@ -11,6 +11,7 @@ import click
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns
+from streammetrics.cli.parameters import storage_options
 from streammetrics.cli.root import command
 from streammetrics.data import open_files
 from streammetrics.pipeline import verify
@@ -62,9 +63,9 @@ def verify_command(
     if states and (len(paths) > 1 or where is not None):
         raise click.UsageError("Pass either one saved state, without --where, or files of rows.")
     if states:
-        verification = verify(receipt, states[0])
+        verification = verify(receipt, states[0], storage_options=storage_options())
     else:
-        files = open_files(paths)
+        files = open_files(paths, storage_options=storage_options())
         files = files if where is None else files.filtered(Columns.read(files).condition(where))
         has_bar = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
         verification = verify(receipt, files, workers=workers, progress=has_bar)

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from streammetrics.cli.parameters import WRITTEN
+from streammetrics.cli.parameters import STORAGE, WRITTEN
 from streammetrics.cli.sections import Command, ExampleFirst
 from streammetrics.core import FORMS, form
 from streammetrics.errors import Argument, StreamMetricsError, escaped
@@ -144,4 +144,25 @@ def main() -> None:
 
 def command(name: str, example: str, of: click.Group = main) -> Callable[[Callable[..., None]], click.Command]:
     """Turn a function into a command whose help begins with an example."""
-    return of.command(name, cls=Command, epilog=epilog(example))
+    registered = of.command(name, cls=Command, epilog=epilog(example))
+    return lambda function: registered(storage_option(function))
+
+
+def _store_options(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Keep the options of the object store for the other parameters. An error does not repeat them."""
+    pairs = [value.partition("=") for value in values]
+    if not all(equals for _, equals, _ in pairs):
+        raise click.UsageError(f"{parameter.opts[0]} must be KEY=VALUE.")
+    ctx.meta[STORAGE] = {key: value for key, _, value in pairs}
+
+
+storage_option = click.option(
+    "--storage-option",
+    "storage_options",
+    metavar="KEY=VALUE",
+    multiple=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_store_options,
+    help="Option of the object store of paths such as s3://bucket/key. Can be repeated. Default: the environment.",
+)

@@ -54,7 +54,7 @@ def store_append(
         )
     if len({path.name for path in states}) < len(states):
         raise click.UsageError("Two files have the same name. Append them one by one, with --batch-id.")
-    store = sm.MetricStore(uri, window=window)
+    store = options.history(uri, window=window)
     for path in states:
         name = path.name if batch_id is None and source is None else batch_id
         acc = sm.Accumulator.load(path)
@@ -76,7 +76,7 @@ def store_offset(uri: str, source: str) -> None:
 
     Prints 0 if the history has no rows of SOURCE.
     """
-    click.echo(sm.MetricStore(uri).offset(source) or 0)
+    click.echo(options.history(uri).offset(source) or 0)
 
 
 @command(
@@ -97,7 +97,7 @@ def store_offset(uri: str, source: str) -> None:
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
     """Replace windows of a history in one commit."""
     windows = window if until is None else (window, until)
-    replaced = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=windows, batch_id=batch_id)
+    replaced = options.history(uri).replace(sm.Accumulator.load(state), window=windows, batch_id=batch_id)
     click.echo(f"{batch_id}: {'replaced' if replaced else f'nothing replaced, because {KNOWN}'}")
 
 
@@ -109,7 +109,7 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 
     Each append adds one part (table row) per group. If a window has many more parts than groups, compact the history.
     """
-    frame = sm.MetricStore(uri).windows()
+    frame = options.history(uri).windows()
     write(frame, [of_frame(frame.with_columns(cs.datetime().dt.truncate("1s")))], form, output)
 
 
@@ -120,7 +120,7 @@ def store_compact(uri: str) -> None:
 
     Query results do not change.
     """
-    store = sm.MetricStore(uri)
+    store = options.history(uri)
     before = _size(store)
     store.compact()
     now = _size(store)
@@ -139,7 +139,7 @@ def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
     from streammetrics.monitor import clock, time_of  # when they are needed
 
-    store = sm.MetricStore(uri)
+    store = options.history(uri)
     before = store.windows()
     starts = before.to_series().drop_nulls()
     if len(starts) and (clock(starts) < time_of(since, starts).item()).all():

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import pa, whole
+from streammetrics.base import ObjectPath, pa, whole
 from streammetrics.data import (
     MOST_FOLDS,
     Source,
@@ -50,7 +50,7 @@ def accumulate(source: Source, task: Accumulator, *, split_every: int = SPLIT_EV
 
     Args:
         source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs, or folders of files that workers can
-            read. Each file or table is one task.
+            read, also in object stores, with credentials of the environment. Each file or table is one task.
         task: An accumulator with the specification, which stays unchanged.
         split_every: Number of states that one task merges, at least 2.
 
@@ -136,7 +136,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
             source = source[list(columns)] if columns else source
         return list(source.to_delayed())
     if paths := paths_of(source):
-        return [str(file.resolve()) for file in open_files(paths).paths]
+        return [str(file if isinstance(file, ObjectPath) else file.resolve()) for file in open_files(paths).paths]
     kind = type(source).__name__
     raise SourceError(f"Unsupported source type {kind}. Pass paths, a dask.dataframe, or a bag of frames.")
 

@@ -103,7 +103,7 @@ REFUSED = {  # by command: what it must name
     f"{PARQUET} --where \"date > '2026-01-01'\"": ("DATE('2026-01-31')",),
     "evaluate rows.state --y-true clicked --y-score score": ("'rows.state'", "streammetrics show", "MetricStore"),
     "show rows.csv": ("evaluate",),
-    "show https://host/a.state": ("URL",),
+    "show https://host/a.state": ("URI", "--storage-option"),
     "compare rows.state": ("--models A B",),
     "compare rows.state rows.state --models a b": ("--models A B",),
 }

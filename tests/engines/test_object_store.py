@@ -1,11 +1,8 @@
-"""Histories in an object store: a server that speaks S3, in a process of its own."""
+"""Histories in an object store."""
 
 import json
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from datetime import date
 
 import pytest
@@ -26,38 +23,6 @@ for n in range(6):
     batch = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 1 + n % 5)] * 2}
     history.append(task.empty().update(batch), batch_id=f"{writer} {n}")
 """
-
-
-@pytest.fixture(scope="module")
-def options():
-    pytest.importorskip("moto.server")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(100):
-            try:
-                request = urllib.request.Request(f"{url}/histories", method="PUT")  # makes the bucket
-                urllib.request.urlopen(request, timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield {
-            "AWS_ENDPOINT_URL": url,
-            "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": "any",
-            "AWS_SECRET_ACCESS_KEY": "any",
-            "AWS_REGION": "us-east-1",
-        }
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
 
 
 def test_a_history_in_an_object_store(options):

@@ -125,9 +125,9 @@ REFUSALS = {
     "a link to nothing": (linked("b.parquet", "gone"), "b.parquet"),
     "a path with a zero": (lambda: sm.evaluate("a\0b", TASK), "a"),
     "the home of nobody": (blamed(lambda _: sm.evaluate("~nobody-at-all/a.csv", TASK)), "nobody-at-all"),
-    "a URL": (lambda: sm.evaluate("s3://bucket/*.parquet", TASK), "s3://bucket/*.parquet", "LazyFrame"),
-    "a file of another machine": (lambda: sm.evaluate("file://server/share/a.csv", TASK), "file://server/share/a.csv"),
-    "a state of another machine": (lambda: sm.Accumulator.load("file://server/a.state"), "file://server/a.state"),
+    "a URL": (lambda: sm.evaluate("https://host/a.parquet", TASK), "https://", "s3://", "storage_options="),
+    "a file of another machine": (lambda: sm.evaluate("file://server/share/a.csv", TASK), "file://", "path"),
+    "a state of another machine": (lambda: sm.Accumulator.load("file://server/a.state"), "file://", "path"),
     "files of a Delta table": (
         files({"t/a.parquet": PAIR, "t/_delta_log/0.json": ""}, "t/a.parquet"),
         *("Delta", "FOLDER/t"),

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from streammetrics.base import Lazy, pa, translated
+from streammetrics.base import AnyPath, Lazy, pa, translated
 from streammetrics.data.rows.series import EXACT
 from streammetrics.data.sources.kinds import decompressed
 from streammetrics.errors import SourceError
@@ -45,7 +44,7 @@ class Csv:
     ``null_values`` stand for null. All values of a column in ``types`` have that type.
     """
 
-    path: Path
+    path: AnyPath
     null_values: tuple[str, ...] = ()
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
 
@@ -189,7 +188,7 @@ class _Ended(io.RawIOBase):
 
 
 @contextmanager
-def _lines(path: Path) -> Iterator[Iterator[str]]:
+def _lines(path: AnyPath) -> Iterator[Iterator[str]]:
     """The lines of a file as text, of any length."""
     limit = csv.field_size_limit(sys.maxsize)
     try:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 
-from streammetrics.base import pa
+from streammetrics.base import AnyPath, ObjectPath, pa
 from streammetrics.data.rows.arrow import as_readable, readable
 from streammetrics.data.rows.columns import OF_STATES, require_columns
 from streammetrics.data.rows.frames import has_values
@@ -36,7 +35,7 @@ class Files:
     ``null_values`` stand for null in CSV files, whose columns in ``text`` are text.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[AnyPath, ...]
     where: pl.Expr | None = None
     null_values: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
@@ -131,18 +130,19 @@ class Files:
                 parts.append(scans.scan_polars(paths, self.kind, added, self._folders, used))
         return parts
 
-    def _folders_of(self, path: Path, schema: pa.Schema, columns: Sequence[str]) -> dict[str, pl.DataType]:
+    def _folders_of(self, path: AnyPath, schema: pa.Schema, columns: Sequence[str]) -> dict[str, pl.DataType]:
         """The columns in use that a file does not have, but its folders."""
         names = [name for name, _ in parts_of(path.parent)]
         needed = columns or [name for name in names if names.count(name) == 1]
         return {name: self._folders[name] for name in needed if name in names and name not in schema.names}
 
-    def _form_of(self, path: Path, schema: pa.Schema, columns: Sequence[str]) -> tuple[bool, list[Any]]:
+    def _form_of(self, path: AnyPath, schema: pa.Schema, columns: Sequence[str]) -> tuple[bool, list[Any]]:
         """Whether pyarrow reads a file, and the types of some columns; None for one that the file lacks."""
         types: dict[str, Any] = dict.fromkeys(self._folders_of(path, schema, columns), "folder")
         types |= {field.name: (field.type, field.metadata) for field in schema}  # an Enum is known by its metadata
         names = schema.names if self.kind in IPC else []  # of which Polars reads no others than in the first file
-        return scans.needs_pyarrow(path, self.kind, schema), [*names, *(types.get(name) for name in columns)]
+        bucket = path.parts[:2] if isinstance(path, ObjectPath) else ()  # a scan of Polars has one
+        return scans.needs_pyarrow(path, self.kind, schema), [bucket, *names, *(types.get(name) for name in columns)]
 
     def filtered(self, where: pl.Expr) -> Files:
         """The same files with only the rows of a condition, and with what was read of them already."""

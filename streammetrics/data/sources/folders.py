@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
 
 import polars as pl
 
+from streammetrics.base import AnyPath
 from streammetrics.data.sources.delimited import WHOLE
 from streammetrics.errors import SourceError
 
@@ -24,13 +24,13 @@ FORMS: dict[pl.DataType, str] = {  # of texts that are values of a type. All oth
 }
 
 
-def parts_of(folder: Path) -> list[tuple[str, str]]:
+def parts_of(folder: AnyPath) -> list[tuple[str, str]]:
     """Return the names and values in the path of a folder, as they are written."""
     parts = (part.partition("=") for part in folder.parts)
     return [(name, value) for name, equals, value in parts if equals]
 
 
-def types_of_folders(paths: Sequence[Path]) -> dict[str, pl.DataType]:
+def types_of_folders(paths: Sequence[AnyPath]) -> dict[str, pl.DataType]:
     """Return the columns of folders.
 
     They are text if other types would make values such as ``1.10`` and ``1.1``, or ``007`` and ``7``, equal.
@@ -63,7 +63,7 @@ def _as(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
     return texts.cast(dtype, strict=False)
 
 
-def with_folders(rows: Rows, folder: Path, types: Mapping[str, pl.DataType]) -> Rows:
+def with_folders(rows: Rows, folder: AnyPath, types: Mapping[str, pl.DataType]) -> Rows:
     """Return rows of files in a folder with columns of its path."""
     parts = parts_of(folder)
     for name in types:

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-from streammetrics.base import pa
+from streammetrics.base import AnyPath, ObjectPath, pa
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
@@ -22,7 +22,7 @@ BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}  # of files without a su
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
 
 
-def kind_of(path: Path) -> str:
+def kind_of(path: AnyPath) -> str:
     """Return the kind of a table, or the suffix of a file, without the suffix of its compression.
 
     The content decides the kind of a file without a suffix, or with the suffix of text.
@@ -35,30 +35,33 @@ def kind_of(path: Path) -> str:
     kind = suffix = path.suffix.lower()
     if suffix in COMPRESSED and (inner := Path(path.stem).suffix.lower()) in TEXT:
         kind = inner
-    if (kind in TEXT or not kind) and path.is_file():
+    if (kind in TEXT or not kind) and (isinstance(path, ObjectPath) or path.is_file()):
         begins = beginning(path)
         return next((other for magic, other in BEGINNINGS.items() if begins.startswith(magic)), kind)
     return kind
 
 
-def table_of(folder: Path) -> str | None:
+def table_of(folder: AnyPath) -> str | None:
     """Return the kind of table that a folder is, if it is one."""
+    if isinstance(folder, ObjectPath):
+        return "Delta" if folder.is_table else None
     if not folder.is_dir():
         return None
     return next((kind for sign, kind in TABLES.items() if any(folder.glob(sign))), None)
 
 
-def beginning(path: Path) -> bytes:
+def beginning(path: AnyPath) -> bytes:
     """Return the bytes of a file that tell its format."""
-    with path.open("rb") as file:
-        return file.read(8)
+    with path.open("rb", buffering=0) as file:
+        return bytes(file.read(8))
 
 
-def decompressed(path: Path) -> Any:
+def decompressed(path: AnyPath) -> Any:
     """Open a file of text, which can be compressed, for reading its bytes."""
     begins = beginning(path)
+    file: Any = path.open("rb") if isinstance(path, ObjectPath) else path
     if begins.startswith(GZIP):
-        return gzip.open(path)
+        return gzip.open(file)
     if begins.startswith(ZSTD):
-        return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+        return pa.CompressedInputStream(file, "zstd")
     return path.open("rb")

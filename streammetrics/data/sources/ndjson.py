@@ -6,11 +6,10 @@ import codecs
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from streammetrics.base import translated
+from streammetrics.base import AnyPath, translated
 from streammetrics.data.rows.series import EXACT
 from streammetrics.data.sources.delimited import beyond_floats, not_a_float
 from streammetrics.data.sources.kinds import decompressed
@@ -25,7 +24,7 @@ FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 class NdJson:
     """A file in which each line is a JSON object."""
 
-    path: Path
+    path: AnyPath
 
     def schema(self, names: Sequence[str] = ()) -> pl.Schema:
         """The columns of the first lines, and of as many others as needed to find some names."""

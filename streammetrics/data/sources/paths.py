@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from streammetrics.base import near_paths, without_scheme
+from streammetrics.base import AnyPath, ObjectPath, StorageOptions, is_hidden, near_paths, object_path, without_scheme
 from streammetrics.data.sources.kinds import KINDS, SUPPORTED, kind_of, table_of
 from streammetrics.errors import SourceError
 
-PathLike: TypeAlias = str | Path
+PathLike: TypeAlias = str | Path | ObjectPath
 
 WILDCARDS = "*?["
 
 
-def expand(pattern: PathLike) -> list[Path]:
+def expand(pattern: PathLike, storage_options: StorageOptions = None) -> Sequence[AnyPath]:
     """Return the files and tables of a path, a folder, or a glob, in order. Each can be a file URI.
 
     In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do, except for partition
@@ -25,9 +25,12 @@ def expand(pattern: PathLike) -> list[Path]:
     if not str(pattern):
         raise SourceError("A path must not be empty. Pass '.' for the current folder.")
     pattern = without_scheme(pattern)
-    if "://" in str(pattern):
-        raise SourceError(f"{str(pattern)!r} is a URL. In Python, pass a LazyFrame, such as polars.scan_parquet(url).")
-    path = Path(pattern).expanduser()
+    if (uri := object_path(pattern, storage_options)) is not None:
+        objects = [each for each in uri.files() if uri not in each.parents or kind_of(each) in KINDS]
+        if not objects:
+            raise SourceError(f"No file matches {str(uri)!r}. {SUPPORTED}")
+        return objects
+    path = Path(str(pattern)).expanduser()
     if path.is_dir():
         if not (files := _each_once(path, list(_inside(path)))):
             raise SourceError(f"Folder {str(pattern)!r} has no data files. {SUPPORTED}")
@@ -43,7 +46,7 @@ def expand(pattern: PathLike) -> list[Path]:
                 f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
             )
     else:
-        raise SourceError(f"File {str(pattern)!r} not found.{near_paths(pattern)}")
+        raise SourceError(f"File {str(pattern)!r} not found.{near_paths(path)}")
     if not files:
         raise SourceError(f"No file matches {str(pattern)!r}.")
     parents = {folder.absolute() for folder in {file.parent for file in files}}
@@ -64,7 +67,7 @@ def _inside(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
     if (real := folder.resolve()) in around:
         return
     for path in sorted(folder.iterdir(), key=lambda path: path.name):  # much faster than by paths
-        if _hidden(path.name):
+        if is_hidden(path.name):
             continue
         if path.is_dir():
             yield from _inside(path, (*around, real))
@@ -86,11 +89,11 @@ def _each_once(folder: Path, paths: list[Path]) -> list[Path]:
 def _matching(pattern: Path) -> list[Path]:
     anchor = Path(pattern.anchor)
     parts = pattern.relative_to(anchor).parts
-    spelled = [part for part in parts if _hidden(part)]
+    spelled = [part for part in parts if is_hidden(part)]
 
     def is_visible(path: Path) -> bool:
         parts = path.relative_to(anchor).parts
-        return not any(_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
+        return not any(is_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
 
     paths = sorted({path for path in _glob(anchor, parts) if is_visible(path)})
     return _each_once(anchor, paths)
@@ -113,7 +116,3 @@ def _folders_in(folder: Path, around: tuple[Path, ...] = ()) -> Iterator[Path]:
     yield folder
     for path in folder.iterdir():
         yield from _folders_in(path, (*around, real))
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)

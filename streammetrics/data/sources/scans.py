@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain, groupby
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import ds, pa, threaded, to_install, translated
+from streammetrics.base import AnyPath, ObjectPath, ds, pa, threaded, to_install, translated
 from streammetrics.data.rows.arrow import as_readable, readable
 from streammetrics.data.sources.folders import parts_of, with_folders
 from streammetrics.data.sources.kinds import IPC, PARQUET, beginning
@@ -52,26 +51,27 @@ def height_of(part: Part) -> int:
     return sum(frame.height for frame in part(()))
 
 
-def schemas_of(paths: Sequence[Path], kind: str) -> list[pa.Schema]:
+def schemas_of(paths: Sequence[AnyPath], kind: str) -> list[pa.Schema]:
     """Return the schema of each Parquet or Arrow IPC file."""
-    from pyarrow.fs import LocalFileSystem  # when it is needed
-
-    system = LocalFileSystem()
     file_format = ds.ParquetFileFormat() if kind in PARQUET else ds.IpcFileFormat()
 
-    def schema_of(path: Path) -> pa.Schema:
+    def schema_of(path: AnyPath) -> pa.Schema:
         with translated(SourceError, f"Cannot read {path}"):
             if is_stream(path, kind):
-                with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+                with _opened(path) as file, pa.ipc.open_stream(file) as reader:
                     return reader.schema
-            return file_format.inspect(str(path), system)
+            return file_format.inspect(_opened(path))
 
     size = max(1, len(paths) // THREADED)
     parts = [paths[start : start + size] for start in range(0, len(paths), size)]
     return list(chain.from_iterable(threaded(lambda part: list(map(schema_of, part)), parts)))
 
 
-def is_stream(path: Path, kind: str) -> bool:
+def _opened(path: AnyPath) -> pa.NativeFile:
+    return path.open(buffering=0) if isinstance(path, ObjectPath) else pa.OSFile(str(path))
+
+
+def is_stream(path: AnyPath, kind: str) -> bool:
     """Return whether a file is an IPC stream, such as those of Hugging Face, which has no footer."""
     begins = b"" if kind in PARQUET else beginning(path)
     if begins.startswith(FEATHER):
@@ -80,7 +80,7 @@ def is_stream(path: Path, kind: str) -> bool:
     return kind in IPC and not begins.startswith(FILE)
 
 
-def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
+def needs_pyarrow(path: AnyPath, kind: str, schema: pa.Schema) -> bool:
     """Return whether Polars does not read a file, or reads some columns in another type.
 
     Of Arrow IPC files with repeated names, it loses rows. It does not read dictionaries that grow from batch to batch,
@@ -92,14 +92,14 @@ def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
         return True
     if kind in PARQUET:
         dates = [f.name for f in schema if pa.date32() in (f.type, getattr(f.type, "value_type", None))]
-        types = pl.read_parquet_schema(path) if dates else {}
+        types = scan_polars([path], kind, {}, {}, set()).collect_schema() if dates else {}
         return any(isinstance(types[name], pl.Datetime) for name in dates)
     coded = [i for i, field in enumerate(schema) if pa.types.is_dictionary(field.type)]
     return bool(coded) and _has_growing_dictionaries(path, coded)
 
 
-def _has_growing_dictionaries(path: Path, coded: list[int]) -> bool:
-    with pa.memory_map(str(path)) as file:
+def _has_growing_dictionaries(path: AnyPath, coded: list[int]) -> bool:
+    with _opened(path) as file:
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=coded))
         if reader.num_record_batches:
             reader.get_batch(0)  # reads all dictionaries
@@ -107,7 +107,11 @@ def _has_growing_dictionaries(path: Path, coded: list[int]) -> bool:
 
 
 def scan_polars(
-    paths: list[Path], kind: str, folders: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType], used: Set[str]
+    paths: list[AnyPath],
+    kind: str,
+    folders: Mapping[str, pl.DataType],
+    types: Mapping[str, pl.DataType],
+    used: Set[str],
 ) -> pl.LazyFrame:
     """Scan Parquet or Arrow IPC files whose columns in use have the same types.
 
@@ -115,21 +119,23 @@ def scan_polars(
     columns of the files in ``used``, so only those in ``folders`` are then added, folder by folder.
     """
     scan = partial(pl.scan_parquet, extra_columns="ignore") if kind in PARQUET else pl.scan_ipc
+    scan = partial(scan, glob=False, storage_options=getattr(paths[0], "storage_options", None))
+    names = [str(path) for path in paths]
     if not folders:
-        return scan(paths, glob=False, hive_partitioning=False)
+        return scan(names, hive_partitioning=False)
     columns = {tuple(sorted(name for name, _ in parts_of(folder))) for folder in {path.parent for path in paths}}
     first = next(iter(columns))
     if len(columns) == 1 and len({*first}) == len(first) and used.isdisjoint(first):
-        return scan(paths, glob=False, hive_partitioning=True, hive_schema={name: types[name] for name in first})
+        return scan(names, hive_partitioning=True, hive_schema={name: types[name] for name in first})
     plans = [
-        with_folders(scan(list(files), glob=False, hive_partitioning=False), folder, folders)
+        with_folders(scan([str(file) for file in files], hive_partitioning=False), folder, folders)
         for folder, files in groupby(paths, lambda path: path.parent)
     ]
     return pl.concat(plans, how="vertical")
 
 
 def read_pyarrow(
-    path: Path, kind: str, schema: pa.Schema, folders: Mapping[str, pl.DataType], columns: Sequence[str]
+    path: AnyPath, kind: str, schema: pa.Schema, folders: Mapping[str, pl.DataType], columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
     """Batches of a Parquet or Arrow IPC file that Polars does not read, and of columns of its folders.
 
@@ -147,23 +153,28 @@ def readable_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([f for f in schema if readable(f.type) is not None and schema.names.count(f.name) == 1])
 
 
-def _pyarrow_batches(path: Path, kind: str, schema: pa.Schema, names: Sequence[str], places: list[int]) -> Any:
+def _pyarrow_batches(path: AnyPath, kind: str, schema: pa.Schema, names: Sequence[str], places: list[int]) -> Any:
     if is_stream(path, kind):
         options = pa.ipc.IpcReadOptions(included_fields=places)
-        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file, options=options) as reader:
+        with _opened(path) as file, pa.ipc.open_stream(file, options=options) as reader:
             yield from reader
     else:
         used = pa.schema([schema.field(name) for name in names])
-        yield from ds.dataset(str(path), schema=used, format="parquet" if kind in PARQUET else "ipc").to_batches()
+        file_format = ds.ParquetFileFormat() if kind in PARQUET else ds.IpcFileFormat()
+        yield from file_format.make_fragment(_opened(path)).to_batches(schema=used)
 
 
 def scan_delta(tables: list[Any]) -> pl.LazyFrame:
     """Scan tables of Delta Lake: folders, or tables that are open."""
     _require_package("deltalake", "a Delta table", to_install("store"))
-    return pl.concat([pl.scan_delta(table) for table in tables], how="vertical_relaxed")
+    plans = []
+    for table in tables:
+        options = getattr(table, "storage_options", None)
+        plans.append(pl.scan_delta(str(table) if isinstance(table, ObjectPath) else table, storage_options=options))
+    return pl.concat(plans, how="vertical_relaxed")
 
 
-def scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
+def scan_iceberg(tables: list[Any]) -> pl.LazyFrame:
     """Scan tables of Iceberg."""
     _require_package("pyiceberg", "an Iceberg table", "Install it with: pip install pyiceberg")
     for table in tables:
@@ -175,7 +186,7 @@ def scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
     return pl.concat([pl.scan_iceberg(str(table.absolute())) for table in tables], how="vertical_relaxed")
 
 
-def scan_hudi(tables: list[Path]) -> pl.LazyFrame:
+def scan_hudi(tables: list[Any]) -> pl.LazyFrame:
     """Reject tables of Hudi."""
     raise SourceError(f"Cannot read {str(tables[0])!r}: Hudi tables are not supported. Pass its rows.")
 
@@ -185,7 +196,7 @@ def _require_package(module: str, what: str, install: str) -> None:
         raise SourceError(f"{what} requires the package {module!r}. {install}")
 
 
-TABLES: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
+TABLES: dict[str, Callable[[list[AnyPath]], pl.LazyFrame]] = {
     "Delta": scan_delta,
     "Iceberg": scan_iceberg,
     "Hudi": scan_hudi,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import few, pa, reason
+from streammetrics.base import AnyPath, ObjectPath, StorageOptions, few, pa, reason
 from streammetrics.data.rows.arrow import is_relation, utc_times
 from streammetrics.data.rows.batches import faults
 from streammetrics.data.rows.columns import require_columns
@@ -89,7 +89,13 @@ def _ended(batches: Iterator[pl.DataFrame]) -> bool:
         return False
 
 
-def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Sequence[Set[str]] = ()) -> Stream:
+def open_stream(
+    source: Source,
+    columns: Sequence[str],
+    chunk: int,
+    names: Sequence[Set[str]] = (),
+    storage_options: StorageOptions = None,
+) -> Stream:
     """Open a source as a stream of batches. Batches have ``chunk`` rows, if the source does not determine it.
 
     Values of ``names`` are only names, such as groups, which stay as they are written in CSV files. Columns of one set
@@ -101,7 +107,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     """
     refuse_engines(source, SourceError)
     if paths := paths_of(source):
-        return _files(open_files(paths), columns, chunk, names)
+        return _files(open_files(paths, storage_options=storage_options), columns, chunk, names)
     if isinstance(source, Files):
         return _files(source, columns, chunk, names)
     if isinstance(source, Stream):
@@ -137,7 +143,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     if isinstance(source, Iterable):
         items = list(source)
         if paths := paths_of(items):
-            return _files(open_files(paths), columns, chunk, names)
+            return _files(open_files(paths, storage_options=storage_options), columns, chunk, names)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
                 return _frame(to_frame(items, columns), columns, chunk, "row {} of the list")
@@ -147,8 +153,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
 
 def paths_of(source: Source) -> list[PathLike]:
     """Return the paths of a source that is a path or a list of them, and no paths of any other source."""
-    items = [source] if isinstance(source, str | Path) else source
-    are_paths = isinstance(items, list | tuple) and all(isinstance(item, str | Path) for item in items)
+    items = [source] if isinstance(source, str | Path | ObjectPath) else source
+    are_paths = isinstance(items, list | tuple) and all(isinstance(item, str | Path | ObjectPath) for item in items)
     return list(items) if are_paths else []
 
 
@@ -218,22 +224,28 @@ def _relation(relation: Any, columns: Sequence[str]) -> Stream:
 
 
 def open_files(
-    patterns: PathLike | Sequence[PathLike], null_values: Sequence[str] = (), text: Sequence[str] = ()
+    patterns: PathLike | Sequence[PathLike],
+    null_values: Sequence[str] = (),
+    text: Sequence[str] = (),
+    storage_options: StorageOptions = None,
 ) -> Files:
     """The files and tables of paths, folders, and globs. Rejects repeated ones, including through links."""
     patterns = paths_of(patterns)
     with readable(few(map(str, patterns))):
-        paths = [path for pattern in patterns for path in expand(pattern)]
+        paths = [path for pattern in patterns for path in expand(pattern, storage_options)]
         path, times = Counter(_real_paths(paths)).most_common(1)[0]
     if times > 1:
         raise SourceError(f"{path!r} is given {times} times, so its rows would be counted {times} times. Pass it once.")
     return Files(tuple(paths), null_values=tuple(null_values), text=tuple(text))
 
 
-def _real_paths(paths: Iterable[Path]) -> Iterator[str]:
+def _real_paths(paths: Iterable[AnyPath]) -> Iterator[str]:
     """Paths without links. The links of each folder are followed once, since there can be many files."""
     real_folder = cache(os.path.realpath)
-    for path in map(str, paths):
+    for path in paths:
+        if isinstance(path, ObjectPath):
+            yield str(path)
+            continue
         folder, name = os.path.split(path)
         is_link = name in ("", ".", "..") or os.path.islink(path)  # noqa: PTH114, since a Path takes longer
         yield os.path.realpath(path) if is_link else os.path.join(real_folder(folder), name)  # noqa: PTH118

@@ -18,6 +18,7 @@ from streammetrics.base import (
     hidden,
     near_paths,
     publish,
+    read_file,
     require_level,
     shown,
     translated,
@@ -265,7 +266,7 @@ def read_rules(path: str | Path) -> list[Rule]:
 
     with translated(SpecificationError, f"Cannot read {path}"):
         try:
-            content = Path(path).read_bytes()
+            content = read_file(path, SpecificationError)
         except FileNotFoundError:
             raise SpecificationError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from None
     with translated(SpecificationError, f"{path} is not valid TOML"):

@@ -14,7 +14,19 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, METRIC, VALUE, cell, keys_of, near_paths, pa, publish, write_file
+from streammetrics.base import (
+    LIMITS,
+    METRIC,
+    VALUE,
+    cell,
+    keys_of,
+    near_paths,
+    pa,
+    publish,
+    read_file,
+    reason,
+    write_file,
+)
 from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
@@ -97,11 +109,11 @@ class Receipt:
             StateError: If the file cannot be read, or is not a receipt.
         """
         try:
-            content = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique)
+            content = json.loads(read_file(path, StateError), object_pairs_hook=_unique)
         except FileNotFoundError as error:
             raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
         except OSError as error:
-            raise StateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+            raise StateError(f"Cannot read {str(path)!r}: {reason(error)}.") from error
         except (ValueError, RecursionError) as error:
             raise StateError(f"{str(path)!r} is not a receipt: it is not JSON with unique names.") from error
         names = {f.name for f in fields(cls)}

@@ -12,7 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streammetrics.base import LOG, few, near_paths, pa, pq, threaded, translated, without_scheme, write_file
+from streammetrics.base import (
+    LOG,
+    AnyPath,
+    ObjectPath,
+    StorageOptions,
+    few,
+    near_paths,
+    object_path,
+    pa,
+    pq,
+    threaded,
+    translated,
+    without_scheme,
+    write_file,
+)
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.statistics.state import checksums
 from streammetrics.statistics.state.content import no_state
@@ -24,17 +38,16 @@ from streammetrics.statistics.state.saved import Saved, from_arrow, to_arrow
 
 FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
-URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
 STATE = ".state"  # usual suffix of a saved state
 IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
 IPC_FILE = re.compile(IPC + rb"\0*")  # before the stream in an Arrow IPC file
 
 
-def write(saved: Saved, path: str | Path) -> None:
+def write(saved: Saved, path: str | Path, storage_options: StorageOptions = None) -> None:
     """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
     ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
     form = partial(_to_ipc, pa.ipc.new_file) if ipc else _to_parquet
-    write_file(without_scheme(path), _with_checksum(saved, form), StateError)
+    write_file(without_scheme(path), _with_checksum(saved, form), StateError, storage_options)
 
 
 def to_bytes(saved: Saved) -> bytes:
@@ -74,14 +87,14 @@ def from_bytes(content: bytes) -> Saved:
     return saved
 
 
-def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
+def read_states(sources: Sequence[str | Path], storage_options: StorageOptions = None) -> Iterator[tuple[str, Saved]]:
     """Read states that `write` or Spark wrote: files, folders, and globs.
 
     States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
     """
-    files = [(path, source) for source in sources for path in _files(source)]
+    files = [(path, source) for source in sources for path in _files(source, storage_options)]
     with translated(StateError, f"Cannot read {few(str(path) for path, _ in files)}"):
-        places = Counter(os.path.realpath(path) for path, _ in files)
+        places = Counter(str(path) if isinstance(path, ObjectPath) else os.path.realpath(path) for path, _ in files)
     for place, times in places.most_common(1):
         if times > 1:
             raise StateError(
@@ -89,7 +102,7 @@ def read_states(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
             )
     for start in range(0, len(files), FILES):
         batch = files[start : start + FILES]
-        by_schema: dict[bytes, list[tuple[Path, pa.Table]]] = {}
+        by_schema: dict[bytes, list[tuple[AnyPath, pa.Table]]] = {}
         bare = []
         for (path, _), (table, sealed) in zip(batch, threaded(lambda file: _read(*file), batch), strict=True):
             by_schema.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
@@ -108,13 +121,16 @@ def _warn(what: str) -> None:
     )
 
 
-def _files(source: str | Path) -> list[Path]:
+def _files(source: str | Path, storage_options: StorageOptions) -> Sequence[AnyPath]:
     """The files of a path, a folder, or a glob, except names that begin with an underscore or a dot."""
     if source == "":
         raise StateError("Cannot read '': a path must not be empty. Pass '.' for the current folder.")
     source = without_scheme(source)
-    if URL.match(str(source)):
-        raise StateError(f"Cannot read {str(source)!r}: it is a URL. Download the file, and pass its path.")
+    with translated(StateError, f"Cannot read {str(source)!r}"):
+        if (uri := object_path(source, storage_options, StateError)) is not None:
+            if objects := uri.files():
+                return objects
+            raise StateError(f"Cannot read {str(source)!r}: no files found.")
     try:
         path = Path(source).expanduser()
         if path.is_dir():
@@ -154,7 +170,7 @@ def _only_states(source: str | Path) -> str:
     return f" To load only the states of the folder, pass {str(Path(source) / f'*{STATE}')!r}." if mixed else ""
 
 
-def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
+def _read(path: AnyPath, source: str | Path) -> tuple[pa.Table, bool]:
     """The table of a file, and whether it has a checksum."""
     try:
         content = _content(path)
@@ -163,7 +179,7 @@ def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
         if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
             return checked(lambda: restored_table(_with_zones(table), _schema(header))), True
     except FileNotFoundError as error:
-        raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
+        raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(str(path))}") from error
     except (OSError, ValueError) as error:
         raise StateError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
     except NotAState as error:
@@ -215,7 +231,7 @@ def _typed(actual: pa.DataType, declared: pa.DataType) -> pa.DataType:
     return declared
 
 
-def _content(path: Path) -> bytes:
+def _content(path: AnyPath) -> bytes:
     with path.open("rb", buffering=0) as file:  # a buffer would be joined with the rest, which no thread can interrupt
         if not file.read(6).startswith((IPC, PARQUET)):
             raise NotAState("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
@@ -247,7 +263,7 @@ def _ipc_table(stream: pa.Buffer) -> pa.Table:
     return table
 
 
-def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
+def _together(tables: Sequence[tuple[AnyPath, pa.Table]]) -> Saved:
     """The merged state of tables with the same schema."""
     try:
         return from_arrow(pa.concat_tables(table for _, table in tables))
