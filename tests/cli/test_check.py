@@ -1,8 +1,11 @@
 """``streammetrics check``, as a user types it."""
 
+import re
+
 from commands import run
 
 import streammetrics as sm
+from streammetrics.show.tables.verdicts import WORDS
 
 
 def test_check_decides_in_every_group(folder):
@@ -61,3 +64,14 @@ def test_check_of_one_model(two_models):
     assert "  model  " in run(*check, code=1)
     assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
     assert "roc_auc &gt;= 0.6, model bad" in run(*check, "--model", "bad", "--format", "junit", code=1)
+
+
+def test_check_of_a_class_with_too_few_rows_says_so(tmp_path):
+    sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.8, 0.3]}).save(tmp_path / "few.state")
+    assert "open: too few rows of a class" in run("check", tmp_path / "few.state", "--require", "roc_auc>=0.7")
+
+
+def test_every_documented_reason_has_words():
+    _, _, reasons = sm.Verdicts.__doc__.partition("Reasons for an open verdict are")
+    documented = re.findall(r"``(\w+)``", reasons.partition("``by``")[0])
+    assert {*documented} == {*WORDS}

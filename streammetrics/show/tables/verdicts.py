@@ -24,7 +24,7 @@ from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table,
 OPEN = ("open", "too few rows")  # undecided verdicts
 EFFECTIVE = " (about {effective_rows:.0f} effective rows; {effective_rows_needed:.0f} decide)"
 WORDS = {  # of reasons
-    "few_selected_class": "too few rows of a class",
+    "few_rows_of_class": "too few rows of a class",
     "no_interval": "no interval of the difference",
     "false_discovery_rate": "breached alone",
     "wide_bounds": "no number of rows decides it, with these bounds",
