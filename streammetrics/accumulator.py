@@ -29,19 +29,15 @@ from streammetrics.statistics import (
     brief,
     combine,
     complete,
-    filtered,
     from_arrow,
     from_bytes,
     group_limit,
-    in_order,
     kind_of,
     no_state,
     read_states,
     require_equal,
-    roll_up,
     to_arrow,
     to_bytes,
-    with_keys,
     write,
 )
 
@@ -346,8 +342,8 @@ class Accumulator:
 
     def _rolled_up(self, state: State, roles: Roles, expressions: Mapping[str, pl.Expr] | None = None) -> State:
         """A state with the group columns of other roles. Groups that exist before the first row stay."""
-        rows = state if state.exact else in_order(state)  # so that sums of floats round alike
-        total = roll_up(with_keys(rows, expressions or {}), roles.group_columns)
+        rows = state if state.exact else state.sorted()  # so that sums of floats round alike
+        total = rows.with_keys(expressions or {}).roll_up(roles.group_columns)
         if roles.keys or (state.groups.height and total.groups.height == len(roles.models)):
             return total
         return combine([no_state(roles, self.statistics), total])
@@ -368,7 +364,7 @@ class Accumulator:
             raise SpecificationError(
                 "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
             )
-        return self._with_state(filtered(self.state, predicates))
+        return self._with_state(self.state.filter(predicates))
 
     def finalize(
         self,
@@ -408,7 +404,7 @@ class Accumulator:
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None, folds=FOLDS)), total
-        unit, weight, total = self.roles.unit, self.roles.sample_weight, in_order(total, self.roles.models)
+        unit, weight, total = self.roles.unit, self.roles.sample_weight, total.sorted(self.roles.models)
         return Report(total, selected, confidence, folds, unit, always, weight, self.roles.folds)
 
     def receipt(

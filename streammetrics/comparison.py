@@ -39,7 +39,7 @@ from streammetrics.reading import (
 )
 from streammetrics.report import Comparison, Report
 from streammetrics.show import as_text, drift_table, terminal_width, with_note
-from streammetrics.statistics import State, for_reports, in_order, periods, roll_up, select
+from streammetrics.statistics import State
 
 COLUMNS: tuple[str, ...] = ("of", "measure", *PAIRED)
 
@@ -218,7 +218,7 @@ def drift_over(
         columns = ", ".join(report.by) or "none"
         raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {columns}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
-    state = in_order(_referred(for_reports(report.state), window, reference))
+    state = _referred(report.state.for_reports(), window, reference).sorted()
     before = report._with(state=state, folds=folds, always=None)
     moved = drift(before, report, of=of, bins=bins, confidence=confidence)
     return replace(moved, rolling=isinstance(reference, str))
@@ -372,7 +372,7 @@ def _between(state: State, window: str, start: Any, end: Any) -> State:
     keys = state.keys.filter((clock >= _time(start)) & (clock < _time(end)))
     if not keys.height:
         raise ReportError(f"No window of {window!r} lies between {start} and {end}.")
-    return roll_up(select(state, keys), [c for c in keys.columns if c != window])
+    return state.select(keys).without(window)
 
 
 def _before_each(state: State, window: str, length: str) -> State:
@@ -383,7 +383,7 @@ def _before_each(state: State, window: str, length: str) -> State:
         raise SpecificationError(
             Argument("reference", length), f" is too short for window {window!r}. Use a longer duration, such as '7d'."
         )
-    return periods(state, window, windows, starts, windows)
+    return state.periods(window, windows, starts, windows)
 
 
 def _time(value: Any) -> datetime:

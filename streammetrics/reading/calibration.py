@@ -12,7 +12,7 @@ from streammetrics.base import LIMITS, METRIC, RIGHT, STATUS, VALUE, Status, bou
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
 from streammetrics.reading.estimates import metrics_by_view, with_groups, with_label
-from streammetrics.statistics import GROUP, State, Statistic, find_groups, first_case
+from streammetrics.statistics import GROUP, State, Statistic, find_groups
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
 
@@ -46,7 +46,7 @@ def limits_of_ranges(state: State, folds: State, metrics: Sequence[Metric], conf
 def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Sequence[str]) -> pl.DataFrame:
     """Numbers of each group, or of each label of it, whose errors are not too skewed: keys, metric, and columns."""
     statistic, view, _ = next(entry for entry in metrics_by_view(state, [ecce]) if entry[2])
-    every, parts = (first_case(view, s.table(statistic)) for s in (state, folds))
+    every, parts = (view.first_case(s.table(statistic)) for s in (state, folds))
     rows = [
         {GROUP: group, METRIC: metric.name, **dict(zip(columns, read(sums), strict=True))}
         for group, bins, fold_bins in _groups(every, parts, state, folds, statistic)

@@ -18,10 +18,7 @@ from streammetrics.statistics import (
     RowCounts,
     State,
     fingerprints,
-    for_reports,
     identifies_rows,
-    roll_up,
-    with_keys,
 )
 
 if TYPE_CHECKING:
@@ -148,7 +145,7 @@ def _advice(comparison: Comparison, rows: pl.DataFrame, are_same: bool) -> str |
 
 def _coarser(folds: State, times: int) -> State:
     """The state by fewer folds, of which each has so many."""
-    return folds if times == 1 else roll_up(for_reports(with_keys(folds, {FOLD: pl.col(FOLD) // times})), folds.by)
+    return folds if times == 1 else folds.with_keys({FOLD: pl.col(FOLD) // times}).for_reports().roll_up(folds.by)
 
 
 def _with_sides(rows: pl.DataFrame, sides: Iterable[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:

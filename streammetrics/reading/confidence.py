@@ -51,8 +51,6 @@ from streammetrics.statistics import (
     State,
     Statistic,
     View,
-    first_case,
-    is_weighted,
     tails_of_losses,
 )
 
@@ -156,7 +154,7 @@ def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statis
 def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     """The rows of a view. A view without the counts of its statistic is computed from pairs of labels."""
     table, squares = state.table(statistic), statistic.twins
-    weighted, first, index = is_weighted(statistic, table), first_case(view, table), [GROUP, *view.kept]
+    weighted, first, index = statistic.is_weighted(table), view.first_case(table), [GROUP, *view.kept]
     if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
         first = first.join(
             tails_of_losses(scores, state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left"
@@ -201,8 +199,8 @@ def _scaled_to_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[s
 def _with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.DataFrame:
     """The table of a view, and that of squared weights in columns that end in _w2."""
     squared = table.with_columns(pl.col(twin).alias(c) for c, twin in statistic.twins.items())
-    squares = first_case(view, squared).select(pl.exclude(GROUP, *view.kept).name.suffix("_w2"))
-    return first_case(view, table).with_columns(squares)
+    squares = view.first_case(squared).select(pl.exclude(GROUP, *view.kept).name.suffix("_w2"))
+    return view.first_case(table).with_columns(squares)
 
 
 def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:

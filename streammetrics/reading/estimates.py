@@ -28,7 +28,7 @@ from streammetrics.core import Floats
 from streammetrics.data import LABEL
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
-from streammetrics.statistics import GROUP, State, Statistic, View, exact, first_case, split_label
+from streammetrics.statistics import GROUP, State, Statistic, View, exact, split_label
 
 WIDE = 1e-3
 THRESHOLD = "threshold"
@@ -74,7 +74,7 @@ def estimate(
 def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame:
     """Return an expression over the columns of a metric in place of its value: keys, metric, value."""
     statistic, view, _ = next(part for part in metrics_by_view(state, [metric]) if part[2])
-    table = _as_floats(view, first_case(view, state.table(statistic)))
+    table = _as_floats(view, view.first_case(state.table(statistic)))
     groups = state.groups_of(statistic) if view.folds else None
     values = by_group(table, [GROUP, *view.kept], {"value": column}, groups)
     values = with_label(values, state.labels_of(statistic))
@@ -124,7 +124,7 @@ def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.D
     table = state.tables[statistic.name]
     label = {LABEL: pl.Series(state.labels).dtype} if state.labels_of(statistic) else {}
     if not set(view.kept) <= {*table.columns, *label}:
-        table = first_case(view, table.clear())
+        table = view.first_case(table.clear())
     return label | {key: table.schema[key] for key in view.kept if key not in label}
 
 
@@ -163,7 +163,7 @@ def _without_overflow(estimates: pl.DataFrame, table: pl.DataFrame, sums: Sequen
 
 def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The sum of the rows of all labels, 0 for a group without labels."""
-    sums = first_case(view, table).group_by(GROUP).agg(pl.exclude(LABEL).sum())
+    sums = view.first_case(table).group_by(GROUP).agg(pl.exclude(LABEL).sum())
     return groups.select(GROUP).join(sums, on=GROUP, how="left", maintain_order="left").fill_null(0)
 
 
@@ -179,7 +179,7 @@ def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataF
     """Columns group, label, support, which is null without true labels."""
     support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores do not determine true labels
     keys = [GROUP] if labels else [GROUP, LABEL]
-    return with_label(first_case(view, table).group_by(keys, maintain_order=True).agg(support=support), labels)
+    return with_label(view.first_case(table).group_by(keys, maintain_order=True).agg(support=support), labels)
 
 
 def _averaged(

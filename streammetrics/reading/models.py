@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics.base import SUM_ROUNDING, text
 from streammetrics.data import MODEL
 from streammetrics.errors import ReportError
-from streammetrics.statistics import GROUP, PAIR, Paired, RowCounts, State, Statistic, is_weighted, roll_up, select
+from streammetrics.statistics import GROUP, PAIR, Paired, RowCounts, State, Statistic
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -23,15 +23,15 @@ SIDES = ("a", "b")
 def of_model(report: Report, name: str) -> Report:
     """Return the report of one model."""
     require_models(report.state, name)
-    groups = report._with_states(lambda state: select(state, state.keys.filter(pl.col(MODEL) == name)))
-    return groups._with_states(lambda state: roll_up(state, _without_model(state)))
+    groups = report._with_states(lambda state: state.select(state.keys.filter(pl.col(MODEL) == name)))
+    return groups._with_states(lambda state: state.without(MODEL))
 
 
 def pairs_of(state: State, a: str, b: str) -> State:
     """The tables of paired statistics for two models, whose groups are merged."""
-    of_both = select(state, state.keys.filter(pl.col(MODEL).is_in([a, b])))
+    of_both = state.select(state.keys.filter(pl.col(MODEL).is_in([a, b])))
     paired = tuple(s for s in of_both.statistics if isinstance(s, Paired))
-    return roll_up(replace(of_both, statistics=paired), _without_model(state))
+    return replace(of_both, statistics=paired).without(MODEL)
 
 
 def require_models(state: State, *names: str) -> None:
@@ -47,10 +47,6 @@ def require_model(name: str, models: Sequence[str]) -> None:
         raise ReportError(f"Unknown model {name!r}. Models: {text.few(models) or 'none'}.")
 
 
-def _without_model(state: State) -> list[str]:
-    return [c for c in state.by if c != MODEL]
-
-
 @dataclass(frozen=True)
 class SameRows:
     """States of two models, and of pairs of models. Groups have the same numbers in all three."""
@@ -63,7 +59,7 @@ class SameRows:
     @classmethod
     def of(cls, a: State, b: State, pairs: State, names: tuple[str, str]) -> SameRows:
         """Two models and their pairs, with the groups of the pairs."""
-        return cls(select(a, pairs.keys), select(b, pairs.keys), pairs, names)
+        return cls(a.select(pairs.keys), b.select(pairs.keys), pairs, names)
 
     def table(self, kind: type[Paired]) -> pl.DataFrame:
         """The table of a statistic of the two models, for groups in which both predicted the same rows.
@@ -73,7 +69,7 @@ class SameRows:
         for statistic in self.pairs.statistics:
             if isinstance(statistic, kind):
                 table = statistic.between(self.pairs.table(statistic), *self.names)
-                if table is not None and not is_weighted(statistic, table):
+                if table is not None and not statistic.is_weighted(table):
                     return self._of_same_rows(table, statistic)
         return pl.DataFrame()
 
@@ -93,7 +89,7 @@ class SameRows:
             numbers = [i for i, pair in enumerate(pairs) if {*pair} == {*self.names}]
             if numbers:
                 table = self.pairs.tables[statistic.name].filter(pl.col(PAIR).is_in(numbers))
-                weighted = is_weighted(statistic, table)
+                weighted = statistic.is_weighted(table)
                 shared = _sizes(self.pairs, statistic, table)
                 one, other = ((_sizes_of_model(state, weighted) - shared).abs() for state in (self.a, self.b))
                 rounding = shared * (SUM_ROUNDING if weighted else 0.0)

@@ -32,7 +32,6 @@ from streammetrics.statistics import (
     Statistic,
     find_groups,
     powers_of,
-    roll_up,
 )
 
 SEEN = hidden("seen")
@@ -129,7 +128,7 @@ PAIRED: dict[type[Statistic], type[Paired]] = {
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
     """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``."""
     by_units = FOLD in pairs.by
-    total = roll_up(pairs, [c for c in pairs.by if c != FOLD]) if by_units else pairs
+    total = pairs.without(FOLD) if by_units else pairs
     rates, parts = (_flips(state, statistic, names) for state in (total, pairs))
     if rates is None or parts is None:
         a, b = names

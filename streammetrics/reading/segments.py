@@ -10,7 +10,6 @@ from streammetrics.base import METRIC, keys_of, require_free, whole
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.looks import with_row_count
-from streammetrics.statistics import select
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -61,7 +60,7 @@ def sorted_by(report: Report, metric: str | Metric) -> Report:
     worst = pl.col("value").max() if descending else pl.col("value").min()
     groups = report.rows(metric).group_by(report.by, maintain_order=True).agg(worst)
     groups = groups.sort("value", descending=descending, nulls_last=True, maintain_order=True)
-    return sorted_report._with(state=select(report.state, groups.drop("value")))
+    return sorted_report._with(state=report.state.select(groups.drop("value")))
 
 
 def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:

@@ -37,7 +37,7 @@ from streammetrics.reading.calibration import limits_of_ranges
 from streammetrics.reading.confidence import few_rows_of_class, independent_intervals, rows_intervals, samples_of
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.looks import with_total
-from streammetrics.statistics import GROUP, State, roll_up, with_keys
+from streammetrics.statistics import GROUP, State
 
 AT_ONCE = 1 << 20  # table rows that are processed at once
 MERGED = -1  # instead of the numbers of folds that stay
@@ -46,7 +46,7 @@ ALONE, DESIGN = hidden("alone"), hidden("design effect")
 
 def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
     """Keys, metric and limits, from the values without each fold."""
-    keys, state = [*keys_of(frame), METRIC], _without_folds(folds)
+    keys, state = [*keys_of(frame), METRIC], folds.without(FOLD)
     ranges = [m for m in metrics if isinstance(m.interval, methods.RangeOfSums) and m.average is None]
     metrics = [m for m in metrics if not m.interval.reason_of_units]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
@@ -133,17 +133,13 @@ def paired_intervals(
     differences = {"value": pl.col(B) - pl.col(A), TOTAL: pl.col("b") - pl.col("a")}
     intervals = jackknife_intervals(values.with_columns(**differences), keys, ranges, confidence)
     limits = pl.concat([no_limits(frame, keys), intervals], how="diagonal_relaxed")
-    sides = [_without_folds(folds) for folds in (a, b)]
+    sides = [folds.without(FOLD) for folds in (a, b)]
     parts = [few_rows_of_class(side, samples_of(side, metrics), FEWEST) for side in sides]
     few = pl.concat([frame.select(keys).clear(), *parts], how="diagonal_relaxed").select(keys).unique()
     some = [m for m in metrics if m.name in few[METRIC]]
     of_rows = (rows_intervals(side, samples_of(side, some), confidence) for side in sides)
     one, other = (pl.concat([no_limits(frame, keys), rows], how="diagonal_relaxed") for rows in of_rows)
     return _widened(limits, few, independent_intervals(joined(few, frame, keys), one, other, factor))
-
-
-def _without_folds(folds: State) -> State:
-    return roll_up(folds, [c for c in folds.by if c != FOLD])
 
 
 def _widened(limits: pl.DataFrame, few: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
@@ -175,12 +171,12 @@ def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """The estimates of each group without each of its folds, with the omitted fold in the column ``fold``."""
     by = [c for c in folds.by if c != FOLD]
     numbers, keys = folds.keys[FOLD].unique().sort().cast(pl.Int64), folds.keys.cast({FOLD: pl.Int64})
-    parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
+    parts = [estimate(folds.roll_up(by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
     for others in _other_folds(folds, by, numbers) if len(numbers) else ():
         if by or others.groups.height:
             estimates = estimate(others, metrics)
         else:  # no rows without the only fold
-            estimates = estimate(roll_up(others, []), metrics).with_columns(pl.lit(numbers[0], pl.Int64).alias(FOLD))
+            estimates = estimate(others.roll_up([]), metrics).with_columns(pl.lit(numbers[0], pl.Int64).alias(FOLD))
         parts.append(estimates.join(keys, on=[*by, FOLD], how="semi", nulls_equal=True).select(parts[0].columns))
     return pl.concat(parts, how="vertical_relaxed")
 
@@ -188,12 +184,12 @@ def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 def _other_folds(folds: State, by: Sequence[str], numbers: pl.Series) -> Iterator[State]:
     """The groups without each of these folds. To omit one of one half, the folds of the other half are merged first."""
     if len(numbers) <= max(1, AT_ONCE // max(1, folds.cells)):
-        yield roll_up(_copies_without(folds, numbers), [*by, FOLD])
+        yield _copies_without(folds, numbers).roll_up([*by, FOLD])
         return
     middle = len(numbers) // 2
     for half in (numbers[:middle], numbers[middle:]):
         others = pl.when(pl.col(FOLD).is_in(half.implode())).then(FOLD).otherwise(MERGED)
-        yield from _other_folds(roll_up(with_keys(folds, {FOLD: others}), [*by, FOLD]), by, half)
+        yield from _other_folds(folds.with_keys({FOLD: others}).roll_up([*by, FOLD]), by, half)
 
 
 def _copies_without(folds: State, numbers: pl.Series) -> State:

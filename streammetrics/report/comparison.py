@@ -25,7 +25,6 @@ from streammetrics.report.gate import check_margins
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import Verdicts
 from streammetrics.show import as_text, comparison_tables, terminal_width, with_names
-from streammetrics.statistics import for_reports, roll_up
 
 COLUMNS = ("a", "b", "difference", "better", "status", "note")
 POWER = 0.8
@@ -118,7 +117,7 @@ class Comparison:
         a, b = self.a.rollup(*(c for c in columns if c in self.a.by)), self.b.rollup(*columns)
         same_rows = self.same_rows
         if same_rows is not None:
-            same_rows = SameRows.of(a.state, b.state, roll_up(for_reports(same_rows.pairs), columns), same_rows.names)
+            same_rows = SameRows.of(a.state, b.state, same_rows.pairs.for_reports().roll_up(columns), same_rows.names)
         return replace(self, a=a, b=b, same_rows=same_rows)
 
     @cached_property

@@ -65,8 +65,6 @@ from streammetrics.statistics import (
     PairedOutcomes,
     State,
     confusion,
-    for_reports,
-    roll_up,
 )
 
 if TYPE_CHECKING:
@@ -309,8 +307,8 @@ class Report:
         by = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         if by == self.by:  # the report knows its numbers
             return self
-        folds = None if self.folds is None else roll_up(for_reports(self.folds), [*by, FOLD])
-        return self._with(state=roll_up(for_reports(self.state), by), folds=folds)
+        folds = None if self.folds is None else self.folds.for_reports().roll_up([*by, FOLD])
+        return self._with(state=self.state.for_reports().roll_up(by), folds=folds)
 
     def curve(self, kind: str | Metric, order: Literal["tied", "best", "worst"] = "tied", **keys: Any) -> pl.DataFrame:
         """Return a curve of every group as a frame.

@@ -81,18 +81,11 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.statistics.state.tables import (
         State,
         combine,
-        filtered,
         find_groups,
-        for_reports,
-        in_order,
         join_label,
-        periods,
-        roll_up,
-        select,
         split_label,
-        with_keys,
     )
-    from streammetrics.statistics.statistic import View, exact, first_case, is_weighted
+    from streammetrics.statistics.statistic import View, exact
     from streammetrics.statistics.summed import Sums
 else:
     __getattr__ = late_names(__name__, __file__)

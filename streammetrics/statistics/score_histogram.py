@@ -17,7 +17,7 @@ from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import Names, View, exact, is_weighted
+from streammetrics.statistics.statistic import Names, View, exact
 
 HEAVY = 1e-3
 FINEST = 1e-15  # step of rounded scores, since floats are rounded too
@@ -83,7 +83,7 @@ class ScoreHistogram(Binned):
     def _with_edges(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         ends = self.edges(table).rename({"low": "score_low", "high": "score_high"}).drop("shift", "bin")
         rows, squares = pl.sum_horizontal(self.counts), pl.sum_horizontal(self.twins.values())
-        weight = squares / rows if is_weighted(self, table) else pl.lit(1.0)
+        weight = squares / rows if self.is_weighted(table) else pl.lit(1.0)
         return exact(ends.with_columns(row_weight=pl.when(rows > 0).then(weight).otherwise(0.0)))
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -69,6 +69,10 @@ class View:
     wide: Callable[[pl.DataFrame], pl.DataFrame] = nothing_wide
     influences: tuple[Influence, ...] = ()
 
+    def first_case(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table that gives the values of metrics."""
+        return next(iter(self.cases(table).values()))
+
 
 @dataclass(frozen=True)
 class Statistic(ABC):
@@ -181,6 +185,10 @@ class Statistic(ABC):
         numbers = pl.int_range(groups, dtype=pl.UInt32, eager=True).alias(GROUP)
         return numbers.to_frame().with_columns(pl.lit(0, kind).alias(c) for c, kind in types.items() if c != GROUP)
 
+    def is_weighted(self, table: pl.DataFrame) -> bool:
+        """Whether counts of a table are sums of weights."""
+        return any(table.schema[c].is_float() for c in self.counts)
+
     def with_floats(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return a table with its decimals as floats, which metrics are computed from."""
         floats = [to_floats(table[c]) for c in self.decimals if table.schema.get(c) == DECIMAL]
@@ -251,13 +259,3 @@ def _column(name: str, values: Any, kind: pl.DataType) -> pl.Series:
     if isinstance(values, pl.Series) and values.dtype == DECIMAL:
         return (values if kind == DECIMAL else to_floats(values)).alias(name)
     return to_decimals(pl.Series(name, values, pl.Float64)) if kind == DECIMAL else pl.Series(name, values, kind)
-
-
-def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
-    """Whether counts of a table are sums of weights."""
-    return any(table.schema[c].is_float() for c in statistic.counts)
-
-
-def first_case(view: View, table: pl.DataFrame) -> pl.DataFrame:
-    """The table that gives the values of metrics."""
-    return next(iter(view.cases(table).values()))

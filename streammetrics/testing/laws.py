@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from streammetrics.accumulator import Accumulator, empty_of, merge
 from streammetrics.base import ESTIMATE
 from streammetrics.data import LABEL
-from streammetrics.statistics import GROUP, RowCounts, RowFingerprint, State, Statistic, in_order
+from streammetrics.statistics import GROUP, RowCounts, RowFingerprint, State, Statistic
 from streammetrics.testing.check import Check, checks_of, require
 from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, splits, task_of
 
@@ -178,8 +178,8 @@ def rows_of_weight_0_count_for_nothing(case: Case) -> None:
     if weight is None or weight in case.acc.roles.expressions:
         return
     without = case.data.with_columns(pl.lit(0).cast(case.data.schema[weight]).alias(weight))
-    one = in_order(case.accumulated(pl.concat([case.data, without])).state)
-    other = in_order(case.complete.state)
+    one = case.accumulated(pl.concat([case.data, without])).state.sorted()
+    other = case.complete.state.sorted()
     for statistic in case.acc.statistics:
         if not isinstance(statistic, RowCounts | RowFingerprint):
             require_same_table(statistic, one, other)
@@ -241,7 +241,7 @@ def _content(acc: Accumulator) -> tuple[Any, Any]:
 
 
 def _integers(statistic: Statistic, acc: Accumulator) -> Any:
-    table = in_order(acc.state).tables[statistic.name]
+    table = acc.state.sorted().tables[statistic.name]
     return table.select(name for name in statistic.counts if table.schema[name] == pl.Int64).to_numpy()
 
 
@@ -251,7 +251,7 @@ def require_same(acc: Accumulator, expected: Accumulator) -> None:
     Groups, keys, integers, and decimals must be equal bit for bit, float sums within 1e-12. Other floats, such as
     moments, and tables that depend on the order of rows are compared by their metrics. See `require_same_metrics`.
     """
-    one, other = in_order(acc.state), in_order(expected.state)
+    one, other = acc.state.sorted(), expected.state.sorted()
     assert_frame_equal(one.groups, other.groups)
     for statistic in other.statistics:
         require_same_table(statistic, one, other)

@@ -33,7 +33,6 @@ from streammetrics.statistics import (
     data_types,
     difference,
     require_equal,
-    roll_up,
 )
 
 STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
@@ -225,11 +224,11 @@ class Specification:
         """
         rows = rows.sort(*self.groups, "version", nulls_last=True)
         if self.empty.state.exact:
-            state = roll_up(self._state(rows), self.groups)
+            state = self._state(rows).roll_up(self.groups)
         else:
             earlier = pl.int_range(pl.len()).over(self.groups)
             parts = rows.with_columns(earlier.alias(EARLIER)).partition_by(EARLIER, maintain_order=True)
-            states = [roll_up(self._state(part), self.groups) for part in parts or [rows]]
+            states = [self._state(part).roll_up(self.groups) for part in parts or [rows]]
             state = reduce(lambda total, part: combine([total, part]), states)
         return with_state(self.empty, state)
 
@@ -290,7 +289,7 @@ def carried(acc: Accumulator, like: Accumulator) -> Accumulator:
     tables = {s.name: _cells(state, s, like.state.tables[s.name].clear()) for s in like.statistics}
     groups = state.groups.with_columns(lacking).select(schema.names())
     included = State(like.statistics, groups, tables, like.state.labels)
-    return with_state(like, roll_up(included, like.roles.group_columns))
+    return with_state(like, included.roll_up(like.roles.group_columns))
 
 
 def _types(empty: Accumulator) -> pl.Schema:

@@ -50,7 +50,6 @@ from streammetrics.report import (
     nonempty,
 )
 from streammetrics.show import with_note
-from streammetrics.statistics import periods
 
 CURRENT_ROWS, OTHER_ROWS = hidden("rows of the checked windows"), hidden("rows of the reference")
 REFERENCE = hidden("value of the reference")
@@ -186,7 +185,7 @@ def _reports(
 def _merged(report: Report, windows: Windows) -> Report:
     """The report of some windows of a report by windows of the history."""
     names = windows.names
-    return report._with_states(lambda state: periods(state, names.name, names, windows.starts, windows.ends))
+    return report._with_states(lambda state: state.periods(names.name, names, windows.starts, windows.ends))
 
 
 def _read(history: History, rule: Rule, windows: Windows, by: tuple[str, ...]) -> Report:

@@ -12,7 +12,7 @@ from streammetrics.errors import MetricError, ReportError, escaped
 from streammetrics.metrics import in_a_sentence
 from streammetrics.reading.diagnosis.finding import MANY, PLACE, WHERE, Finding, Searched, finding, listed
 from streammetrics.reading.slicing.slices import OF_SLICE, slices
-from streammetrics.statistics import PAIR, RowCounts, select
+from streammetrics.statistics import PAIR, RowCounts
 
 LOSSES = ("log_loss_skill", "mae", "accuracy")  # by which slices are searched, the first available one
 LARGE = 0.05  # difference, as a share of the distance of the other rows from the best value
@@ -58,7 +58,7 @@ def twins(searched: Searched) -> Iterator[Finding]:
     statistics = [s.name for s in state.statistics if not (isinstance(s, RowCounts) or PAIR in s.keys)]
     groups: list[tuple[list[pl.DataFrame], list[str]]] = []
     for model in state.keys[MODEL] if statistics else ():
-        of_model = select(state, state.keys.filter(pl.col(MODEL) == model)).tables
+        of_model = state.select(state.keys.filter(pl.col(MODEL) == model)).tables
         tables = [of_model[name] for name in statistics]
         models = next((names for others, names in groups if all(map(pl.DataFrame.equals, others, tables))), None)
         if models is None:

@@ -31,7 +31,7 @@ from streammetrics.reading.slicing import SLICE
 from streammetrics.reading.slicing.candidates import Numbers
 from streammetrics.reading.slicing.tables import GroupTable, gather, group_table
 from streammetrics.reading.units import paired_intervals
-from streammetrics.statistics import GROUP, State, first_case
+from streammetrics.statistics import GROUP, State
 
 AT_ONCE = 1 << 21  # maximum number of table rows that are copied at once
 RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
@@ -217,7 +217,7 @@ class Remainders:
         if not proportion:
             return []
         _, view, _ = next(entry for entry in metrics_by_view(state, [self.metric]) if entry[2])
-        table = first_case(view, state.table(self.groups[0].statistic))
+        table = view.first_case(state.table(self.groups[0].statistic))
         counts = matching(table, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
         every = state.groups.select(GROUP).join(counts, on=GROUP, how="left", maintain_order="left")
         return [every.select(cells.cast(pl.Float64)).to_series().fill_null(0) for cells in proportion]

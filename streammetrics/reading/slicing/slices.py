@@ -14,7 +14,7 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import require_models
 from streammetrics.reading.slicing import SLICE
-from streammetrics.statistics import GROUP, RowCounts, State, select
+from streammetrics.statistics import GROUP, RowCounts, State
 
 if TYPE_CHECKING:
     from streammetrics.reading.slicing.candidates import Candidates, Numbers
@@ -51,7 +51,7 @@ def slices(
         require_models(report.state, keys[MODEL])
     searched = {k: v for k, v in keys.items() if k in report.by}
     if searched:
-        report = report._with_states(lambda state: select(state, matching(state.keys, state.by, searched)))
+        report = report._with_states(lambda state: state.select(matching(state.keys, state.by, searched)))
     state, folds = report.state, report.folds
     models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.by else ()
     if len(models) > 1:

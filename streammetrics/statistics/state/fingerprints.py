@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.data import DECIMAL, MODEL
 from streammetrics.statistics import GROUP, RowFingerprint, Statistic
-from streammetrics.statistics.state.tables import State, in_order, roll_up
+from streammetrics.statistics.state.tables import State
 
 TRUTH, ROW = "truth", "row"
 MODULUS = 1 << 64  # of sums of hashes, which are stored as signed integers
@@ -50,7 +50,7 @@ def fingerprints(state: State) -> pl.DataFrame:
 def fingerprints_of_models(state: State) -> dict[str, dict[str, str]]:
     """The fingerprints of all rows, by model. A single model has an empty name."""
     alone = State((RowFingerprint(),), state.groups, {RowFingerprint.name: state.tables[RowFingerprint.name]})
-    models = fingerprints(roll_up(alone, [MODEL] if MODEL in state.groups.columns else []))
+    models = fingerprints(alone.roll_up([MODEL] if MODEL in state.groups.columns else []))
     return {row.get(MODEL, ""): {TRUTH: row[TRUTH], ROW: row[ROW]} for row in models.iter_rows(named=True)}
 
 
@@ -61,7 +61,7 @@ def digest(state: State) -> str:
     neither statistics that depend on the order, such as a sketch. Groups and labels that are equal in different types
     have the same digest.
     """
-    state = in_order(state)
+    state = state.sorted()
     keys = state.keys.with_columns(map(canonical, state.keys.iter_columns()))
     parts = [keys, *(_exact(s, state.tables[s.name]) for s in state.statistics if not s.depends_on_order)]
     hashed = sha256()

@@ -20,7 +20,7 @@ from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.statistics.state.memory import require_small_table
-from streammetrics.statistics.state.tables import State, in_order, roll_up
+from streammetrics.statistics.state.tables import State
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Saved:
 
 def to_arrow(saved: Saved) -> pa.Table:
     """Return the state as a table, in the order determined by its content."""
-    state = in_order(saved.state)
+    state = saved.state.sorted()
     frame = state.groups
     for statistic in state.statistics:
         name, table = statistic.name, state.tables[statistic.name]
@@ -85,7 +85,7 @@ def from_arrow(table: pa.Table) -> Saved:
         raise StateError("The state has groups without row counts.")
     _require_equal_rows(statistics, tables, roles)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
-    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)))
+    return Saved(roles, metrics, checked(lambda: state.roll_up(roles.group_columns)))
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:

@@ -15,7 +15,6 @@ from streammetrics.base import hidden, reason, require_free
 from streammetrics.data import LABEL, MODEL, ascending, concat_groups, find, group_column, typed
 from streammetrics.errors import ColumnError, MetricError, SpecificationError
 from streammetrics.statistics import GROUP, Statistic
-from streammetrics.statistics.statistic import is_weighted
 
 Statistics = tuple[Statistic, ...]
 S = TypeVar("S")
@@ -100,7 +99,7 @@ class State:
     @property
     def weighted(self) -> bool:
         """Whether counts are sums of weights."""
-        return any(is_weighted(s, self.tables[s.name]) for s in self.statistics)
+        return any(s.is_weighted(self.tables[s.name]) for s in self.statistics)
 
     @property
     def exact(self) -> bool:
@@ -116,6 +115,108 @@ class State:
     def cells(self) -> int:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
+
+    def roll_up(self, columns: Sequence[str]) -> State:
+        """Return the state for some of the group columns."""
+        keys = self.groups.select(columns)
+        if columns and ascending(keys):  # all stay unchanged
+            return replace(self, groups=keys.with_row_index(GROUP))._merged()
+        groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
+        numbers = find_groups(keys, groups) if columns else pl.Series(np.zeros(self.groups.height, np.uint32))
+        return replace(self, groups=groups, tables=self._renumber(numbers))._merged()
+
+    def without(self, column: str) -> State:
+        """Return the state without one of the group columns."""
+        return self.roll_up([name for name in self.by if name != column])
+
+    def for_reports(self) -> State:
+        """Return the state with the statistics with which reports roll up groups. It must not be stored."""
+        return replace(self, statistics=tuple(s.for_reports() for s in self.statistics))
+
+    def with_keys(self, expressions: Mapping[str, pl.Expr]) -> State:
+        """Return the state with additional group columns, computed from existing ones."""
+        if not expressions:
+            return self
+        unknown = (
+            {name for name, kind in self.keys.schema.items() if kind == pl.Null} if self.groups.is_empty() else set()
+        )
+        columns = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in expressions.items()}
+        try:
+            keys = self.keys.with_columns(**columns)
+            keys = keys.with_columns(group_column(keys[name]) for name in columns)
+        except (pl.exceptions.PolarsError, ColumnError) as error:
+            raise SpecificationError(f"Cannot roll up groups to {', '.join(columns)}: {reason(error)}.") from error
+        return replace(self, groups=keys.with_row_index(GROUP))
+
+    def select(self, keys: pl.DataFrame) -> State:
+        """Return the state of some groups, in the order of ``keys``."""
+        groups = keys.with_row_index(GROUP)
+        numbers = find_groups(self.keys, groups)
+        tables = {n: t.sort(GROUP, maintain_order=True) for n, t in self._renumber(numbers).items()}
+        return replace(self, groups=groups, tables=tables)
+
+    def periods(self, window: str, names: pl.Series, since: pl.Series, until: pl.Series) -> State:
+        """Return the state of some periods: for each, the windows from ``since`` to before ``until``, merged.
+
+        The column of the window has the names of the periods, which differ. Times have the type of the window, or are
+        datetimes for dates.
+        """
+        windows = self.groups.drop_nulls(window).sort(window, maintain_order=True)
+        starts = windows[window].cast(since.dtype)
+        first, last = (starts.search_sorted(times).to_numpy().astype(np.int64) for times in (since, until))
+        lengths = last - first
+        chunks = self.cells * int(lengths.sum()) // max(1, windows.height) // AT_ONCE + 1
+        parts = [self.select(self.keys.clear())]
+        for some in np.array_split(np.arange(len(names)), chunks):
+            rows = np.concatenate([np.arange(first[i], last[i]) for i in some])
+            inside = windows[rows].with_columns(names[np.repeat(some, lengths[some])].alias(window))
+            keys = inside.drop(GROUP)
+            groups = keys.unique(maintain_order=True).with_row_index(GROUP)
+            copies = inside.select(GROUP, find_groups(keys, groups).alias(PERIOD))
+            tables = {
+                name: copies.join(table, on=GROUP, maintain_order="left_right").drop(GROUP).rename({PERIOD: GROUP})
+                for name, table in self.tables.items()
+            }
+            parts.append(replace(self, groups=groups, tables=tables)._merged())
+        return combine(parts)
+
+    def filter(self, predicates: Sequence[pl.Expr]) -> State:
+        """The state of the groups for which predicates hold."""
+        try:
+            keys = self.keys.filter(*predicates)
+        except (pl.exceptions.PolarsError, TypeError) as error:
+            columns = ", ".join(self.by) or "none"
+            raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {columns}.") from error
+        return self.select(keys)
+
+    def sorted(self, models: Sequence[str] = ()) -> State:
+        """Return the same state with sorted groups, so that equal contents have equal tables; models in their order."""
+        keys = ranked = self.keys
+        if models and MODEL in keys.columns:
+            ranks = {name: rank for rank, name in enumerate(models)}
+            ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
+        if not keys.width or ascending(ranked):
+            return replace(self, tables={name: _sorted(table) for name, table in self.tables.items()})
+        return self.select(keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
+
+    def _merged(self) -> State:
+        """The state with one row per cell. Each label of a group is merged like a group."""
+        tables = {}
+        for statistic in self.statistics:
+            table, labels = self.tables[statistic.name], len(self.labels_of(statistic))
+            merged = statistic.merge(join_label(table, labels) if labels else table)
+            tables[statistic.name] = split_label(merged, labels) if labels else merged
+        return replace(self, tables=tables)
+
+    def _renumber(self, numbers: pl.Series) -> dict[str, pl.DataFrame]:
+        """The tables with renumbered groups, without those whose number is null."""
+        if numbers.equals(self.groups[GROUP]):
+            return self.tables
+        tables = {  # without expressions, which take longer than the tables of few groups
+            n: t.clone().replace_column(t.get_column_index(GROUP), numbers[t[GROUP]].alias(GROUP))
+            for n, t in self.tables.items()
+        }
+        return {n: t.drop_nulls(GROUP) for n, t in tables.items()} if numbers.null_count() else tables
 
 
 def join_label(table: pl.DataFrame, labels: int) -> pl.DataFrame:
@@ -146,110 +247,14 @@ def combine(states: Sequence[State]) -> State:
             numbers = [groups[GROUP][start:end] for start, end in pairwise(ends)]
         else:
             numbers = [find_groups(typed(s.keys, keys.schema), groups) for s in filled or states]
-        parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
+        parts = [s._renumber(n) for s, n in zip(filled or states, numbers, strict=True)]
     tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}
-    return _merged(replace(first, groups=groups, tables=tables))
-
-
-def _merged(state: State) -> State:
-    """The state with one row per cell. Each label of a group is merged like a group."""
-    tables = {}
-    for statistic in state.statistics:
-        table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
-        merged = statistic.merge(join_label(table, labels) if labels else table)
-        tables[statistic.name] = split_label(merged, labels) if labels else merged
-    return replace(state, tables=tables)
+    return replace(first, groups=groups, tables=tables)._merged()
 
 
 def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     filled = [t for t in tables if t.height] or [max(tables, key=lambda t: str(t.schema))]  # in any order
     return pl.concat(filled, how="vertical_relaxed", rechunk=True)
-
-
-def roll_up(state: State, columns: Sequence[str]) -> State:
-    """Return the state for some of the group columns."""
-    keys = state.groups.select(columns)
-    if columns and ascending(keys):  # all stay unchanged
-        return _merged(replace(state, groups=keys.with_row_index(GROUP)))
-    groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
-    numbers = find_groups(keys, groups) if columns else pl.Series(np.zeros(state.groups.height, np.uint32))
-    return _merged(replace(state, groups=groups, tables=_renumber(state, numbers)))
-
-
-def for_reports(state: State) -> State:
-    """Return the state with the statistics with which reports roll up groups. It must not be stored."""
-    return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
-
-
-def with_keys(state: State, expressions: Mapping[str, pl.Expr]) -> State:
-    """Return the state with additional group columns, computed from existing ones."""
-    if not expressions:
-        return state
-    unknown = (
-        {name for name, kind in state.keys.schema.items() if kind == pl.Null} if state.groups.is_empty() else set()
-    )
-    columns = {n: pl.lit(None) if unknown.intersection(e.meta.root_names()) else e for n, e in expressions.items()}
-    try:
-        keys = state.keys.with_columns(**columns)
-        keys = keys.with_columns(group_column(keys[name]) for name in columns)
-    except (pl.exceptions.PolarsError, ColumnError) as error:
-        raise SpecificationError(f"Cannot roll up groups to {', '.join(columns)}: {reason(error)}.") from error
-    return replace(state, groups=keys.with_row_index(GROUP))
-
-
-def select(state: State, keys: pl.DataFrame) -> State:
-    """Return the state of some groups, in the order of ``keys``."""
-    groups = keys.with_row_index(GROUP)
-    numbers = find_groups(state.keys, groups)
-    tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
-    return replace(state, groups=groups, tables=tables)
-
-
-def periods(state: State, window: str, names: pl.Series, since: pl.Series, until: pl.Series) -> State:
-    """Return the state of some periods: for each, the windows that start from ``since`` to before ``until``, merged.
-
-    The column of the window has the names of the periods, which differ. Times have the type of the window, or are
-    datetimes for dates.
-    """
-    windows = state.groups.drop_nulls(window).sort(window, maintain_order=True)
-    starts = windows[window].cast(since.dtype)
-    first, last = (starts.search_sorted(times).to_numpy().astype(np.int64) for times in (since, until))
-    lengths = last - first
-    chunks = state.cells * int(lengths.sum()) // max(1, windows.height) // AT_ONCE + 1
-    parts = [select(state, state.keys.clear())]
-    for some in np.array_split(np.arange(len(names)), chunks):
-        rows = np.concatenate([np.arange(first[i], last[i]) for i in some])
-        inside = windows[rows].with_columns(names[np.repeat(some, lengths[some])].alias(window))
-        keys = inside.drop(GROUP)
-        groups = keys.unique(maintain_order=True).with_row_index(GROUP)
-        copies = inside.select(GROUP, find_groups(keys, groups).alias(PERIOD))
-        tables = {
-            name: copies.join(table, on=GROUP, maintain_order="left_right").drop(GROUP).rename({PERIOD: GROUP})
-            for name, table in state.tables.items()
-        }
-        parts.append(_merged(replace(state, groups=groups, tables=tables)))
-    return combine(parts)
-
-
-def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
-    """The state of the groups for which predicates hold."""
-    try:
-        keys = state.keys.filter(*predicates)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        columns = ", ".join(state.by) or "none"
-        raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {columns}.") from error
-    return select(state, keys)
-
-
-def in_order(state: State, models: Sequence[str] = ()) -> State:
-    """Return the same state with sorted groups, so that equal contents have equal tables; models in their order."""
-    keys = ranked = state.keys
-    if models and MODEL in keys.columns:
-        ranks = {name: rank for rank, name in enumerate(models)}
-        ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
-    if not keys.width or ascending(ranked):
-        return replace(state, tables={name: _sorted(table) for name, table in state.tables.items()})
-    return select(state, keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
 
 
 def _sorted(table: pl.DataFrame) -> pl.DataFrame:
@@ -259,14 +264,3 @@ def _sorted(table: pl.DataFrame) -> pl.DataFrame:
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """Return, for each row of group columns, its number in ``groups``, or null if it is not among them."""
     return find(keys, groups) if keys.width else pl.Series(np.zeros(keys.height, np.uint32))
-
-
-def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
-    """The tables with renumbered groups, without those whose number is null."""
-    if numbers.equals(state.groups[GROUP]):
-        return state.tables
-    tables = {  # without expressions, which take longer than the tables of few groups
-        n: t.clone().replace_column(t.get_column_index(GROUP), numbers[t[GROUP]].alias(GROUP))
-        for n, t in state.tables.items()
-    }
-    return {n: t.drop_nulls(GROUP) for n, t in tables.items()} if numbers.null_count() else tables
