@@ -36,7 +36,7 @@ class PairedDifferences(PairedSums):
     roles: ClassVar[Names]
     probabilities: ClassVar[bool]
     keys: ClassVar[Types]
-    counts: ClassVar[Names] = ("weight",)
+    counts = ("weight",)
     sums: ClassVar[Names]
     decimals: ClassVar[Names]
     checks: ClassVar[Checks]

@@ -80,13 +80,13 @@ class RangeOfSums(Closed):
     takes_weights = True
     reason_of_units = "the jackknife is not valid for a maximum near 0"
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The value, the squared errors, and the rows."""
         middle, rows = (pl.col("score_low") + pl.col("score_high")) / 2, pl.sum("neg") + pl.sum("pos")
         neg, pos = (pl.col(f"{c}_w2" if weighted else c) for c in ("neg", "pos"))
         return metric.expression(), (pos * (1 - middle) ** 2 + neg * middle**2).sum(), rows
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """The limits, within the range of the metric. NaN if the squared errors sum to few rows."""
         value, squares, rows = sums
         value = np.where(squares >= FEWEST, value, np.nan)

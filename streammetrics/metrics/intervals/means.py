@@ -13,7 +13,7 @@ from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Limits, limits
 from streammetrics.metrics.intervals.method import Closed
-from streammetrics.metrics.intervals.proportions import wilson_interval
+from streammetrics.metrics.intervals.proportions import Share
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
@@ -24,7 +24,7 @@ LEAST_VARIANCE = 1e-12  # as a share of the mean square; less comes from roundin
 class Mean(Closed):
     """A mean, from its value and its standard error."""
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """Normal limits within the range of the metric, NaN for equal values."""
         value, error = sums
         return limits(value, error, normal_quantile(upper_level(confidence)), metric.range)
@@ -36,7 +36,7 @@ class MeanOfBins(Mean):
 
     value: Callable[[Metric], Expr]
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The mean and its error, null for fewer than two rows and for equal values."""
         each, count = self.value(metric), pl.col("count")
         rows, square = count.sum(), (each**2 * count).sum() / count.sum()
@@ -52,7 +52,7 @@ class MeanOfMoments(Mean):
     side: str
     takes_weights = True
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The mean and its error."""
         weight, middle, spread = pl.col("weight"), pl.col(f"{self.side}_mean"), pl.col(f"{self.side}_m2")
         if weighted:  # moments with squared weights are about another mean
@@ -71,7 +71,7 @@ class MeanOfShares(Mean):
     rows: str
     takes_weights = True
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The mean and its error."""
         end = "_w2" if weighted else ""
         weight, each = pl.col(self.rows), pl.col(self.parts) / pl.col(self.rows)
@@ -81,22 +81,9 @@ class MeanOfShares(Mean):
         return middle, pl.when(spread > LEAST_VARIANCE * square).then((spread / weight / (weight - 1)).sqrt())
 
 
-class ShareOfSets(MeanOfShares):
-    """A proportion of rows, from a table of sums over rows."""
+class ShareOfSets(Share, MeanOfShares):
+    """A proportion of rows, from a table of sums over rows; the mean of weighted rows."""
 
-    def rows_of(self, metric: Metric) -> Expr | None:
-        """All rows."""
-        return pl.col(self.rows)
-
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
-        """The count and the rows, of weighted rows the mean and its error."""
-        if weighted:
-            return super().sums(metric, confidence, weighted=True)
+    def counts(self, metric: Metric) -> tuple[Expr, Expr]:
+        """The sum and the rows."""
         return pl.col(self.total_sum), pl.col(self.rows)
-
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
-        """Wilson limits, of weighted rows those of a mean."""
-        if weighted:
-            return super().ends(metric, confidence, sums, weighted=True)
-        count, rows = sums
-        return wilson_interval(count, rows, confidence)

@@ -139,11 +139,11 @@ class Closed(Method):
         """This method if it is valid for the rows, else the influence of a row."""
         return self if self.takes_weights or not sample.weighted else super().serving(metric, sample)
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The numbers that limits are computed from, as expressions over the rows of an estimate."""
         raise NotImplementedError
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """The limits from these numbers."""
         raise NotImplementedError
 

@@ -23,10 +23,10 @@ from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
+from streammetrics.metrics.intervals.proportions import Share, as_proportion
 from streammetrics.metrics.intervals.proportions import ShareOfBins as ShareOfBins
 from streammetrics.metrics.intervals.proportions import ShareOfRows as ShareOfRows
 from streammetrics.metrics.intervals.proportions import SumOfProportions as SumOfProportions
-from streammetrics.metrics.intervals.proportions import as_proportion
 from streammetrics.metrics.intervals.quantiles import Quantile as Quantile
 from streammetrics.metrics.intervals.tails import powers_of_bins, powers_of_moments
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
 
-class Smooth(Method):
+class Smooth(Share):
     """A smooth function of the rows: the influence on the table, or the interval of a proportion of confusion counts.
 
     Args:
@@ -44,15 +44,9 @@ class Smooth(Method):
     def __init__(self, total: str = "") -> None:
         self.total = total
 
-    def serving(self, metric: Metric, sample: Sample) -> Method | None:
-        """That of a proportion if rows have no weights."""
-        share = None if sample.weighted else as_proportion(metric)
-        return super().serving(metric, sample) if share is None else Proportion(*share)
-
-    def rows_of(self, metric: Metric) -> Expr | None:
-        """The rows of which the metric is a proportion, such as those of one label or prediction."""
-        share = as_proportion(metric)
-        return None if share is None else share[1]
+    def counts(self, metric: Metric) -> tuple[Expr, Expr] | None:
+        """Those of confusion counts, such as the rows of one label or prediction."""
+        return as_proportion(metric)
 
 
 def share_of_labels(*, correct: bool) -> Proportion:
@@ -159,7 +153,7 @@ def limits_of(sample: Sample, methods: Mapping[Metric, Method | None], confidenc
     others: dict[Method, dict[Metric, Method]] = {}
     for metric, method in methods.items():
         if isinstance(method, Closed):
-            expressions = method.sums(metric, confidence, weighted=sample.weighted)
+            expressions = method.sums(metric, confidence, sample.weighted)
             sums[metric] = [f"{i} of {metric.name}" for i in range(len(expressions))]
             columns |= zip(sums[metric], expressions, strict=True)
         elif method is not None:
@@ -170,7 +164,7 @@ def limits_of(sample: Sample, methods: Mapping[Metric, Method | None], confidenc
         for metric, names in sums.items():
             method, totals = methods[metric], [table[name].to_numpy() for name in names]
             assert isinstance(method, Closed)
-            numbers[:2, :, metrics[metric]] = method.ends(metric, confidence, totals, weighted=sample.weighted)
+            numbers[:2, :, metrics[metric]] = method.ends(metric, confidence, totals)
     for method, of_method in others.items():
         limits = method.limits(sample, of_method, confidence)
         numbers[: len(limits), :, [metrics[m] for m in of_method]] = limits

@@ -124,34 +124,44 @@ class Proportion(Closed):
         """The number of rows."""
         return self.rows
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The counts, and those of squared weights if rows have weights."""
         return self.count, self.rows, *((self.squares or ()) if weighted else ())
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """Wilson limits, of effective rows if rows have weights."""
-        count, total = effective_share(*sums) if weighted else sums
+        count, total = effective_share(*sums) if len(sums) > 2 else sums
         return wilson_interval(count, total, confidence)
 
 
+class Share(Method):
+    """A proportion of rows. If they have weights, it has the influence of a row, or the method of another base."""
+
+    def counts(self, metric: Metric) -> tuple[Expr, Expr] | None:
+        """The number of rows that are counted, and of all rows; None if the metric is not a proportion."""
+        raise NotImplementedError
+
+    def serving(self, metric: Metric, sample: Sample) -> Method | None:
+        """That of a proportion if rows have no weights."""
+        counts = None if sample.weighted else self.counts(metric)
+        return super().serving(metric, sample) if counts is None else Proportion(*counts)
+
+    def rows_of(self, metric: Metric) -> Expr | None:
+        """The rows of which the metric is a proportion."""
+        counts = self.counts(metric)
+        return None if counts is None else counts[1]
+
+
 @dataclass(frozen=True, eq=False)
-class ShareOfRows(Closed):
+class ShareOfRows(Share):
     """A proportion of all rows, from a table with their number in each row."""
 
     count: Expr = COUNT
 
-    def rows_of(self, metric: Metric) -> Expr | None:
-        """All rows."""
-        return self.count.sum()
-
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
-        """The proportion and the rows."""
-        return metric.expression(), self.count.sum()
-
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
-        """Wilson limits."""
-        share, rows = sums
-        return wilson_interval(share * rows, rows, confidence)
+    def counts(self, metric: Metric) -> tuple[Expr, Expr]:
+        """The proportion of the rows, and the rows."""
+        rows = self.count.sum()
+        return metric.expression() * rows, rows
 
 
 class ShareOfBins(ShareOfRows):
@@ -174,11 +184,11 @@ class SumOfProportions(Closed):
     shift: float
     shares: tuple[tuple[str, str], ...]
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """Both columns of each proportion."""
         return [pl.col(c) for share in self.shares for c in share]
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """Limits by the method MOVER."""
         counts, others = np.stack(sums[::2]), np.stack(sums[1::2])
         lower, upper = wilson_interval(counts, counts + others, confidence)

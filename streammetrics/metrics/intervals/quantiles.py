@@ -87,13 +87,13 @@ class Quantile(Closed):
     takes_weights = True
     reason_of_units = "the jackknife is not valid for quantiles"
 
-    def sums(self, metric: Metric, confidence: float, *, weighted: bool) -> Sequence[Expr]:
+    def sums(self, metric: Metric, confidence: float, weighted: bool) -> Sequence[Expr]:
         """The limits, which are order statistics."""
         level = float(metric.options["q"] or 0) if self.q is None else self.q
         squares = pl.col("count_w2") if weighted else None
         return quantile_interval(self.low, self.high, self.count, level, confidence, squares)
 
-    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats], *, weighted: bool) -> Limits:
+    def ends(self, metric: Metric, confidence: float, sums: Sequence[Floats]) -> Limits:
         """These limits."""
         lower, upper = sums
         return lower, upper
