@@ -115,7 +115,7 @@ sum_losses: Final = fastest(losses.sum_losses)
 sum_values: Final = fastest(errors.sum_values)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.core.definition.pairs import OUTCOMES, SIDE, sides
+    from streammetrics.core.definition.pairs import SIDE, sides
     from streammetrics.core.definition.sums import settled
     from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
     from streammetrics.core.moments import (

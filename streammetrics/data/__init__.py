@@ -8,9 +8,8 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.data.rows.arrays import Pair, Rows, rows_by_model
     from streammetrics.data.rows.arrow import utc_times
     from streammetrics.data.rows.batches import Batch, append, read
-    from streammetrics.data.rows.codes import as_written, ascending, encode, find, number, summed
+    from streammetrics.data.rows.codes import as_written, ascending, encode, find, number
     from streammetrics.data.rows.columns import Reader, require_columns
-    from streammetrics.data.rows.exact_sums import DECIMAL, LARGEST, decimals_of_words, to_decimals, to_floats
     from streammetrics.data.rows.folds import FEWEST_FOLDS, FOLDS, MOST_FOLDS, fold, hash_values, identities
     from streammetrics.data.rows.frames import (
         DIGITS,

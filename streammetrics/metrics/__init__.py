@@ -73,10 +73,8 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         PAIRS_OF_LABELS,
         Influence,
         is_crowded,
-        mixes_classes,
         rows_of_heavier_class,
         rows_of_heaviest,
-        share_of_negatives,
     )
     from streammetrics.metrics.intervals.jackknife import TOTAL, degrees_of_freedom, jackknife_intervals
     from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, moved

@@ -38,10 +38,8 @@ from streammetrics.metrics import (
     limits_of,
     method_of,
     methods,
-    mixes_classes,
     rows_of_heavier_class,
     rows_of_heaviest,
-    share_of_negatives,
 )
 from streammetrics.reading.estimates import estimate, metrics_by_view, with_groups, with_label
 from streammetrics.statistics import (
@@ -277,8 +275,8 @@ def _rows_of(metric: Metric, sample: Sample, statistic: Statistic) -> Expr | Non
     cells = cells_of(metric)
     if cells and not weighted and {*cells[1]} in ({*positives}, {*negatives}, {*positives, *negatives}):
         return rows_with(cells[1])
-    least = pl.min_horizontal(rows_with(negatives) * share_of_negatives(metric), rows_with(positives))
-    is_carried = influence.sliced and weighted and mixes_classes(metric)
+    least = pl.min_horizontal(rows_with(negatives) * metric.interval.share_of_negatives(metric), rows_with(positives))
+    is_carried = influence.sliced and weighted and metric.interval.mixes_classes
     return pl.min_horizontal(least, rows_of_heavier_class()) if is_carried else least
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from streammetrics.base import SUM_ROUNDING
-from streammetrics.data import LABEL, ascending, summed
+from streammetrics.data import LABEL, ascending
 from streammetrics.statistics.counter import GROUP
+from streammetrics.statistics.merging import summed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.core import OUTCOMES
 from streammetrics.data import Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import PAIR
@@ -57,7 +56,7 @@ class PairedOutcomes(PairedSums, Thresholded):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Both decisions and the label, at each threshold."""
-        return max(len(self.thresholds), 1), OUTCOMES
+        return max(len(self.thresholds), 1), len(CELLS)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by both decisions and label: shape (groups, thresholds, 8)."""
@@ -74,7 +73,7 @@ class PairedOutcomes(PairedSums, Thresholded):
         """Counts at each threshold, in the groups that have rows of the pair."""
         group = np.flatnonzero(values.any(axis=(1, 2)))
         thresholds = self.thresholds or (None,)
-        counts = dict(zip(CELLS, values[group].reshape(-1, OUTCOMES).T, strict=True))
+        counts = dict(zip(CELLS, values[group].reshape(-1, len(CELLS)).T, strict=True))
         group = np.repeat(group, len(thresholds))
         return self.table(weighted, group=group, threshold=[*thresholds] * (len(group) // len(thresholds)), **counts)
 

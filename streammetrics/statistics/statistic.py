@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 import polars as pl
 
 from streammetrics.core import Lattice
-from streammetrics.data import DECIMAL, SEVERAL, Kind, Roles, summed, to_decimals, to_floats
+from streammetrics.data import SEVERAL, Kind, Roles
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Influence
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP, Counter
+from streammetrics.statistics.exact_sums import DECIMAL, to_decimals, to_floats
+from streammetrics.statistics.merging import summed
 
 Names: TypeAlias = tuple[str, ...]  # of columns, or of roles
 Types: TypeAlias = dict[str, pl.DataType]  # of columns

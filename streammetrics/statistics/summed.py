@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import Codes, settled
-from streammetrics.data import Rows, decimals_of_words
+from streammetrics.data import Rows
 from streammetrics.errors import DataError, MergeError
 from streammetrics.statistics.counter import PAIR, Counter
+from streammetrics.statistics.exact_sums import decimals_of_words
 from streammetrics.statistics.statistic import Statistic
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streammetrics.data.rows.codes import ascending, encode, number, places, summed
+from streammetrics.data.rows.codes import ascending, encode, number
+from streammetrics.statistics.merging import places, summed
 
 SORTED = {  # types of groups, whose order is that of Polars
     pl.Int8: [-128, 0, 1, 2],

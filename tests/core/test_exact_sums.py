@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics import core
-from streammetrics.data.rows.exact_sums import DECIMAL, added_up, to_decimals, to_floats
+from streammetrics.statistics.exact_sums import DECIMAL, added_up, to_decimals, to_floats
 
 UNITS = st.integers(-(10**36), 10**36)  # of 1e-18; sums of a hundred fit
 EDGES = [0, 1, -1, 1 << 32, -(1 << 32), (1 << 64) - 1, 1 << 64, -(1 << 64), 10**36, -(10**36)]

@@ -24,7 +24,6 @@ SPREAD = tuple(
         (1, 0x5555_5555_5555_5555),
     )
 )
-OUTCOMES = 8  # combinations of both decisions and the label
 SIXTEENTH = 1 / 16  # of a difference of log losses, so that sums of its powers are not too large
 
 

@@ -26,6 +26,8 @@ FEW_PLACEMENTS = 30  # number of rows of a class below which the variance of its
 class AUC(Method):
     """The ROC AUC, and linear functions of it. See `auc_limits`; weighted rows have influences."""
 
+    mixes_classes = False
+
     def influence(self, metric: Metric, influences: Sequence[Influence]) -> Influence | None:
         """The influence on the table, of as many rows with weights as without."""
         influence = super().influence(metric, influences)

@@ -15,7 +15,6 @@ from polars import Expr
 from streammetrics.base import SUM_ROUNDING
 from streammetrics.core import Floats
 from streammetrics.core import ranges as indices
-from streammetrics.metrics.intervals.auc import AUC
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Spread, squared
 from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, runs_of
@@ -152,7 +151,7 @@ class Influence(Method):
 
     def _is_carried(self, metric: Metric) -> bool:
         """Whether a few heavy rows of a class can carry a metric of weighted rows."""
-        return self.weighted and "neg" in self.columns and mixes_classes(metric)
+        return self.weighted and "neg" in self.columns and metric.interval.mixes_classes
 
     @np.errstate(all="ignore")  # an infinite variance has no interval
     def limits(self, sample: Sample, methods: Mapping[Metric, Influence], confidence: float) -> Floats:
@@ -175,7 +174,7 @@ class Influence(Method):
         cells = sliced(filled, self.columns, others) if self.sliced else filled
         values, slopes = self.slopes(cells, names, read)
         seen = matrix_of(read(table), names) if self.added or self.sliced else values
-        spread, rows = self.spread(cells, slopes, [share_of_negatives(m) for m in metrics])
+        spread, rows = self.spread(cells, slopes, [m.interval.share_of_negatives(m) for m in metrics])
         few = rows < np.array([methods[m].least_of(m) for m in metrics])
         carried = [methods[m]._is_carried(m) for m in metrics]
         if any(carried):
@@ -375,20 +374,6 @@ def _slice(count: str) -> Expr:
 def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Floats:
     """Return values with NaN for nulls: shape (rows, metrics)."""
     return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))
-
-
-def share_of_negatives(metric: Metric) -> float:
-    """Share of the negatives on which a metric depends."""
-    option = metric.interval.share if isinstance(metric.interval, Influence) else ""
-    return float(metric.options[option] or 0) if option else 1.0
-
-
-def mixes_classes(metric: Metric) -> bool:
-    """Whether a metric of scores depends on rows of both classes together, so that heavy rows of a class can carry it.
-
-    Areas under the ROC curve and recall at a false positive rate count each class by itself.
-    """
-    return not isinstance(metric.interval, AUC) and not getattr(metric.interval, "share", "")
 
 
 def rows_of_heavier_class() -> Expr:

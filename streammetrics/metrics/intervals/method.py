@@ -77,6 +77,7 @@ class Method:
     reason_of_rows = ""  # why independent rows have no interval
     reason_of_units = ""  # why folds of units have none, from the values without each of them
     is_total = is_count = False  # a sum over the rows, or a number of them, on which verdicts need no interval
+    share = ""  # option of the metric with the share of the negatives on which it depends
     total = ""  # column of totals if the metric of a label is a proportion, of which labels have different rows
 
     @property
@@ -96,6 +97,18 @@ class Method:
     def rows_of(self, metric: Metric) -> Expr | None:
         """The number of rows that the metric is a proportion of, over its columns. None if it is not one."""
         return None
+
+    @property
+    def mixes_classes(self) -> bool:
+        """Whether a metric of scores depends on rows of both classes together, so that heavy rows of one can carry it.
+
+        Areas under the ROC curve and recall at a false positive rate count each class by itself.
+        """
+        return not self.share
+
+    def share_of_negatives(self, metric: Metric) -> float:
+        """Share of the negatives on which a metric depends."""
+        return float(metric.options[self.share] or 0) if self.share else 1.0
 
     def fewest_of(self, metric: Metric) -> int:
         """Minimum number of rows of each class for an interval."""

@@ -19,7 +19,7 @@ from streammetrics.base import LIMITS, SAMPLED, joined, tidy
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.auc import AUC, placements
 from streammetrics.metrics.intervals.distributions import upper_level
-from streammetrics.metrics.intervals.influence import Influence, counted, share_of_negatives, sliced
+from streammetrics.metrics.intervals.influence import Influence, counted, sliced
 from streammetrics.metrics.intervals.limits import Range, Spread
 from streammetrics.metrics.intervals.method import GROUP, reader, runs_of
 from streammetrics.metrics.intervals.methods import OUTCOMES, SCORES
@@ -121,7 +121,7 @@ class Pair:
             cells.select(pl.col(GROUP).unique(maintain_order=True)),
             cells.with_columns(pl.col(GROUP).rle_id()),
         )
-        spread, rows_of_class = self._spread(cells, slopes, [share_of_negatives(m) for m in metrics])
+        spread, rows_of_class = self._spread(cells, slopes, [m.interval.share_of_negatives(m) for m in metrics])
         fewest = [0 if area else influences[m].least_of(m) for m, area in zip(metrics, is_area, strict=True)]
         return self._limits(rows, metrics, spread, rows_of_class < fewest)
 

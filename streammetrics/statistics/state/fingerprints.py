@@ -7,8 +7,9 @@ from hashlib import sha256
 
 import polars as pl
 
-from streammetrics.data import DECIMAL, MODEL
+from streammetrics.data import MODEL
 from streammetrics.statistics import GROUP, RowFingerprint, Statistic
+from streammetrics.statistics.exact_sums import DECIMAL
 from streammetrics.statistics.state.tables import State
 
 TRUTH, ROW = "truth", "row"

@@ -14,9 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import SUM_ROUNDING, pa
-from streammetrics.data import FOLD, LABEL, LARGEST, MODEL, SINGLE, Roles, group_column
+from streammetrics.data import FOLD, LABEL, MODEL, SINGLE, Roles, group_column
 from streammetrics.errors import ColumnError, StateError
 from streammetrics.statistics import GROUP, RowCounts, Statistic
+from streammetrics.statistics.exact_sums import LARGEST
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.statistics.state.memory import require_small_table
