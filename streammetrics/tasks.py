@@ -6,7 +6,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from math import inf
 from typing import Any, Final, Literal
 
@@ -18,8 +19,6 @@ from streammetrics.errors import Argument, Parts, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import (
     CAPACITY,
-    CAPACITY_OF_A_GROUP,
-    CELLS_OF_FOLDS,
     MAX_GROUPS,
     CalibrationBins,
     ClassLoss,
@@ -42,8 +41,11 @@ from streammetrics.statistics import (
     RowFingerprint,
     ScoreHistogram,
     Statistic,
-    model_pairs,
 )
+
+CAPACITY_OF_A_GROUP = 4_096
+CELLS_OF_FOLDS = 256  # of each fold of units, which only show how many rows differ
+MAX_CROSSED = 4  # models; of more, each is paired with the first only
 
 VOLUME = ("rows", "dropped")
 COUNTS = (
@@ -573,6 +575,18 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
     models = next((column for column in columns if isinstance(column, Mapping)), {})
     return model_pairs(models) if len(models) > 1 and all(isinstance(name, str) for name in models) else ()
+
+
+def model_pairs(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of models: all, in the order of names; for more than four models, each with the first.
+
+    >>> model_pairs(["new", "old"]), model_pairs("cabde")
+    ((('new', 'old'),), (('c', 'a'), ('c', 'b'), ('c', 'd'), ('c', 'e')))
+    """
+    first, *others = models
+    if len(others) < MAX_CROSSED:
+        return tuple(combinations(sorted([first, *others]), 2))
+    return tuple((first, other) for other in others)
 
 
 def _thresholds(thresholds: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:

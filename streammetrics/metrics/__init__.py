@@ -78,12 +78,12 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     )
     from streammetrics.metrics.intervals.jackknife import TOTAL, degrees_of_freedom, jackknife_intervals
     from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, moved
-    from streammetrics.metrics.intervals.method import FEWEST, Method, Read, Sample
-    from streammetrics.metrics.intervals.methods import limits_of, method_of
+    from streammetrics.metrics.intervals.method import FEWEST, Method
     from streammetrics.metrics.intervals.paired import Pair, range_of_difference
     from streammetrics.metrics.intervals.pairs import difference_interval, ratio_interval
     from streammetrics.metrics.intervals.planning import rows_to_decide, rows_to_find, smallest_difference
     from streammetrics.metrics.intervals.proportions import CELLS, as_proportion, cells_of, wilson_interval
+    from streammetrics.metrics.intervals.sample import Sample
     from streammetrics.metrics.intervals.sequences import errors_wide, is_beyond, require_rows, share_limits
     from streammetrics.metrics.intervals.sign_flips import FoldSums
     from streammetrics.metrics.margin import Margin, Margins, margins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import polars as pl
@@ -30,13 +30,10 @@ from streammetrics.metrics import (
     FEWEST,
     Method,
     Metric,
-    Read,
     Sample,
     cells_of,
     difference_interval,
     is_crowded,
-    limits_of,
-    method_of,
     methods,
     rows_of_heavier_class,
     rows_of_heaviest,
@@ -54,6 +51,26 @@ from streammetrics.statistics import (
 
 FEW = hidden("few rows of a class")
 FEWEST_OF_A_CLASS = 2  # of a loss in which every row counts, so that it does not depend on the smaller class
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOfPairs(Sample):
+    """Rows by pairs of labels, as the table of a confusion matrix. Metrics are those of all labels."""
+
+    matrix: Statistic
+
+    def reader(self, metrics: Sequence[Metric]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+        """Return a function that computes metrics, by name, of each group of tables of pairs of labels."""
+
+        def read(tables: pl.DataFrame) -> pl.DataFrame:
+            groups = tables.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
+            estimates = estimate(State((self.matrix,), groups, {self.matrix.name: tables}), metrics)
+            values = estimates["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
+            return pl.DataFrame(values, schema=[m.name for m in metrics])
+
+        return read
+
+
 Methods: TypeAlias = dict[Metric, Method | None]
 Samples: TypeAlias = Iterable[tuple[Statistic, Sample, Methods]]
 
@@ -133,7 +150,7 @@ def rows_intervals(state: State, samples: Samples, confidence: float) -> pl.Data
     """Group columns, key columns, metric, and limits, from the tables of independent rows."""
     parts = [pl.DataFrame(schema={GROUP: pl.UInt32, METRIC: pl.String, **dict.fromkeys(SAMPLED, pl.Float64)})]
     for statistic, sample, of_sample in samples:
-        parts.append(with_label(limits_of(sample, of_sample, confidence), state.labels_of(statistic)))
+        parts.append(with_label(sample.limits(of_sample, confidence), state.labels_of(statistic)))
     return with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
 
 
@@ -146,7 +163,7 @@ def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statis
         for averaged in (False, True):
             if some := [m for m in of_view if (m.average is not None) == averaged]:
                 sample = _sample(state, statistic, statistic.views()[0] if averaged else view)
-                yield statistic, sample, {m: method_of(m, sample) for m in some}
+                yield statistic, sample, {m: sample.method_of(m) for m in some}
 
 
 def _sample(state: State, statistic: Statistic, view: View) -> Sample:
@@ -162,9 +179,8 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
         table = _scaled_to_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
         first = _with_squares(statistic, view, table) if of_pairs else table
     if of_pairs and not view.kept:
-        read_pairs = partial(_reader_of_pairs, statistic)
         counts = table.with_columns(pl.exclude(GROUP, *statistic.keys).cast(pl.Float64))
-        pairs = Sample(counts, [GROUP], True, weighted, squares, readers=read_pairs)
+        pairs = SampleOfPairs(counts, [GROUP], True, weighted, squares, matrix=statistic)
     if of_pairs:
         squares = {**squares, **{c: f"{c}_w2" for c in first.columns if f"{c}_w2" in first.columns}}
     first = first.with_columns(pl.exclude(index).cast(pl.Float64))
@@ -199,18 +215,6 @@ def _with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.D
     squared = table.with_columns(pl.col(twin).alias(c) for c, twin in statistic.twins.items())
     squares = view.first_case(squared).select(pl.exclude(GROUP, *view.kept).name.suffix("_w2"))
     return view.first_case(table).with_columns(squares)
-
-
-def _reader_of_pairs(matrix: Statistic, metrics: Sequence[Metric]) -> Read:
-    """Return a function that computes metrics of all labels, from tables of pairs of labels."""
-
-    def read(tables: pl.DataFrame) -> pl.DataFrame:
-        groups = tables.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
-        estimates = estimate(State((matrix,), groups, {matrix.name: tables}), metrics)
-        values = estimates["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
-        return pl.DataFrame(values, schema=[m.name for m in metrics])
-
-    return read
 
 
 def few_rows_of_class(state: State, samples: Samples, fewest: int | None = None) -> pl.DataFrame:

@@ -54,14 +54,13 @@ __all__ = [
 publish(__name__, *STATISTICS.values(), RowSums, Statistic)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
-    from streammetrics.statistics.binned import CAPACITY, CAPACITY_OF_A_GROUP, Binned
+    from streammetrics.statistics.binned import CAPACITY, Binned
     from streammetrics.statistics.cases import order_cases, threshold_cases
     from streammetrics.statistics.confusion_counts import CutCounts
     from streammetrics.statistics.counter import GROUP, PAIR
-    from streammetrics.statistics.paired import Paired, model_pairs, pairs_kept
+    from streammetrics.statistics.paired import Paired, pairs_kept
     from streammetrics.statistics.paired_differences import powers_of
     from streammetrics.statistics.paired_outcomes import CELLS
-    from streammetrics.statistics.paired_scores import CELLS_OF_FOLDS
     from streammetrics.statistics.score_histogram import tails_of_losses
     from streammetrics.statistics.state.content import MAX_GROUPS, Content, data_types, group_limit, no_state
     from streammetrics.statistics.state.fingerprints import (

@@ -22,7 +22,6 @@ from streammetrics.statistics.statistic import Statistic, Types
 
 CAPACITY = 16_384
 MOST_CAPACITY = 1 << 30  # of which one group already takes gigabytes
-CAPACITY_OF_A_GROUP = 4_096
 LABELS = Lattice("real")  # on which a label is 0 or 1
 
 

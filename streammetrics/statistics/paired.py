@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, ClassVar
 
 import polars as pl
@@ -14,20 +13,6 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.counter import PAIR, Counter, KeyedCounter
 from streammetrics.statistics.statistic import Statistic, Types, View
 from streammetrics.statistics.summed import Summed
-
-MAX_CROSSED = 4  # models; of more, each is paired with the first only
-
-
-def model_pairs(models: Iterable[str]) -> tuple[Pair, ...]:
-    """Return the pairs of models: all, in the order of names; for more than four models, each with the first.
-
-    >>> model_pairs(["new", "old"]), model_pairs("cabde")
-    ((('new', 'old'),), (('c', 'a'), ('c', 'b'), ('c', 'd'), ('c', 'e')))
-    """
-    first, *others = models
-    if len(others) < MAX_CROSSED:
-        return tuple(combinations(sorted([first, *others]), 2))
-    return tuple((first, other) for other in others)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from streammetrics.statistics.statistic import Types
 
 PAIRS = Lattice("real")  # of the keys of pairs
 CAPACITY_OF_A_PAIR = 4_096
-CELLS_OF_FOLDS = 256  # of each fold of units, which only show how many rows differ
 
 
 @dataclass(frozen=True)

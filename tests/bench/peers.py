@@ -19,7 +19,7 @@ from groups import keep
 from measure import Figure, close, peak, side_by_side, within
 
 import streammetrics as sm
-from streammetrics.statistics import CAPACITY_OF_A_GROUP
+from streammetrics.tasks import CAPACITY_OF_A_GROUP
 
 JOB = "of AUC, log loss, Brier score, and counts at 0.5 (lower is better)"
 WANTED = ["roc_auc", "log_loss", "brier_score", "tp", "fp"]

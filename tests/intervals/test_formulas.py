@@ -33,8 +33,8 @@ from streammetrics.metrics import (
 )
 from streammetrics.metrics.intervals.influence import Influence, counted, sliced
 from streammetrics.metrics.intervals.limits import Spread, limits
-from streammetrics.metrics.intervals.method import Sample
 from streammetrics.metrics.intervals.paired import powers_of_differences
+from streammetrics.metrics.intervals.sample import Sample
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 ALPHA = 0.05

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Spread
-from streammetrics.metrics.intervals.method import FEWEST, Method, Sample, runs_of
+from streammetrics.metrics.intervals.method import FEWEST, Method, runs_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
+    from streammetrics.metrics.intervals.sample import Sample
     from streammetrics.metrics.metric import Metric
 
 

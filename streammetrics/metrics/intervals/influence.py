@@ -17,10 +17,11 @@ from streammetrics.core import Floats
 from streammetrics.core import ranges as indices
 from streammetrics.metrics.intervals.distributions import upper_level
 from streammetrics.metrics.intervals.limits import Spread, squared
-from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, Sample, runs_of
+from streammetrics.metrics.intervals.method import FEWEST, GROUP, Method, Read, runs_of
 from streammetrics.metrics.intervals.tails import Tail, powers_of_bins, powers_of_cells, powers_of_losses
 
 if TYPE_CHECKING:
+    from streammetrics.metrics.intervals.sample import Sample
     from streammetrics.metrics.metric import Metric
 
 
@@ -161,6 +162,7 @@ class Influence(Method):
 
         >>> from streammetrics.metrics import pr_auc
         >>> table = pl.DataFrame({"group": 0, "neg": [40.0, 30.0, 20.0, 10.0], "pos": [5.0, 10.0, 15.0, 20.0]})
+        >>> from streammetrics.metrics.intervals.sample import Sample
         >>> influence, sample = Influence(counted("neg", "pos")), Sample(table, ["group"])
         >>> influence.limits(sample, {pr_auc: influence}, 0.95)[:2].round(2).ravel()
         array([0.43, 0.72])

@@ -1,10 +1,8 @@
-"""What a method for confidence intervals is, and the rows that it is computed from."""
+"""What a method for confidence intervals is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,55 +15,13 @@ from streammetrics.metrics.intervals.limits import Limits
 
 if TYPE_CHECKING:
     from streammetrics.metrics.intervals.influence import Influence
+    from streammetrics.metrics.intervals.sample import Sample
     from streammetrics.metrics.metric import Metric
 
 GROUP, COUNT = "group", pl.col("count")
 FEWEST = 20  # minimum number of rows of each class
 
 Read: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Independent rows, as a table of their counts, sums, or bins.
-
-    Args:
-        table: The table, with floats, so that no product overflows. Weights are scaled so that their sum equals the
-            sum of their squares in each group.
-        index: The columns that identify an estimate: the number of the group and the kept keys.
-        folds: Whether metrics aggregate the rows of the table, or are computed in every row.
-        weighted: Whether rows have weights.
-        squares: For each column with weights, the column of the same sum with squared weights.
-        influences: The influences of rows on metrics of the table.
-        pairs: The rows by pairs of labels, if the table was derived from them.
-        readers: Returns a function that computes metrics, by name, of each group of tables like this one. By default,
-            they are expressions over the table.
-    """
-
-    table: pl.DataFrame
-    index: Sequence[str]
-    folds: bool = True
-    weighted: bool = False
-    squares: Mapping[str, str] | None = None
-    influences: Sequence[Influence] = ()
-    pairs: Sample | None = None
-    readers: Callable[[Sequence[Metric]], Read] | None = None
-
-    def reader(self, metrics: Sequence[Metric]) -> Read:
-        """Return a function that computes metrics, by name, of each group of tables like this one."""
-        return reader(metrics, by_group=self.folds) if self.readers is None else self.readers(metrics)
-
-    @cached_property
-    def numbered(self) -> pl.DataFrame:
-        """The table with the number of its estimate as the group of each row."""
-        number = pl.struct(self.index).rle_id() if self.folds else pl.int_range(pl.len(), dtype=pl.UInt32)
-        return self.table.select(number.alias(GROUP), pl.exclude(self.index))
-
-    @cached_property
-    def estimates(self) -> pl.DataFrame:
-        """The index of each estimate."""
-        rows = self.table.select(self.index)
-        return rows[runs_of(self.numbered)[0]] if self.folds else rows
 
 
 class Method:

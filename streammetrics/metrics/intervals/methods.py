@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import SAMPLED, by_group, tidy
 from streammetrics.metrics.intervals.auc import AUC as OfAUC
 from streammetrics.metrics.intervals.brownian import RangeOfSums as RangeOfSums
 from streammetrics.metrics.intervals.influence import Influence, PairedLoss, PairsOfLabels, counted
@@ -19,7 +16,7 @@ from streammetrics.metrics.intervals.means import MeanOfMoments as MeanOfMoments
 from streammetrics.metrics.intervals.means import MeanOfShares as MeanOfShares
 from streammetrics.metrics.intervals.means import ShareOfSets as ShareOfSets
 from streammetrics.metrics.intervals.method import COUNT as COUNT
-from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Sample, Total, Without
+from streammetrics.metrics.intervals.method import Total, Without
 from streammetrics.metrics.intervals.moments import PRODUCTS, with_products
 from streammetrics.metrics.intervals.proportions import MeanOfProportions as MeanOfProportions
 from streammetrics.metrics.intervals.proportions import Proportion as Proportion
@@ -123,49 +120,3 @@ MAXIMUM = Without("a maximum over thresholds is biased upward")
 SPREAD = Without("requires density estimates at quantiles")
 SEPARATE = Without("labels are counted separately", of_units=False)
 NO_SQUARES = Without("the state does not hold the squares of its terms", of_units=False)
-
-
-def method_of(metric: Metric, sample: Sample) -> Method | None:
-    """Return the method for a metric of these rows: its own, or the influence on its table. None if there is none.
-
-    Averages over labels have the influence of a pair of labels.
-    """
-    if metric.interval.reason_of_rows or (sample.weighted and not sample.squares):
-        return None
-    if metric.average is None:
-        return metric.interval.serving(metric, sample)
-    if sample.pairs is None:
-        return None
-    if metric.interval.total and metric.average == "macro":
-        return MeanOfProportions("correct", metric.interval.total)
-    return LABELS.serving(metric, sample)
-
-
-def limits_of(sample: Sample, methods: Mapping[Metric, Method | None], confidence: float) -> pl.DataFrame:
-    """Return the index of each estimate of a sample, metric, limits, effective rows, and variance.
-
-    Closed methods are computed in one query, and metrics with equal methods together.
-    """
-    metrics = {m: i for i, m in enumerate(m for m, method in methods.items() if method is not None)}
-    numbers = np.full((4, sample.estimates.height, len(metrics)), np.nan)
-    sums: dict[Metric, list[str]] = {}
-    columns: dict[str, Expr] = {}
-    others: dict[Method, dict[Metric, Method]] = {}
-    for metric, method in methods.items():
-        if isinstance(method, Closed):
-            expressions = method.sums(metric, confidence, sample.weighted)
-            sums[metric] = [f"{i} of {metric.name}" for i in range(len(expressions))]
-            columns |= zip(sums[metric], expressions, strict=True)
-        elif method is not None:
-            others.setdefault(method, {})[metric] = method
-    if columns:
-        groups = sample.numbered.select(pl.col(GROUP).unique(maintain_order=True)) if sample.folds else None
-        table = by_group(sample.numbered, [GROUP], columns, groups).cast(dict.fromkeys(columns, pl.Float64))
-        for metric, names in sums.items():
-            method, totals = methods[metric], [table[name].to_numpy() for name in names]
-            assert isinstance(method, Closed)
-            numbers[:2, :, metrics[metric]] = method.ends(metric, confidence, totals)
-    for method, of_method in others.items():
-        limits = method.limits(sample, of_method, confidence)
-        numbers[: len(limits), :, [metrics[m] for m in of_method]] = limits
-    return tidy(sample.estimates, [m.name for m in metrics], SAMPLED, numbers)

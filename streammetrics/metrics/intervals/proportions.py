@@ -15,9 +15,10 @@ from polars import Expr
 from streammetrics.core import Floats
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import Limits
-from streammetrics.metrics.intervals.method import COUNT, Closed, Method, Sample, runs_of
+from streammetrics.metrics.intervals.method import COUNT, Closed, Method, runs_of
 
 if TYPE_CHECKING:
+    from streammetrics.metrics.intervals.sample import Sample
     from streammetrics.metrics.metric import Metric
 
 CELLS = ("tp", "fp", "fn", "tn")

@@ -1,0 +1,105 @@
+"""The rows that confidence intervals are computed from, and which method serves each metric of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics.base import SAMPLED, by_group, tidy
+from streammetrics.metrics.intervals import methods
+from streammetrics.metrics.intervals.influence import Influence
+from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Read, reader, runs_of
+from streammetrics.metrics.intervals.proportions import MeanOfProportions
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Independent rows, as a table of their counts, sums, or bins.
+
+    Args:
+        table: The table, with floats, so that no product overflows. Weights are scaled so that their sum equals the
+            sum of their squares in each group.
+        index: The columns that identify an estimate: the number of the group and the kept keys.
+        folds: Whether metrics aggregate the rows of the table, or are computed in every row.
+        weighted: Whether rows have weights.
+        squares: For each column with weights, the column of the same sum with squared weights.
+        influences: The influences of rows on metrics of the table.
+        pairs: The rows by pairs of labels, if the table was derived from them.
+    """
+
+    table: pl.DataFrame
+    index: Sequence[str]
+    folds: bool = True
+    weighted: bool = False
+    squares: Mapping[str, str] | None = None
+    influences: Sequence[Influence] = ()
+    pairs: Sample | None = None
+
+    def reader(self, metrics: Sequence[Metric]) -> Read:
+        """Return a function that computes metrics, by name, of each group of tables like this one."""
+        return reader(metrics, by_group=self.folds)
+
+    @cached_property
+    def numbered(self) -> pl.DataFrame:
+        """The table with the number of its estimate as the group of each row."""
+        number = pl.struct(self.index).rle_id() if self.folds else pl.int_range(pl.len(), dtype=pl.UInt32)
+        return self.table.select(number.alias(GROUP), pl.exclude(self.index))
+
+    @cached_property
+    def estimates(self) -> pl.DataFrame:
+        """The index of each estimate."""
+        rows = self.table.select(self.index)
+        return rows[runs_of(self.numbered)[0]] if self.folds else rows
+
+    def method_of(self, metric: Metric) -> Method | None:
+        """Return the method for a metric: its own, or the influence on its table. None if there is none.
+
+        Averages over labels have the influence of a pair of labels.
+        """
+        if metric.interval.reason_of_rows or (self.weighted and not self.squares):
+            return None
+        if metric.average is None:
+            return metric.interval.serving(metric, self)
+        if self.pairs is None:
+            return None
+        if metric.interval.total and metric.average == "macro":
+            return MeanOfProportions("correct", metric.interval.total)
+        return methods.LABELS.serving(metric, self)
+
+    def limits(self, served: Mapping[Metric, Method | None], confidence: float) -> pl.DataFrame:
+        """Return the index of each estimate, metric, limits, effective rows, and variance.
+
+        Closed methods are computed in one query, and metrics with equal methods together.
+        """
+        metrics = {m: i for i, m in enumerate(m for m, method in served.items() if method is not None)}
+        numbers = np.full((4, self.estimates.height, len(metrics)), np.nan)
+        sums: dict[Metric, list[str]] = {}
+        columns: dict[str, Expr] = {}
+        others: dict[Method, dict[Metric, Method]] = {}
+        for metric, method in served.items():
+            if isinstance(method, Closed):
+                expressions = method.sums(metric, confidence, self.weighted)
+                sums[metric] = [f"{i} of {metric.name}" for i in range(len(expressions))]
+                columns |= zip(sums[metric], expressions, strict=True)
+            elif method is not None:
+                others.setdefault(method, {})[metric] = method
+        if columns:
+            groups = self.numbered.select(pl.col(GROUP).unique(maintain_order=True)) if self.folds else None
+            table = by_group(self.numbered, [GROUP], columns, groups).cast(dict.fromkeys(columns, pl.Float64))
+            for metric, names in sums.items():
+                method, totals = served[metric], [table[name].to_numpy() for name in names]
+                assert isinstance(method, Closed)
+                numbers[:2, :, metrics[metric]] = method.ends(metric, confidence, totals)
+        for method, of_method in others.items():
+            limits = method.limits(self, of_method, confidence)
+            numbers[: len(limits), :, [metrics[m] for m in of_method]] = limits
+        return tidy(self.estimates, [m.name for m in metrics], SAMPLED, numbers)
