@@ -130,9 +130,10 @@ def joined(frame: pl.DataFrame, other: pl.DataFrame, on: Sequence[str]) -> pl.Da
     return frame.join(other, on=list(on), how="left", nulls_equal=True, maintain_order="left")
 
 
-def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the columns of intervals, with some keys, and no rows."""
-    return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(name) for name in SAMPLED)
+def concat_limits(frame: pl.DataFrame, keys: Sequence[str], *parts: pl.DataFrame) -> pl.DataFrame:
+    """Return limits of estimates below each other, with the keys and all columns of intervals, even of no parts."""
+    none = frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(name) for name in SAMPLED)
+    return pl.concat([none, *parts], how="diagonal_relaxed")
 
 
 def tidy(keys: pl.DataFrame, metrics: Sequence[str], names: Sequence[str], numbers: ArrayLike) -> pl.DataFrame:

@@ -17,9 +17,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.definition.runs import Floats
+
 Domain: TypeAlias = Literal["probability", "real"]
 Keys: TypeAlias = NDArray[np.int64]
-Values: TypeAlias = NDArray[np.float64]
 
 MAX_SHIFT = 63
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
@@ -36,7 +37,7 @@ class Lattice:
     domain: Domain
     atoms: tuple[float, ...] = ()
 
-    def keys(self, values: Values) -> Keys:
+    def keys(self, values: Floats) -> Keys:
         """Ordered integers of values."""
         if self.domain == "real":
             bits = (values + 0.0).view(np.int64)  # adding 0.0 turns -0.0 into 0.0
@@ -51,15 +52,15 @@ class Lattice:
         bits += upper & ONE  # ~(bits - 1) + ONE == ONE - bits
         return bits
 
-    def values(self, keys: Keys) -> Values:
+    def values(self, keys: Keys) -> Floats:
         """Values of keys that correspond to a float64."""
         if self.domain == "real":
-            values: Values = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
+            values: Floats = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
             return values
-        lower: Values = np.minimum(keys, ONE - keys).view(np.float64)
+        lower: Floats = np.minimum(keys, ONE - keys).view(np.float64)
         return np.where(keys > ONE_HALF, 1.0 - lower, lower)
 
-    def lowest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
+    def lowest(self, bins: Keys, shifts: NDArray[np.integer]) -> Floats:
         """Smallest float64 in each bin.
 
         Above 0.5, not every key corresponds to a float64, so the rounded value can be one float outside of the bin.
@@ -70,7 +71,7 @@ class Lattice:
         values[outside] = np.nextafter(values[outside], np.inf)
         return values
 
-    def highest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
+    def highest(self, bins: Keys, shifts: NDArray[np.integer]) -> Floats:
         """Largest float64 in each bin."""
         edge = np.minimum(((bins + 1) << shifts) - 1, self.atom_keys[-1])
         values = self.values(edge)

@@ -13,9 +13,9 @@ from operator import mul
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from streammetrics.core.definition.runs import Floats
+
 T = TypeVar("T", float, Floats)
 
 MOMENTS = (

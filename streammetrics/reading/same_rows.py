@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from streammetrics.base import LIMITS, SAMPLED, VARIANCE, hidden, joined, keys_of, no_limits
+from streammetrics.base import LIMITS, METRIC, SAMPLED, VARIANCE, concat_limits, hidden, joined, keys_of
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
@@ -62,14 +62,14 @@ def _differences(frame: pl.DataFrame, models: SameRows) -> pl.DataFrame:
 
 def _limits(frame: pl.DataFrame, models: SameRows, pair: Pair, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Keys, metric, limits, effective rows, and variance, from the tables of pairs of all statistics."""
-    parts = [no_limits(frame, [*keys_of(frame), "metric"])]
+    keys, parts = [*keys_of(frame), METRIC], list[pl.DataFrame]()
     for statistic, _, of_statistic in metrics_by_view(models.a, metrics):
         smooth = [m for m in of_statistic if m.average is None and not m.interval.reason_of_units]
         paired = PAIRED.get(type(statistic))
         if smooth and paired is not None and (table := models.table(paired)).height:
-            for limits in _limits_of_table(pair, models, statistic, table, smooth):
-                parts.append(with_groups(models.a, limits))
-    return pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns)
+            limits = _limits_of_table(pair, models, statistic, table, smooth)
+            parts.extend(with_groups(models.a, limits_of_metrics) for limits_of_metrics in limits)
+    return concat_limits(frame, keys, *parts).select(*keys, *SAMPLED)
 
 
 def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:

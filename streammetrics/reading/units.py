@@ -18,10 +18,10 @@ from streammetrics.base import (
     VARIANCE,
     A,
     B,
+    concat_limits,
     hidden,
     joined,
     keys_of,
-    no_limits,
 )
 from streammetrics.data import FOLD
 from streammetrics.metrics import (
@@ -52,12 +52,10 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     values = frame.select(*keys, pl.col("value").alias(TOTAL))
     left_out = joined(_without_each_fold(folds, metrics), values, keys)
     jackknife = jackknife_intervals(left_out, keys, {m.name: m.range for m in metrics}, confidence)
-    parts = [no_limits(frame, keys), jackknife]
-    if ranges:
-        parts.append(limits_of_ranges(state, folds, ranges, confidence))
-    limits = pl.concat(parts, how="diagonal_relaxed")
+    of_ranges = [limits_of_ranges(state, folds, ranges, confidence)] if ranges else []
+    limits = concat_limits(frame, keys, jackknife, *of_ranges)
     samples = [*samples_of(state, metrics)]
-    rows = pl.concat([no_limits(frame, keys), rows_intervals(state, samples, confidence)], how="diagonal_relaxed")
+    rows = concat_limits(frame, keys, rows_intervals(state, samples, confidence))
     few = few_rows_of_class(state, samples, FEW_PLACEMENTS)
     of_rows = [rows.drop_nulls(EFFECTIVE_ROWS), *(_spread_of_share(frame, state, m) for m in metrics)]
     return with_effective_units(_widened(limits, few, rows), pl.concat(of_rows, how="diagonal_relaxed"))
@@ -132,13 +130,13 @@ def paired_intervals(
     ranges = {m.name: range_of_difference(m.range, factor) for m in metrics}
     differences = {"value": pl.col(B) - pl.col(A), TOTAL: pl.col("b") - pl.col("a")}
     intervals = jackknife_intervals(values.with_columns(**differences), keys, ranges, confidence)
-    limits = pl.concat([no_limits(frame, keys), intervals], how="diagonal_relaxed")
+    limits = concat_limits(frame, keys, intervals)
     sides = [folds.without(FOLD) for folds in (a, b)]
     parts = [few_rows_of_class(side, samples_of(side, metrics), FEWEST) for side in sides]
     few = pl.concat([frame.select(keys).clear(), *parts], how="diagonal_relaxed").select(keys).unique()
     some = [m for m in metrics if m.name in few[METRIC]]
     of_rows = (rows_intervals(side, samples_of(side, some), confidence) for side in sides)
-    one, other = (pl.concat([no_limits(frame, keys), rows], how="diagonal_relaxed") for rows in of_rows)
+    one, other = (concat_limits(frame, keys, rows) for rows in of_rows)
     return _widened(limits, few, independent_intervals(joined(few, frame, keys), one, other, factor))
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.base import ROUNDING
+from streammetrics.core import Floats
 from streammetrics.metrics import Metric
 from streammetrics.monitor.before_labels.filled import METRICS, confusion, losses
 from streammetrics.monitor.before_labels.groups import Group
-from streammetrics.monitor.before_labels.rates import Values, within_odds
+from streammetrics.monitor.before_labels.rates import within_odds
 
 Pair = tuple[float, float]
 STEPS = 200  # maximum number of steps of the search for the smallest average precision
@@ -30,13 +31,13 @@ class Positives:
     ``above`` contains the share of the rows of each bin that reach each threshold.
     """
 
-    rows: Values
-    fewest: Values
-    most: Values
-    low: Values
-    high: Values
+    rows: Floats
+    fewest: Floats
+    most: Floats
+    low: Floats
+    high: Floats
     hidden: NDArray[np.bool_]
-    above: Mapping[float, Values]
+    above: Mapping[float, Floats]
 
     @classmethod
     def within(cls, group: Group, odds: float) -> Positives:
@@ -48,7 +49,7 @@ class Positives:
         return cls(rows, fewest, most, low, high, group.hidden[some], above)
 
     @property
-    def mixed(self) -> Values:
+    def mixed(self) -> Floats:
         """The largest product of positives and negatives of each bin, or 0 if the order of its rows is known."""
         positives = np.clip(self.rows / 2, self.fewest, self.most)
         return np.where(self.hidden, positives * (self.rows - positives), 0.0)
@@ -85,7 +86,7 @@ def _loss_bounds(bins: Positives, metric: str) -> Pair:
     return float(np.minimum(*smallest).sum() / total), float(np.maximum(*largest).sum() / total)
 
 
-def _decision_bounds(bins: Positives, metric: Metric, above: Values) -> Pair:
+def _decision_bounds(bins: Positives, metric: Metric, above: Floats) -> Pair:
     """Bounds of a metric that rises with each positive above the threshold and falls with each positive below it.
 
     At worst, the fewest positives are above the threshold and the most below it. If the threshold cuts a bin, its
@@ -101,7 +102,7 @@ def _decision_bounds(bins: Positives, metric: Metric, above: Values) -> Pair:
     return worst, best
 
 
-def largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
+def largest_auc(rows: Floats, fewest: Floats, most: Floats, mixed: Floats) -> float:
     """The largest ROC AUC of bins by ascending score.
 
     ``mixed`` is the largest product of the positives and negatives of a bin that hides the order of its rows, else 0.
@@ -133,7 +134,7 @@ def largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> fl
     return min(largest + ROUNDING, 1.0)
 
 
-def largest_average_precision(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
+def largest_average_precision(rows: Floats, fewest: Floats, most: Floats, mixed: Floats) -> float:
     """The largest average precision of bins by descending score, if their smallest positive rates never rise.
 
     Let M be the rows and T the positives from the highest bin down to a bin. Average precision is Q / P with
@@ -156,7 +157,7 @@ def largest_average_precision(rows: Values, fewest: Values, most: Values, mixed:
     return min(float(((amount + extra) / positives).max()) + ROUNDING, 1.0)
 
 
-def smallest_average_precision(rows: Values, fewest: Values, most: Values, hidden: NDArray[np.bool_]) -> float:
+def smallest_average_precision(rows: Floats, fewest: Floats, most: Floats, hidden: NDArray[np.bool_]) -> float:
     """A lower bound of average precision of bins by descending score, within 1e-7, or a bit more after many steps.
 
     A hidden order can remove the terms in which positives of the same bin raise each other's precision. Without these
@@ -169,8 +170,8 @@ def smallest_average_precision(rows: Values, fewest: Values, most: Values, hidde
     square = np.where(hidden, 0.0, weight)
     falls = weight - np.append(weight[1:], 0.0)
 
-    def slopes(point: Values) -> Values:
-        gradient: Values = np.cumsum((falls * np.cumsum(point))[::-1])[::-1] + square * point
+    def slopes(point: Floats) -> Floats:
+        gradient: Floats = np.cumsum((falls * np.cumsum(point))[::-1])[::-1] + square * point
         return gradient
 
     amount, positives = _cases(weight, fewest, most)
@@ -194,7 +195,7 @@ def smallest_average_precision(rows: Values, fewest: Values, most: Values, hidde
     return max(bound - ROUNDING, 0.0)
 
 
-def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Values]) -> Values:
+def _best_between(point: Floats, corner: Floats, slopes: Callable[[Floats], Floats]) -> Floats:
     """The point between two points that minimizes Q / P, which is a quadratic over a linear function of the step."""
     step = corner - point
     slope, bend = slopes(point), slopes(step)
@@ -205,19 +206,19 @@ def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Valu
     with np.errstate(divide="ignore", invalid="ignore"):
         roots = np.divide([-constant, -constant], [half + root, half - root])
     steps = np.array([1.0, *roots[(roots > 0) & (roots < 1)]])
-    best: Values = point + steps[np.argmin((a * steps**2 + b * steps + c) / (d * steps + e))] * step
+    best: Floats = point + steps[np.argmin((a * steps**2 + b * steps + c) / (d * steps + e))] * step
     return best
 
 
-def _dot(one: Values, other: Values) -> float:
+def _dot(one: Floats, other: Floats) -> float:
     """The sum of products, without BLAS, whose threads would cost more time than they save."""
     return float((one * other).sum())
 
 
-def _cases(weight: Values, upper: Values, lower: Values) -> tuple[Values, Values]:
+def _cases(weight: Floats, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
     """Q and P for each number of highest bins with ``upper`` positives, if all other bins have ``lower`` positives."""
 
-    def sums(values: Values) -> Values:
+    def sums(values: Floats) -> Floats:
         return np.append(0.0, np.cumsum(values))
 
     upper_sum, lower_sum, reach = sums(upper), sums(lower), sums(weight * lower)

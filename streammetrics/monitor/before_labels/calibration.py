@@ -8,12 +8,13 @@ from math import exp, inf, isnan, log, nan
 import numpy as np
 
 from streammetrics.base import STATUS, SUM_ROUNDING
+from streammetrics.core import Floats
 from streammetrics.metrics import Metric, normal_quantile
 from streammetrics.monitor.before_labels.bounds import Positives, bounds
 from streammetrics.monitor.before_labels.estimates import Row, available, estimated
 from streammetrics.monitor.before_labels.filled import METRICS, Bins, Reading, bounded, is_readable, read
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of
-from streammetrics.monitor.before_labels.rates import Values, cells, isotonic
+from streammetrics.monitor.before_labels.rates import cells, isotonic
 from streammetrics.report import Report
 
 MOST_ODDS = 1e6  # the largest factor that the search tries
@@ -113,28 +114,28 @@ def standard_errors(group: Group, readings: Sequence[Reading]) -> dict[Reading, 
     return errors
 
 
-def _refitted(size: Values, positives: Values) -> Iterator[Values]:
+def _refitted(size: Floats, positives: Floats) -> Iterator[Floats]:
     """Isotonic rates of each draw, computed for a few draws at a time because memory grows with pairs of slices."""
     for part in np.array_split(positives, min(DRAWS, DRAWS * size.size**2 // PAIRS + 1)):
         yield from isotonic(size - part, part)
 
 
-def _slices(group: Group) -> tuple[Bins, Values, Values]:
+def _slices(group: Group) -> tuple[Bins, Floats, Floats]:
     """A group in few bins, with their rows in the reference and their rates.
 
     These bins are the cells of the isotonic regression, cut at the thresholds.
     """
-    reference = group.neg + group.pos
+    reference = group.labeled
     occupied = np.flatnonzero(reference)
     cell = np.floor(np.interp(np.arange(group.rows.size), occupied, cells(group.neg[occupied], group.pos[occupied])))
     sides = [cell, *(np.ceil(above) for above in group.bins.above.values())]
     starts = np.flatnonzero(np.any([np.diff(side, prepend=-1) for side in sides], axis=0))
 
-    def total(values: Values) -> Values:
-        sums: Values = np.add.reduceat(values, starts, axis=-1)
+    def total(values: Floats) -> Floats:
+        sums: Floats = np.add.reduceat(values, starts, axis=-1)
         return sums
 
-    def mean(values: Values, rows: Values) -> Values:
+    def mean(values: Floats, rows: Floats) -> Floats:
         return total(values * rows) / np.where(total(rows) > 0, total(rows), 1)
 
     above = {at: mean(share, group.rows) for at, share in group.bins.above.items()}
@@ -142,5 +143,5 @@ def _slices(group: Group) -> tuple[Bins, Values, Values]:
     return Bins(total(group.rows), above, losses), total(reference), mean(group.rates, group.rows + reference)
 
 
-def _draws(random: np.random.Generator, rows: Values, rates: Values) -> Values:
+def _draws(random: np.random.Generator, rows: Floats, rates: Floats) -> Floats:
     return random.binomial(rows.astype(np.int64), rates, (DRAWS, rows.size)).astype(np.float64)

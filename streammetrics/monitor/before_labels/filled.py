@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import SUM_ROUNDING, VALUE
-from streammetrics.core import CLIP
+from streammetrics.core import CLIP, Floats
 from streammetrics.metrics import Metric, metrics_of_name
-from streammetrics.monitor.before_labels.rates import Values
 from streammetrics.reading import columns_of, estimate
 from streammetrics.statistics import GROUP, ConfusionCounts, ProbabilityLoss, ScoreHistogram, State, Statistic
 
@@ -33,14 +32,14 @@ DECISIONS = {name: BINARY[name] for name in OF_DECISIONS}
 METRICS = {POSITIVES.name: POSITIVES} | BINARY
 
 
-def losses(score: Values) -> dict[str, Values]:
+def losses(score: Floats) -> dict[str, Floats]:
     """The log loss and the Brier loss of a negative and of a positive with each score: shape (2, scores)."""
     clipped = np.clip(score, CLIP, 1 - CLIP)
     logs = np.stack([-np.log1p(-clipped), -np.log(clipped)])
     return {"log_loss": logs, "brier_score": np.stack([score, 1 - score]) ** 2}
 
 
-def share_above(rows: Values, predicted: float) -> Values:
+def share_above(rows: Floats, predicted: float) -> Floats:
     """The share of each bin that is among the ``predicted`` rows with the highest scores; bins by ascending score.
 
     >>> share_above(np.array([2.0, 0, 4, 3, 0]), 5)
@@ -52,7 +51,7 @@ def share_above(rows: Values, predicted: float) -> Values:
     return np.where(rows > 0, reaching / np.where(rows > 0, rows, 1), reached)
 
 
-def confusion(tp: Values, fn: Values, rows: Values, above: Values) -> dict[str, Values]:
+def confusion(tp: Floats, fn: Floats, rows: Floats, above: Floats) -> dict[str, Floats]:
     """The confusion counts, given the share of each bin that reaches the threshold."""
     predicted = (rows * above).sum()
     counts = {"tp": tp, "fp": predicted - tp, "fn": fn, "tn": rows.sum() - predicted - fn}
@@ -67,9 +66,9 @@ class Bins:
     of a negative and of a positive in each bin.
     """
 
-    rows: Values
-    above: Mapping[float, Values]
-    losses: Mapping[str, Values]
+    rows: Floats
+    above: Mapping[float, Floats]
+    losses: Mapping[str, Floats]
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -77,7 +76,7 @@ class Bins:
         counts = (ConfusionCounts(tuple(self.above)),) if self.above else ()
         return ScoreHistogram(), *counts, *((ProbabilityLoss(),) if self.losses else ())
 
-    def filled(self, positives: Values, first: int) -> Iterator[pl.DataFrame]:
+    def filled(self, positives: Floats, first: int) -> Iterator[pl.DataFrame]:
         """The tables of these statistics for numbers of positives of shape (cases, bins). Each case is a group."""
         case = np.arange(first, first + len(positives), dtype=np.uint32)
         negatives, total = self.rows - positives, positives.sum(axis=1)
@@ -96,7 +95,7 @@ class Bins:
             )
 
 
-def read(cases: Sequence[tuple[Bins, Values]], readings: Sequence[Reading]) -> dict[Reading, Values]:
+def read(cases: Sequence[tuple[Bins, Floats]], readings: Sequence[Reading]) -> dict[Reading, Floats]:
     """Read metrics off the filled tables: an array of shape (cases, 3), as of `bounded`."""
     parts, number = [], 0
     for bins, positives in cases:
@@ -113,7 +112,7 @@ def is_readable(metric: Metric, statistics: Sequence[Statistic]) -> bool:
     return any(map(metric.readable, columns_of(statistics)))
 
 
-def bounded(state: State, metrics: Sequence[Metric]) -> dict[Reading, Values]:
+def bounded(state: State, metrics: Sequence[Metric]) -> dict[Reading, Floats]:
     """Read metrics off a state, with their bounds: an array of shape (groups, 3), NaN where a metric is undefined."""
     estimates = estimate(state, metrics)
     if "threshold" not in estimates.columns:

@@ -12,10 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.base import percentage, text
+from streammetrics.core import Codes, Floats
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import ReportError
 from streammetrics.monitor.before_labels.filled import Bins, losses, share_above
-from streammetrics.monitor.before_labels.rates import Integers, Values, fitted
+from streammetrics.monitor.before_labels.rates import fitted
 from streammetrics.reading import Distribution, distributions, paired, side_by_side
 from streammetrics.statistics import GROUP, ConfusionCounts, PredictedCounts, ScoreHistogram, State
 
@@ -37,14 +38,14 @@ class Group:
     """
 
     keys: tuple[Any, ...]
-    rows: Values
-    neg: Values
-    pos: Values
-    low: Values
-    high: Values
+    rows: Floats
+    neg: Floats
+    pos: Floats
+    low: Floats
+    high: Floats
     hidden: NDArray[np.bool_]
-    start: Integers
-    squares: Mapping[str, Values]
+    start: Codes
+    squares: Mapping[str, Floats]
     reaching: dict[float, float]
     number: int
     reference: int | None
@@ -59,22 +60,22 @@ class Group:
         return f"no_{'rows' if len(missing) > 1 else missing[0]}_in_reference" if missing else None
 
     @property
-    def labeled(self) -> Values:
+    def labeled(self) -> Floats:
         """The rows of the reference."""
         return self.neg + self.pos
 
     @property
-    def classes(self) -> Values:
+    def classes(self) -> Floats:
         """The negatives and positives of the reference: shape (2, bins)."""
         return np.stack([self.neg, self.pos])
 
     @property
-    def class_squares(self) -> Values:
+    def class_squares(self) -> Floats:
         """The sums of squared weights of the negatives and positives: shape (2, bins)."""
         return np.stack([self.squares["neg"], self.squares["pos"]])
 
     @cached_property
-    def rates(self) -> Values:
+    def rates(self) -> Floats:
         """The positive rate of each bin, fitted to the reference."""
         return np.zeros_like(self.rows) if self.undefined else fitted(self.neg, self.pos)
 
@@ -87,7 +88,7 @@ class Group:
     @property
     def note(self) -> str | None:
         """A note if many scores are outside the range of the reference."""
-        labeled = np.flatnonzero(self.neg + self.pos)
+        labeled = np.flatnonzero(self.labeled)
         foreign = self.rows[: labeled[0]].sum() + self.rows[labeled[-1] + 1 :].sum()
         share = foreign / self.rows.sum()
         return f"{percentage(share)} of scores are outside the range of the reference" if share > FOREIGN else None

@@ -20,13 +20,13 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import STATUS
+from streammetrics.core import Codes, Floats
 from streammetrics.data import FEWEST_FOLDS, FOLD, MOST_FOLDS
 from streammetrics.metrics import FEWEST, Metric, degrees_of_freedom, t_quantiles
 from streammetrics.monitor.before_labels.estimates import Numbers, Row, available, estimated
 from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, bounded, confusion
 from streammetrics.monitor.before_labels.filled import METRICS as CALIBRATED
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of, scores_of
-from streammetrics.monitor.before_labels.rates import Integers, Values
 from streammetrics.report import Report
 from streammetrics.statistics import GROUP, State, find_groups
 
@@ -80,7 +80,7 @@ def _sampled(scores: Report, reference: Report) -> tuple[Callable[[Terms], Tuned
 def _powered(
     group: Group,
     one: Reading,
-    labeled: Values | None,
+    labeled: Floats | None,
     tuned: Callable[[Terms], Tuned],
     level: float | None,
     why: str,
@@ -102,7 +102,7 @@ def _powered(
     return estimated(metric, value, (low, high), reach, None, why)
 
 
-def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> float:
+def _quantile(group: Group, relevant: Floats, degrees: float, level: float) -> float:
     """The quantile of Student's t, or 0 if too few rows of a class have labels, or too few are ``relevant``."""
     smaller = min(map(effective, group.classes, group.class_squares))
     if min(smaller, effective(relevant * group.classes, relevant * group.class_squares)) < FEWEST:
@@ -110,7 +110,7 @@ def _quantile(group: Group, relevant: Values, degrees: float, level: float) -> f
     return float(t_quantiles(level, np.array([min(smaller - 1, degrees)], dtype=float))[0])
 
 
-def _terms(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Terms, Values]:
+def _terms(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Terms, Floats]:
     """What rows add to an estimate, and the share of the negatives and positives of each bin that add to the metric."""
     shares, influence = _influence(group, metric, threshold, value)
     share = shares[:, None]
@@ -120,7 +120,7 @@ def _terms(group: Group, metric: str, threshold: float | None, value: float) -> 
     return Terms(group, mean / n, square / n**2, (1 - score) * mean[0] + score * mean[1]), relevant
 
 
-def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Values, Values]:
+def _influence(group: Group, metric: str, threshold: float | None, value: float) -> tuple[Floats, Floats]:
     """The influence of a negative and a positive of each bin on the metric of the labeled rows.
 
     Bins that a threshold cuts have two sides: an array of shape (sides, 2, bins), and the share of each side.
@@ -140,7 +140,7 @@ def _influence(group: Group, metric: str, threshold: float | None, value: float)
     return ones, np.array([group.bins.losses[metric] - value])
 
 
-def _slope(metric: Metric, counts: dict[str, Values], cell: str) -> float:
+def _slope(metric: Metric, counts: dict[str, Floats], cell: str) -> float:
     """The derivative of a metric by the share of the rows in a cell of the confusion counts."""
     step = STEP * sum(counts.values())
     ends = (counts | {cell: counts[cell] + side * step} for side in (1, -1))
@@ -158,9 +158,9 @@ class Terms:
     """
 
     group: Group
-    added: Values
-    added_squares: Values
-    predicted: Values
+    added: Floats
+    added_squares: Floats
+    predicted: Floats
 
     @cached_property
     def means(self) -> tuple[float, float]:
@@ -169,15 +169,15 @@ class Terms:
         return labeled, others
 
     @property
-    def labeled(self) -> Values:
+    def labeled(self) -> Floats:
         """What a row with a label adds to the difference of the mean predictions."""
-        added: Values = (self.predicted - self.means[0]) / self.group.labeled.sum()
+        added: Floats = (self.predicted - self.means[0]) / self.group.labeled.sum()
         return added
 
     @property
-    def others(self) -> Values:
+    def others(self) -> Floats:
         """What a row without a label adds to this difference."""
-        added: Values = (self.means[1] - self.predicted) / self.group.rows.sum()
+        added: Floats = (self.means[1] - self.predicted) / self.group.rows.sum()
         return added
 
 
@@ -197,11 +197,11 @@ class Cells:
     Rows without labels are one class.
     """
 
-    fold: Integers
-    start: Integers
-    rows: Values
+    fold: Codes
+    start: Codes
+    rows: Floats
 
-    def sums(self, group: Group, added: Values) -> Values:
+    def sums(self, group: Group, added: Floats) -> Floats:
         """What the rows of each fold add, given what a row of each bin of the group adds, possibly by class."""
         bins = np.searchsorted(group.start, self.start, side="right") - 1
         weights = (self.rows * added[..., bins]).sum(axis=0)
@@ -260,7 +260,7 @@ def tune_to_units(terms: Terms, labeled: Cells, others: Cells) -> Tuned:
     return Tuned(power, float(variance), min(degrees, folds - 2))
 
 
-def effective(rows: Values, squares: Values) -> float:
+def effective(rows: Floats, squares: Floats) -> float:
     """The effective number of rows (Kish 1965), given sums of weights and of their squares."""
     return float(rows.sum() ** 2 / squares.sum()) if squares.sum() else 0.0
 

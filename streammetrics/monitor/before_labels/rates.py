@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from streammetrics.core import Codes, Floats
 
 CELLS = 100  # maximum number of cells of the reference, which isotonic regression pools further
 FEWEST = 25  # approximate minimum number of rows per cell
 
 
-def cells(neg: Values, pos: Values) -> Integers:
+def cells(neg: Floats, pos: Floats) -> Codes:
     """The cell of each bin. Each cell has about the same share of the negatives and of the positives.
 
     >>> cells(np.full(5, 20), np.full(5, 20))
@@ -21,11 +19,11 @@ def cells(neg: Values, pos: Values) -> Integers:
     rows = neg + pos
     number = min(CELLS, int(rows.sum() / FEWEST))
     below_neg, below_pos = ((np.cumsum(side) - side / 2) / side.sum() for side in (neg, pos))
-    numbers: Integers = np.floor((below_neg + below_pos) / 2 * number).astype(np.intp)
+    numbers: Codes = np.floor((below_neg + below_pos) / 2 * number).astype(np.intp)
     return numbers
 
 
-def fitted(neg: Values, pos: Values) -> Values:
+def fitted(neg: Floats, pos: Floats) -> Floats:
     """The positive rate in each bin, by ascending score, which never falls and is never 0 or 1. Both classes have rows.
 
     Bins are pooled to cells, and cells by isotonic regression, so that no rate is estimated from very few rows. If the
@@ -40,7 +38,7 @@ def fitted(neg: Values, pos: Values) -> Values:
     return np.interp(np.arange(len(neg)), occupied, np.repeat(rates, np.diff(starts, append=len(cell))))
 
 
-def isotonic(neg: Values, pos: Values) -> Values:
+def isotonic(neg: Floats, pos: Floats) -> Floats:
     """Isotonic regression by the max-min formula: the best fitting rates that never fall; cells along the last axis.
 
     Reference: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference, theorem 1.4.4.
@@ -59,7 +57,7 @@ def isotonic(neg: Values, pos: Values) -> Values:
     return _inside(np.diagonal(rates, axis1=-2, axis2=-1), neg, pos)
 
 
-def _inside(rates: Values, neg: Values, pos: Values) -> Values:
+def _inside(rates: Floats, neg: Floats, pos: Floats) -> Floats:
     """Add half a row of the other class to a lowest rate of 0 and to a highest rate of 1."""
     none, all_ = rates <= 0, rates >= 1
     others = np.where(none | all_, 0.5, rates)
@@ -70,7 +68,7 @@ def _inside(rates: Values, neg: Values, pos: Values) -> Values:
     return np.where(none, lowest, np.where(all_, highest, rates))
 
 
-def within_odds(rates: Values, odds: float) -> tuple[Values, Values]:
+def within_odds(rates: Floats, odds: float) -> tuple[Floats, Floats]:
     """The lowest and the highest rates whose odds differ from those of ``rates`` by at most a factor.
 
     >>> low, high = within_odds(np.array([0.5, 0.2]), 4)

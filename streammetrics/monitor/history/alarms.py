@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -31,13 +30,12 @@ from streammetrics.base import (
     keys_of,
     truncated,
 )
+from streammetrics.core import Floats
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import e_discoveries, log_e_value, log_e_value_of_share, normal_quantile
 from streammetrics.monitor.history.rules import Rule, has_few_labels
 from streammetrics.monitor.history.window import Windows, clock
 from streammetrics.show import with_note
-
-Values: TypeAlias = NDArray[np.float64]
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
@@ -46,8 +44,8 @@ HAS_INTERVAL, ALARM, SINCE, E_VALUE = hidden("interval"), hidden("alarm"), hidde
 
 
 def detect(
-    breach: Values, recovery: Values, rate: float, fdr: float | None = None
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], Values]:
+    breach: Floats, recovery: Floats, rate: float, fdr: float | None = None
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], Floats]:
     """Accumulate the evidence of some segments over time.
 
     An alarm ends when the evidence for the opposite is as large. Until then, no other alarm is raised. ``breach`` and
@@ -177,7 +175,7 @@ def log_e_values(rule: Rule, estimates: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     value, lower, upper, ci_lower, ci_upper, total = estimates.select(*VALUE, *LIMITS, ROWS_OF_SHARE).to_numpy().T
     error = np.where(value < limit, ci_upper - value, value - ci_lower) / normal_quantile(rule.confidence)
 
-    def beyond(above: bool) -> Values:
+    def beyond(above: bool) -> Floats:
         bound = lower if above else upper
         gap = bound - limit if above else limit - bound
         sound = error > 0

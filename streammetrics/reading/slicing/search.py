@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core import Floats
 from streammetrics.metrics import discoveries, ecce_p_value
 from streammetrics.reading.slicing.candidates import Candidates, Columns, Numbers
 from streammetrics.reading.slicing.remainders import Remainders
 
-Values: TypeAlias = NDArray[np.float64]
 
-
-def miscalibrated(remainders: Remainders, candidates: Candidates, fdr: float) -> tuple[Numbers, Values]:
+def miscalibrated(remainders: Remainders, candidates: Candidates, fdr: float) -> tuple[Numbers, Floats]:
     """Return the slices whose labels contradict their scores, and all p-values, which are upper bounds."""
     p = np.full(len(candidates.rows), np.nan)
     for columns, numbers in candidates.numbers.items():
@@ -25,7 +22,7 @@ def miscalibrated(remainders: Remainders, candidates: Candidates, fdr: float) ->
     return _discovered(p, fdr), p
 
 
-def worse(remainders: Remainders, candidates: Candidates, fdr: float) -> tuple[Numbers, Values]:
+def worse(remainders: Remainders, candidates: Candidates, fdr: float) -> tuple[Numbers, Floats]:
     """Return the slices that are worse, and not explained by other slices, and all p-values.
 
     The p-value of a slice is the largest of the comparisons with all other rows and with those of each larger slice.
@@ -51,7 +48,7 @@ def worse(remainders: Remainders, candidates: Candidates, fdr: float) -> tuple[N
 
 
 def _explained(
-    remainders: Remainders, candidates: Candidates, columns: Columns, ranks: Values, fdr: float
+    remainders: Remainders, candidates: Candidates, columns: Columns, ranks: Floats, fdr: float
 ) -> NDArray[np.integer]:
     """The failing slices by some columns that are not worse without the rows that they share with worse ones."""
     numbers, count = candidates.numbers[columns], len(candidates.rows)
@@ -71,7 +68,7 @@ def _explained(
     return slices[~is_worse]
 
 
-def _discovered(p: Values, fdr: float) -> Numbers:
+def _discovered(p: Floats, fdr: float) -> Numbers:
     """The discoveries among tested slices, which are those with a p-value."""
     tested = np.flatnonzero(~np.isnan(p))
     return tested[discoveries(p[tested], fdr)]
