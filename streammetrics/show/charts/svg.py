@@ -27,6 +27,7 @@ CONFIG: Spec = {
 }
 EMPTY_MARKS = ("background", "foreground")
 NEEDLESS = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events", "font-family", "font-size")
+DEFAULTS = (("opacity", "1"), ("transform", "translate(0,0)"))
 GEOMETRY = ("d", "transform", "x2", "y2")
 CLIP = re.compile(r"clip\d+")
 FINE = re.compile(r"(?<=\.\d)\d+")  # digits beyond a tenth of a pixel
@@ -45,12 +46,13 @@ def as_svg(chart: Spec, identity: str, width: int = WIDTH) -> str:
         if label := element.attrib.pop("aria-label", ""):
             ElementTree.SubElement(element, "title").text = label
         for name, value in list(element.items()):
-            if name in NEEDLESS:
+            if name in NEEDLESS or (name, value) in DEFAULTS:
                 del element.attrib[name]
             elif name in GEOMETRY:
                 element.set(name, FINE.sub("", value))
             elif clip := CLIP.search(value):
                 element.set(name, value.replace(clip[0], clips.setdefault(clip[0], f"{identity}clip{len(clips)}")))
+    _unnest(drawing)
     marks = "".join(ElementTree.tostring(part, encoding="unicode") for part in drawing)
     box = drawing.attrib["viewBox"]
     return (
@@ -58,6 +60,16 @@ def as_svg(chart: Spec, identity: str, width: int = WIDTH) -> str:
         f'aria-labelledby="{identity}t {identity}d"><title id="{identity}t">{markup(chart["title"]["text"])}</title>'
         f'<desc id="{identity}d">{markup(description_of(chart))}</desc>{marks}</svg>'
     )
+
+
+def _unnest(element: ElementTree.Element) -> None:
+    """Replace groups without attributes, which Vega draws in each other, by their parts."""
+    parts = list[ElementTree.Element]()
+    for part in element:
+        _unnest(part)
+        is_plain = part.tag == "g" and not part.attrib and part.find("title") is None
+        parts += part if is_plain else [part]
+    element[:] = parts
 
 
 def description_of(chart: Spec) -> str:
