@@ -93,40 +93,49 @@ def test_cards_and_facts_have_the_numbers_of_the_total():
 
 def test_decisions_are_those_of_the_rows():
     y, p = clicks()["clicked"].to_numpy(), clicks()["score"].to_numpy()
-    tables = Page(page("two classes")).tables
-    counts = tables["Decisions at each threshold"].row("0.5")
-    for name, expected in {
-        "true positives": y & (p >= 0.5),
-        "false positives": ~y & (p >= 0.5),
-        "false negatives": y & (p < 0.5),
-        "true negatives": ~y & (p < 0.5),
+    total, table = report("two classes").rollup(), Page(page("two classes")).tables["Candidate thresholds"]
+    for name, *_ in table.rows:
+        cells = table.row(name.text)
+        chosen = p >= cells["threshold"].number - 1e-9  # written with six digits
+        counts = {
+            "true positives": (y & chosen).sum(),
+            "false positives": (~y & chosen).sum(),
+            "false negatives": (y & ~chosen).sum(),
+            "true negatives": (~y & ~chosen).sum(),
+        }
+        assert {column: cells[column].number for column in counts} == counts
+        assert same(cells["predicted positive"], chosen.mean())
+        assert same(cells["precision"], y[chosen].mean())
+        assert same(cells["recall"], y[chosen].sum() / y.sum())
+        assert same(cells["lift"], y[chosen].mean() / y.mean())
+    for name, goal in {
+        "best F1": {"maximize": "f1"},
+        "lowest cost, if a miss costs 10 false alarms": {"minimize": "cost(fp=1, fn=10)"},
     }.items():
-        assert counts[name].number == expected.sum()
-        assert counts[name].below == f"{expected.mean():.2%}"
-    for row in tables["Results among the highest scores"].rows:
-        top, threshold, share, precision, recall, lift = row
-        chosen = p >= threshold.number
-        assert share.number <= float(top.text.rstrip("%")) / 100
-        assert share.number == pytest.approx(chosen.mean())
-        assert precision.number == pytest.approx(y[chosen].mean(), rel=1e-5)
-        assert recall.number == pytest.approx(y[chosen].sum() / y.sum(), rel=1e-5)
-        assert lift.number == pytest.approx(y[chosen].mean() / y.mean(), rel=1e-5)
-    total = report("two classes").rollup()
-    for cost, threshold, per_row, *_ in tables["Best thresholds, if a false positive costs 1"].rows:
-        best = total.operating_point(minimize=f"cost(fp=1, fn={cost.text})").row(0, named=True)
-        assert threshold.number == pytest.approx(best["threshold"], rel=1e-5)
-        assert per_row.number == pytest.approx(best["value"], rel=1e-5)
-        assert len(per_row.text.partition(".")[2]) == 4
+        best = total.operating_point(**goal)["threshold"].item()
+        assert table.row(name)["threshold"].number == pytest.approx(best, rel=1e-5)
+    assert table.row("highest 5% of the scores")["predicted positive"].number == pytest.approx(0.05, abs=0.01)
+    assert table.row("precision of at least 50%, guaranteed")["precision"].number > 0.5
+
+
+def test_counts_of_predicted_labels_have_their_shares(tmp_path):
+    rows = {"y": [True, False, True, True] * 10, "p": [True, False, False, True] * 10}
+    sm.binary(y_true="y", y_pred="p").update(rows).finalize().save_html(tmp_path / "page.html")
+    table = Page((tmp_path / "page.html").read_text(encoding="utf-8")).tables["Confusion counts"]
+    assert [cell.text for cell in table.rows[0][:5]] == ["50.00%", "100%", "66.67%", "80.00%", "1.33"]
+    assert [cell.text for cell in table.rows[0][5:]] == ["20", "0", "10", "10"]
+    assert [cell.below for cell in table.rows[0][5:]] == ["50.00%", "0%", "25.00%", "25.00%"]
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_only_counts_of_none_and_of_all_rows_are_0_and_100_percent(tmp_path):
+def test_only_shares_of_none_and_of_all_rows_are_0_and_100_percent(tmp_path):
     rows = {"y": [True, False, True] * 10, "p": [0.9, 0.1, None] * 10, "weight": [4e-6, 1.0, 1.0] * 10}
     task = sm.binary(y_true="y", y_score="p", sample_weight="weight", thresholds=[0.5, 0.95], nulls="drop")
     task.update(rows).finalize(["accuracy", "dropped"]).save_html(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    table = Page(text).tables["Decisions at each threshold"]
-    assert [cell.below for cell in table.rows[0][1:5]] == ["0.00040%", "0%", "0%", "99.99960%"]
+    table = Page(text).tables["Candidate thresholds"]
+    assert [cell.text for cell in table.rows[0][2:5]] == ["0.00040%", "100%", "100%"]
+    assert [cell.text for cell in table.rows[1][2:5]] == ["0%", "–", "0%"]
     assert "<dt>Rows dropped</dt><dd><strong>10</strong>" in text
 
 

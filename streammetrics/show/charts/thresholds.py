@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import CELLS, Metric, better, find_metric, words
 from streammetrics.show.charts.axes import Places, Spec, axis, extent, inside, numbers
 from streammetrics.show.charts.marks import MAX_SERIES, STRIP, Marks, below, panel, reference, titled
-from streammetrics.show.charts.paths import bounded_line, lines_of
+from streammetrics.show.charts.paths import bounded_line, lines_of, simplified
 from streammetrics.show.charts.ranking import operating_points, scores
 from streammetrics.show.charts.series import Reports, series_of
 
@@ -46,16 +45,8 @@ def thresholds(
     if named:
         series.require_one("curves")
     points = operating_points(report, series, points)
-    marked = [] if points is None else sorted({t for t in points["threshold"].drop_nulls() if math.isfinite(t)})
-    scale = scores(report, **keys)["encoding"]["x"]["scale"]
-    low, high = scale["domain"]
-    few = ", ".join(cutoff(t, 4) for t in marked[:FEW]) + ", …" * (len(marked) > FEW)
-    x = axis(
-        f"Threshold (dotted: {few})" if marked else "Threshold",
-        min([low, *marked]),
-        max([high, *marked]),
-        scale["type"],
-    )
+    marked = [] if points is None else finite(points["threshold"])
+    x = threshold_axis(report, marked, **keys)
     names = tuple(map(words, counted)) if named else series.names
     in_words = {m: pl.lit(words(m)) if named else pl.col("series") for m in counted}
     panels, is_banded = [], False
@@ -80,6 +71,36 @@ def thresholds(
     title = f"{'Metrics' if named else words(counted[0])} by threshold"
     caption = ["" if named else better(counted[0]), "Shaded band: certified bounds." if is_banded else ""]
     return titled(chart, title, [series.note], caption)
+
+
+def through(points: pl.DataFrame, x: Spec, marked: Sequence[float]) -> Spec:
+    """Return precision, recall, and F1 as lines through confusion counts at some thresholds, with marked ones."""
+    y = axis("Value", *SHARES)
+    counts = points.filter(pl.col("threshold").is_finite()).with_columns(pl.col(CELLS).cast(pl.Float64))
+    metrics = [find_metric(name, CELLS) for name in USUAL]
+    lines = pl.concat(counts.select(pl.lit(words(m)).alias("series"), x="threshold", y=m.expression()) for m in metrics)
+    lines = lines.filter(pl.col("y").is_finite() & inside(x, lines["x"]))
+    marks: list[Marks] = [reference((at, at), SHARES) for at in marked]
+    chart = panel(x, y, [*marks, ("line", simplified(lines, x, y))], tuple(map(words, metrics)))
+    return titled(chart, "Metrics by threshold", [], [])
+
+
+def threshold_axis(report: Reports, marked: Sequence[float], **keys: Any) -> Spec:
+    """Return the axis of the scores of a group, model, and label, which also has the marked thresholds."""
+    scale = scores(report, **keys)["encoding"]["x"]["scale"]
+    few = ", ".join(cutoff(t, 4) for t in marked[:FEW]) + ", …" * (len(marked) > FEW)
+    title = f"Threshold (dotted: {few})" if marked else "Threshold"
+    low, high = scale["domain"]
+    return axis(title, min([low, *marked]), max([high, *marked]), scale["type"])
+
+
+def finite(thresholds: pl.Series) -> list[float]:
+    """Return the distinct finite thresholds in ascending order.
+
+    >>> finite(pl.Series([0.5, math.inf, 0.2, None, 0.5]))
+    [0.2, 0.5]
+    """
+    return thresholds.filter(thresholds.is_finite()).unique().sort().to_list()
 
 
 def _steps(curve: pl.DataFrame, side: str, ends: Sequence[float]) -> tuple[Places, Places]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -15,8 +15,9 @@ from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
 from streammetrics.show.pages.comparison import with_short_names
-from streammetrics.show.pages.decision import best_thresholds, highest_scores, most_confused, threshold_counts
+from streammetrics.show.pages.decision import most_confused, threshold_counts
 from streammetrics.show.pages.evaluated import evaluated
+from streammetrics.show.pages.explorer import thresholds_section
 from streammetrics.show.pages.failures import failures
 from streammetrics.show.pages.fairness import criteria, metrics_of
 from streammetrics.show.pages.findings import findings_list
@@ -80,11 +81,13 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     if calibrated := draw("calibration", pictures.calibration(total)):
         calibrated = cumulative_error(total) + calibrated
     yield Section("calibration", "Calibration", calibrated)
-    counted = beside(draw("matrix", pictures.matrices(total)), most_confused(total) or threshold_counts(total))
-    if gains := highest_scores(total):
-        gains = beside(draw("choice", [partial(pictures.choices, total)], columns=pictures.COLUMNS), gains)
-    yield Section("decision", "Decisions", counted + gains + best_thresholds(total))
+    yield thresholds_section(total) or Section("decision", "Decisions", _decisions(total, draw))
     yield Section("all", "All numbers", numbers(total))
+
+
+def _decisions(total: Report, draw: Callable[..., str]) -> str:
+    """Confusion matrices beside the confusions of labels in words, or the counts of two classes."""
+    return beside(draw("matrix", pictures.matrices(total)), most_confused(total) or threshold_counts(total))
 
 
 def cumulative_error(total: Report) -> str:

@@ -110,14 +110,6 @@ def calibration(total: Reports) -> Iterator[Maker]:
     yield from (partial(dict, chart) for chart in drawn)
 
 
-def choices(total: Report) -> Spec:
-    """Return metrics over the threshold; of several models, whose thresholds differ, what they find in as many rows."""
-    try:
-        return charts.thresholds(total)
-    except ReportError:
-        return charts.gain(total)
-
-
 def matrices(total: Report) -> Iterator[Maker]:
     """Return the confusion matrices per model, label, and threshold."""
     for read in (total.confusion_matrix, total.confusion_counts):

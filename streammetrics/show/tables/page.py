@@ -16,11 +16,12 @@ from streammetrics.version import __version__
 
 
 class Section(NamedTuple):
-    """A part of the page, omitted without content."""
+    """A part of the page, omitted without content, and the name of its own style sheet and script, if it has any."""
 
     identity: str
     title: str
     content: str
+    resources: str = ""
 
 
 def page_of(
@@ -32,15 +33,18 @@ def page_of(
 
     Its content security policy allows only these scripts, by digest.
     """
-    links, parts = "", list[str]()
+    links, parts, style, scripts = "", list[str](), resource("page.css"), [*scripts]
     for section in (section for section in sections if section.content):
         name, heading = section.identity, section.title
         links += f'<li><a href="#{name}">{heading}</a></li>'
+        if section.resources:
+            style += resource(f"{section.resources}.css")
+            scripts.append(resource(f"{section.resources}.js"))
         parts.append(f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>{section.content}</section>')
     script = "\n".join((*scripts, resource("page.js")))
     return Template(resource("head.html") + resource("page.html")).substitute(
         title=markup(title),
-        style=resource("page.css"),
+        style=style,
         script=script,
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         verdict=f'<p class="verdict">{markup(minus(verdict))}</p>' if verdict else "",
