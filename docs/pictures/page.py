@@ -16,16 +16,12 @@ from streammetrics.demo import write_predictions
 
 FOLDER = Path(__file__).parent
 SECTION = ":is(section:has(> h2#{0}), div#{0})"
-BESIDE, RIGHT = ".beside:nth-of-type", "> div:last-child h3"
 PARTS = {
-    "findings": (1000, ["li code"]),
+    "findings": (1200, []),
     "results": (1000, [".value b", ".sure", ".sure:nth-of-type(2)", ".value + .sure"]),
     "groups": (1000, ["figcaption h3", "figure .how", "tbody tr:nth-child(1) small"]),
     "calibration": (1200, ["figure:nth-of-type(1) h3", "figure:nth-of-type(2) h3"]),
-    "decision": (
-        1200,
-        ["figure h3", f"{BESIDE}(1) {RIGHT}", f"{BESIDE}(2) figure h3", f"{BESIDE}(2) {RIGHT}", "section > h3"],
-    ),
+    "decision": (1200, ["output[for=threshold]", ".choices", ".drawn .readout", ".copies", ".candidates summary"]),
 }
 """Width of the picture of each section, and the selectors of its parts in the order of their numbers."""
 NUMBERED = """([section, selectors]) => selectors.forEach((selector, i) => {

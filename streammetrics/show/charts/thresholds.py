@@ -97,7 +97,7 @@ def threshold_axis(report: Reports, marked: Sequence[float], **keys: Any) -> Spe
 def finite(thresholds: pl.Series) -> list[float]:
     """Return the distinct finite thresholds in ascending order.
 
-    >>> finite(pl.Series([0.5, math.inf, 0.2, None, 0.5]))
+    >>> finite(pl.Series([0.5, float("inf"), 0.2, None, 0.5]))
     [0.2, 0.5]
     """
     return thresholds.filter(thresholds.is_finite()).unique().sort().to_list()

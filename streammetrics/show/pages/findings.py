@@ -28,17 +28,18 @@ def stands_out(findings: Sequence[Finding], otherwise: str = "") -> tuple[str, S
     return headline(findings) or otherwise, Section("findings", "What stands out", findings_list(findings))
 
 
-def headline(findings: Sequence[Finding]) -> str:
+def headline(findings: Sequence[Finding], strength: str = "") -> str:
     """Return the verdict of two sides, and the titles of the worst findings, as a sentence; empty without them.
 
-    A verb that the second title repeats is left out, unless they are about two models.
+    It begins with a strength of the model, if there is one. A verb that the second title repeats is left out, unless they
+    are about two models.
     """
     titled = [f for f in findings if f.title and (f.severity != "info" or f.code in VERDICTS)][:TITLES]
     titles = [_about(finding) for finding in titled]
     if len(titles) == TITLES and len({finding.keys.get(MODEL) for finding in titled}) == 1:
         verb = f"{titled[0].title.split()[0]} "
         titles[1] = _title(titled[1]).removeprefix(verb)
-    sentence = (", but " if titled[-1:] and titled[-1].code in OPPOSED else ", and ").join(titles)
+    sentence = strength + (", but " if titled[-1:] and titled[-1].code in OPPOSED else ", and ").join(titles)
     return sentence if titled and MODEL in titled[0].keys else capitalized(sentence)
 
 

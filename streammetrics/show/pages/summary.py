@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -83,8 +82,7 @@ def verdict(report: Report, total: Report) -> str:
     faults.sort(key=lambda finding: finding.code != ONE_CLASS)
     if not faults:
         return f"Nothing stands out in {of_rows}" + ", and the ranking is good" * diagnosis.ranks_well
-    strength = [replace(faults[0], title=f"ranks well, but {faults[0].title}")] if diagnosis.ranks_well else faults[:1]
-    return headline(strength + faults[1:])
+    return headline(faults, "ranks well, but " * diagnosis.ranks_well)
 
 
 def summary(report: Report, total: Report, interactive: bool) -> str:
