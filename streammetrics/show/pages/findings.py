@@ -31,8 +31,8 @@ def stands_out(findings: Sequence[Finding], otherwise: str = "") -> tuple[str, S
 def headline(findings: Sequence[Finding], strength: str = "") -> str:
     """Return the verdict of two sides, and the titles of the worst findings, as a sentence; empty without them.
 
-    It begins with a strength of the model, if there is one. A verb that the second title repeats is left out, unless they
-    are about two models.
+    It begins with a strength of the model, if there is one. A verb that the second title repeats is left out, unless
+    they are about two models.
     """
     titled = [f for f in findings if f.title and (f.severity != "info" or f.code in VERDICTS)][:TITLES]
     titles = [_about(finding) for finding in titled]
