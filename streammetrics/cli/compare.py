@@ -48,7 +48,7 @@ gate: Final = options.together(
 @options.independent
 @gate
 @options.findings
-@options.html
+@options.page
 @options.form_of_verdicts
 @click.pass_context
 def compare_command(
@@ -66,6 +66,7 @@ def compare_command(
     segments: str | None,
     findings: bool,
     html: Path | None,
+    title: str | None,
     form: str,
     output: Path | None,
     **read: Any,
@@ -96,7 +97,7 @@ def compare_command(
     options: Any = {"open": open or "fail", "min_rows": min_rows, "segments": segments, "confidence": confidence}
     verdicts = comparison.check(not_worse=not_worse, better=better, **options) if has_requirements else None
     if html is not None:
-        comparison.save_html(html, check=verdicts)
+        comparison.save_html(html, title or "Comparison", check=verdicts)
     if verdicts is not None:
         write_verdicts(verdicts, form, output, "streammetrics compare {} {}".format(*comparison.names))
         failing = verdicts.frame.filter(~verdicts.frame["passes"])["verdict"]

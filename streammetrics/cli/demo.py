@@ -10,7 +10,9 @@ import click
 from streammetrics import demo
 from streammetrics.cli.output import show
 from streammetrics.cli.root import command
+from streammetrics.errors import SpecificationError
 from streammetrics.pipeline import accumulate
+from streammetrics.report import Report
 from streammetrics.tasks import binary
 
 
@@ -22,7 +24,7 @@ from streammetrics.tasks import binary
 def demo_command(folder: Path, rows: int) -> None:
     """Write click predictions to FOLDER and evaluate them.
 
-    The predictions cover thirty days and are evaluated by country.
+    The predictions cover thirty days and are evaluated by country. The page report.html is written beside FOLDER.
     """
     click.echo(f"Writing {rows:,} predictions of {demo.DAYS} days to {folder}/ …")
     paths = demo.write_predictions(folder, rows)
@@ -33,9 +35,19 @@ def demo_command(folder: Path, rows: int) -> None:
     show(report, "table", None, has_findings=True)
     click.echo("\nAll countries together, from the same state:\n")
     show(report.rollup(), "table", None)
-    click.echo("\nTo run this evaluation yourself:")
+    click.echo(f"\n{_page(report, folder)}\n\nTo run this evaluation yourself:")
     click.echo(
         f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
         "    --y-true clicked --y-score p_click --by country --save clicks.state"
     )
-    click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
+    click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70' --require 'log_loss_skill>=0.05'")
+
+
+def _page(report: Report, folder: Path) -> str:
+    """Write the page of the demo, and return where it is."""
+    page = folder.with_name("report.html")
+    try:
+        report.with_confidence(0.95).save_html(page, "Click predictions", source=f"{folder}/*.parquet")
+    except SpecificationError as error:  # without the extra that draws charts
+        return str(error)
+    return f"The same as a page, with charts: {page}"

@@ -120,7 +120,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @options.workers
 @options.confidence
 @options.always
-@options.html
+@options.page
 @options.form_of_reports
 def evaluate_command(
     paths: tuple[str, ...],
@@ -138,6 +138,7 @@ def evaluate_command(
     confidence: float | None,
     always: int | None,
     html: Path | None,
+    title: str | None,
     form: str,
     output: Path | None,
     **arguments: Any,
@@ -188,7 +189,8 @@ def evaluate_command(
     if not report.rows("rows")["value"].sum():
         dropped = report.rows("dropped")["value"].sum()
         click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
-    show(report, form, output, html, source=", ".join(paths), sort=sort, has_findings=not metrics)
+    source = ", ".join(paths)
+    show(report, form, output, html, title, source=source, sort=sort, has_findings=not metrics)
 
 
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:

@@ -115,6 +115,8 @@ workers: Final = click.option(
 )
 findings: Final = click.option("--findings", is_flag=True, help="Write only what stands out, for example as JSON.")
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
+title: Final = click.option("--title", help="Title of the page of --html.")
+page: Final = together(html, title)
 total: Final = click.option("--total", is_flag=True, help="Roll up all groups into one.")
 selection: Final = together(by, total, model, threshold)
 since: Final = click.option("--since", help="Start of the time range, such as 2026-01-31. Default: no start.")

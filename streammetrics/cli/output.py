@@ -65,6 +65,7 @@ def show(
     form: str,
     output: Path | None,
     html: Path | None = None,
+    title: str | None = None,
     source: str | None = None,
     sort: str | None = None,
     has_findings: bool = False,
@@ -75,7 +76,7 @@ def show(
     """
     report = report if sort is None else sorted_by(report, sort)
     if html is not None:
-        report.save_html(html, source=source)
+        report.save_html(html, title or "Evaluation", source=source)
     if form == PROMETHEUS:
         save_data(sm.export.to_prometheus(report).rstrip("\n"), output)
         return

@@ -41,19 +41,21 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.sort
 @options.confidence
 @options.always
-@options.html
+@options.page
 @options.form_of_reports
-def show_command(state: Path, sort: str | None, html: Path | None, form: str, output: Path | None, **read: Any) -> None:
+def show_command(
+    state: Path, sort: str | None, html: Path | None, title: str | None, form: str, output: Path | None, **read: Any
+) -> None:
     """Show the metrics of a saved state.
 
     With --by or --total, groups are rolled up to some of the group columns, or to one. With --sort, the group with the
     worst value comes first: the lowest if higher is better, else the highest.
     """
     require_no_page(html, read["threshold"])
-    show(report_of(state, **read), form, output, html, sort=sort, has_findings=not read["metrics"])
+    show(report_of(state, **read), form, output, html, title, sort=sort, has_findings=not read["metrics"])
 
 
-@command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
+@command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'log_loss_skill>=0.1'")
 @options.file("state")
 @click.option(
     "--require",
@@ -123,7 +125,7 @@ def check_command(
 @click.option("--bins", type=int, default=10, show_default=True, help="Number of quantile bins of PSI and JS.")
 @options.confidence
 @options.findings
-@options.html
+@options.page
 @options.form_of_findings
 def drift_command(
     reference: Path,
@@ -133,6 +135,7 @@ def drift_command(
     confidence: float | None,
     findings: bool,
     html: Path | None,
+    title: str | None,
     form: str,
     output: Path | None,
     **read: Any,
@@ -141,7 +144,7 @@ def drift_command(
     one, other = (report_of(state, **read) for state in (reference, current))
     drift = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
-        drift.save_html(html, names=names(reference, current))
+        drift.save_html(html, title or "Drift", names=names(reference, current))
     if findings:
         write_findings(drift.findings(), form, output)
         return
