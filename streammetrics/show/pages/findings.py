@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streammetrics.base import capitalized, markup, shown_of
+from streammetrics.base import capitalized, markup, minus, shown_of
 from streammetrics.data import LABEL, MODEL
 from streammetrics.errors import escaped
 from streammetrics.reading import Finding
@@ -54,7 +54,7 @@ def _title(finding: Finding) -> str:
 
 def _items(findings: Sequence[Finding]) -> str:
     items = "".join(
-        f'<li class="{finding.severity}"><strong>{finding.severity}</strong> {markup(finding.sentence)} '
+        f'<li class="{finding.severity}"><strong>{finding.severity}</strong> {markup(minus(finding.sentence))} '
         f"<code>{finding.code}</code></li>"
         for finding in findings
     )
