@@ -95,7 +95,8 @@ def _metrics(total: Comparison, primary: Metric, confidence: float) -> Iterator[
     better = {row["better"] for row in _differences(total, primary)} & {*total.names}
     judged = [m for m in total.b.metrics if m.better and m.name not in (*VOLUME, primary.name)]
     judged = [m for m in judged if not _keys(total, m)]
-    if total.b.by or not judged:
+    has_other_rows = total.independent or total.same_rows is None  # whose metrics also depend on their labels
+    if total.b.by or not judged or (has_other_rows and not better):
         return
     at_level = _with_level(total, judged, confidence, len(judged))
     every = [row for m in judged for row in _differences(at_level, m)]

@@ -70,7 +70,8 @@ class Finding:
     title: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
+        for name in ("sentence", "title"):
+            object.__setattr__(self, name, cut(getattr(self, name), LONGEST_SENTENCE))
 
     def __str__(self) -> str:
         return self.sentence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from streammetrics.base import matching, uncut
+from streammetrics.base import LONGEST_CELL, matching, uncut
 from streammetrics.data import LABEL
-from streammetrics.errors import MetricError
+from streammetrics.errors import MetricError, cut
 from streammetrics.metrics import CELLS
 from streammetrics.show.charts.axes import BETWEEN, Spec, place
 from streammetrics.show.charts.thresholds import threshold_axis, through
@@ -94,6 +94,7 @@ def _points(curve: pl.DataFrame, candidates: pl.DataFrame, axis: Spec, count: in
 
 def _names(names: Mapping[str, Any]) -> dict[str, Any]:
     """A model or label as text, and as arguments in Python and on the command line, which takes no labels."""
+    names = {key: cut(name, LONGEST_CELL) if isinstance(name, str) else name for key, name in names.items()}
     return {
         "name": BETWEEN.join(map(uncut, names.values())),
         "arguments": "".join(f", {key}={value!r}" for key, value in names.items()),

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics.base import cutoff, markup, minus, percentage
 from streammetrics.data import LABEL, MODEL
-from streammetrics.errors import escaped
+from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
 from streammetrics.metrics import FEWEST, words
 from streammetrics.reading import Finding
 from streammetrics.show import charts
@@ -88,7 +88,7 @@ def verdict(report: Report, total: Report) -> str:
 def summary(report: Report, total: Report, interactive: bool) -> str:
     """Return the properties of a single model, one picture of what is worst, and what to do."""
     findings = report._diagnosis.findings
-    cards = picture(report, total, findings, interactive) + what_to_do(findings, report._diagnosis.not_found)
+    cards = what_to_do(findings, report._diagnosis.not_found) + picture(report, total, findings, interactive)
     return f'{facts(total, findings)}<div class="first" id="findings">{cards}</div>'
 
 
@@ -156,7 +156,9 @@ def what_to_do(findings: Sequence[Finding], not_found: Sequence[str]) -> str:
     items = ""
     for action in sorted(ACTIONS, key=partial(_place, findings)):
         if about := [finding for finding in findings if finding.code in action.codes]:
-            items += f"<li><b>{markup(_instruction(action, about))}</b>{findings_list(about)}</li>"
+            items += (
+                f"<li><b>{markup(cut(_instruction(action, about), LONGEST_SENTENCE))}</b>{findings_list(about)}</li>"
+            )
     actions = f'<h2>What to do</h2><ol class="todo">{items}</ol>' if items else "<h2>Nothing to do</h2>"
     also, names = "Also checked" if items else "Checked", markup(", ".join(not_found))
     checked = f'<p class="sub">{also}, without a finding: {names}.</p>' if names else ""
