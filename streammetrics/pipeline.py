@@ -61,7 +61,7 @@ def accumulate(
         into: The same, instead of ``task``, to add the rows to the accumulators and return them.
         workers: Number of threads. Defaults to one per CPU core.
         progress: Whether to show a progress bar. Requires the ``progress`` extra.
-        storage_options: StorageOptions of the object store, such as credentials, as for Delta Lake. Defaults to the
+        storage_options: Options of the object store, such as credentials, as for Delta Lake. Defaults to the
             environment. Paths in object stores require the ``store`` extra.
 
     Raises:

@@ -698,7 +698,7 @@ class Report:
         >>> found[0].code, str(found[0])[:65]
         ('SM105', 'Wrong in ranges of scores: 60.00% of the positives are elsewhere.')
         """
-        return list(self._diagnosis.findings)
+        return list(self._findings)
 
     def check(
         self,
@@ -972,8 +972,8 @@ class Report:
         return self if report is None or not report.readable(metric) else report
 
     @cached_property
-    def _diagnosis(self) -> Diagnosis:  # a page and a terminal show the same
-        return Diagnosis.of(self)
+    def _findings(self) -> list[Finding]:  # a page and a terminal show the same
+        return Diagnosis(self).findings()
 
     def _matching(self, frame: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
         """The rows of some groups, models, and labels."""

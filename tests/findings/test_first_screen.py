@@ -6,26 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from faulty import (
-    IN_B,
-    P,
-    binary,
-    classes,
-    errors,
-    models,
-    moved,
-    regression,
-    scored,
-    several,
-    shifted,
-    total,
-    two_models,
-)
+from faulty import IN_B, P, binary, scored, total
+from test_findings import FAULTS, NONE, WRONG_WAY
 
 from streammetrics.show.charts import rates
 from streammetrics.show.pages.summary import ACTIONS
 
-WRONG_WAY = scored().with_columns(p=1 - P)
 SCREENS = {
     "too few positives": (
         lambda: total(scored().with_columns(P * 0.6)),
@@ -34,7 +20,7 @@ SCREENS = {
         ["Recalibrate. The ranking stays.", "Choose another threshold."],
     ),
     "too few positives of a group": (
-        lambda: binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P))),
+        FAULTS["too few positives of a group"],
         "Predicts 60% too few in g 1, and 19% too few positives",
         "Predicted and observed rate by g",
         ["Recalibrate by g.", "Look at g = 1 first."],
@@ -63,19 +49,19 @@ SCREENS = {
         ["Recalibrate. The ranking stays.", "Choose another threshold."],
     ),
     "overconfident labels": (
-        lambda: several(classes(temperature=0.5)),
+        FAULTS["overconfident labels"],
         "Ranks well, but overstates its confidence: 83.52% stated, 69.54% right",
         "Confusion matrix",
         ["Recalibrate. The ranking stays."],
     ),
     "biased errors of a group": (
-        lambda: regression(errors().with_columns(pl.col("z") + 2 * IN_B)),
+        FAULTS["biased errors of a group"],
         "Predicts 0.69 too high on average, and 1.99 too high in g 1",
         "Errors",
         ["Correct the mean error by g.", "Look at g = 1 first."],
     ),
     "no faults": (
-        lambda: binary(scored()),
+        NONE["calibrated scores"],
         "Nothing stands out in 4,000 rows",
         "Calibration in bins of equal size",
         [],
@@ -123,14 +109,13 @@ def test_few_rows_are_not_judged(rows, verdict, tmp_path):
 
 
 def test_comparisons_begin_with_their_verdict(tmp_path):
-    better = two_models(noise=(1.5, 0.3), worse=0.3)
-    tilted = better.with_columns(q=1 / (1 + (1 / pl.col("q") - 1) ** 3))
-    pages = {
-        "new is better by ROC AUC": models(better),
-        "new is better by ROC AUC, but old is better by log loss": models(tilted),
-        "y_score shifted": moved(scored(), shifted(1.0), by="g"),
+    faults = {
+        "new is better by ROC AUC": "a better model",
+        "new is better by ROC AUC, but old is better by log loss": "a better model that is worse calibrated",
+        "y_score shifted": "shifted scores",
     }
-    for verdict, comparison in pages.items():
+    for verdict, fault in faults.items():
+        comparison = FAULTS[fault]()
         assert verdict_of(page_of(comparison, tmp_path)).lower().startswith(verdict.lower())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ BY_INTERVALS: Final[tuple[Callable[[Searched, float], Iterator[Finding]], ...]] 
     calibration.errors_of_groups,
     groups.worse,
 )
+SHARE = ERROR / len(BY_INTERVALS)  # of each check
 BY_COUNTS: Final = (
     decisions.thresholds,
     decisions.labels,
@@ -42,31 +43,28 @@ BY_COUNTS: Final = (
 )
 
 
-@dataclass(frozen=True)
 class Diagnosis:
-    """What a report was searched for: what stands out, the most important first, and what was not found.
+    """What a report is searched for, each when it is asked for: findings need neither of the others."""
 
-    Args:
-        findings: All findings. See `Report.findings`.
-        not_found: Faults that the report could have shown, and that are in none of its findings.
-        ranks_well: Whether the scores certainly rank well. False for reports of several models.
-    """
+    def __init__(self, report: Report) -> None:
+        self._searched = Searched(report)
 
-    findings: Sequence[Finding] = ()
-    not_found: Sequence[str] = ()
-    ranks_well: bool = False
-
-    @classmethod
-    def of(cls, report: Report) -> Diagnosis:
-        """Search a report."""
-        searched, error = Searched(report), ERROR / len(BY_INTERVALS)
-        if not searched.total.rows("rows")["value"].sum():
-            return cls()
-        every = [finding for check in BY_INTERVALS for finding in check(searched, error)]
-        every += [finding for check in BY_COUNTS for finding in check(searched)]
+    def findings(self) -> list[Finding]:
+        """Return what stands out, the most important first. See `Report.findings`."""
+        if not self._searched.total.rows("rows")["value"].sum():
+            return []
+        every = [finding for check in BY_INTERVALS for finding in check(self._searched, SHARE)]
+        every += [finding for check in BY_COUNTS for finding in check(self._searched)]
         kinds = groupby(sorted_by_severity(every), key=lambda finding: (finding.severity, finding.code))
-        findings = [finding for _, findings in kinds for finding in _few([*findings])]
-        return cls(findings, faults_not_found(searched, findings), ranking.ranks_well(searched, error))
+        return [finding for _, findings in kinds for finding in _few([*findings])]
+
+    def not_found(self, findings: Iterable[Finding]) -> list[str]:
+        """Return the faults that the report could have shown, and that are in none of its findings."""
+        return faults_not_found(self._searched, findings)
+
+    def ranks_well(self) -> bool:
+        """Return whether the scores certainly rank well. False for reports of several models."""
+        return ranking.ranks_well(self._searched, SHARE)
 
 
 def _few(findings: list[Finding]) -> list[Finding]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics.base import VOLUME, interval, markup, minus, rows, value_text
 from streammetrics.data import MODEL
+from streammetrics.reading import Diagnosis
 from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
@@ -51,11 +52,13 @@ def page(
     arguments, see `Report.save_html`.
     """
     total = report.rollup()
+    findings, diagnosis = report.findings(), Diagnosis(report)
     first, sections = "", [Section("all", "All numbers", numbers(total))]
     if not is_too_small(total):
-        first, sections = summary(report, total, interactive), [*_sections(report, total, fairness, interactive)]
+        first = summary(report, total, findings, diagnosis, interactive)
+        sections = [*_sections(report, total, fairness, interactive)]
     scripts = charts.scripts() if interactive else ()
-    sentence = verdict(report, total)
+    sentence = verdict(total, findings, diagnosis)
     return page_of(title, sentence, evaluated(report, total, source), sections, scripts, first)
 
 
@@ -63,7 +66,7 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     """Sections, from the most important to all numbers."""
     draw = partial(pictures.figures, interactive=interactive)
     drawn = timed = ""
-    if (metric := pictures.headline(total)) is not None:
+    if (metric := pictures.main_metric(total)) is not None:
         drawn = draw("segment", pictures.segments(report, metric), narrow=True)
         timed = draw("time", pictures.over_time(report, metric)) + pictures.each_over_time(report, metric, interactive)
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}

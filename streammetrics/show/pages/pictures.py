@@ -174,7 +174,7 @@ def _timed(report: Report, crowded: bool) -> Iterator[tuple[str, str]]:
                 yield window, column
 
 
-def headline(total: Report) -> Metric | None:
+def main_metric(total: Report) -> Metric | None:
     """Return the first metric with a preferred direction, of all labels, at one threshold.
 
     Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.

@@ -19,29 +19,30 @@ from streammetrics.show.pages.findings import findings_list, headline
 from streammetrics.show.pages.pictures import figures
 
 if TYPE_CHECKING:
+    from streammetrics.reading import Diagnosis
     from streammetrics.report import Report
 
 ONE_CLASS = "SM502"  # which explains the other findings
 
 
 class Action(NamedTuple):
-    """What to do about findings: their codes, and an instruction, with the group column if it is about groups."""
+    """What to do about findings: their codes, and an instruction, or one with the column or the groups they name."""
 
     codes: tuple[str, ...]
     instruction: str
-    of_group: str = ""
+    of_groups: str = ""
 
 
 ACTIONS: Final = (
     Action(("SM502", "SM503"), "Evaluate more rows of the rare class."),
     Action(("SM201",), "Check labels and scores: one may be that of the other class."),
     Action(("SM202",), "Check which score is evaluated, and that it belongs to these rows."),
-    Action(("SM100", "SM101", "SM102", "SM105"), "Recalibrate. The ranking stays.", "Recalibrate by {}."),
-    Action(("SM103", "SM104"), "Correct the mean error.", "Correct the mean error by {}."),
+    Action(("SM100", "SM101", "SM102", "SM105"), "Recalibrate. The ranking stays.", "Recalibrate by {column}."),
+    Action(("SM103", "SM104"), "Correct the mean error.", "Correct the mean error by {column}."),
     Action(("SM203", "SM205"), "Do not use these values: a constant is better."),
     Action(("SM204", "SM301", "SM302"), "Choose another threshold."),
     Action(("SM303",), "Check the labels that are never predicted."),
-    Action(("SM401",), "Look at this slice first.", "Look at {} first."),
+    Action(("SM401",), "Look at this slice first.", "Look at {groups} first."),
     Action(("SM501",), "Find out why rows were dropped."),
     Action(("SM504",), "Check whether the most frequent score is a default value."),
     Action(("SM505",), "Narrow the bounds."),
@@ -72,23 +73,23 @@ INSTEAD = {"accuracy": "recall"}  # of which the former says little if the latte
 SYMBOLS = {"bad": "✗", "warn": "!", "info": "i", "ok": "✓"}
 
 
-def verdict(report: Report, total: Report) -> str:
+def verdict(total: Report, findings: Sequence[Finding], diagnosis: Diagnosis) -> str:
     """Return the worst findings as a sentence about the model, or that there are too few rows, or none."""
-    size, diagnosis = _most_rows(total), report._diagnosis
+    size = _most_rows(total)
     of_rows = f"{size:,} {'row' if size == 1 else 'rows'}"
     if is_too_small(total):
         return f"{of_rows}: too few to judge" if size else "No rows were evaluated"
-    faults = [finding for finding in diagnosis.findings if finding.severity != "info"]
+    faults = [finding for finding in findings if finding.severity != "info"]
     faults.sort(key=lambda finding: finding.code != ONE_CLASS)
+    ranks_well = diagnosis.ranks_well()
     if not faults:
-        return f"Nothing stands out in {of_rows}" + ", and the ranking is good" * diagnosis.ranks_well
-    return headline(faults, "ranks well, but " * diagnosis.ranks_well)
+        return f"Nothing stands out in {of_rows}" + ", and the ranking is good" * ranks_well
+    return headline(faults, "ranks well, but " * ranks_well)
 
 
-def summary(report: Report, total: Report, interactive: bool) -> str:
+def summary(report: Report, total: Report, findings: Sequence[Finding], diagnosis: Diagnosis, interactive: bool) -> str:
     """Return the properties of a single model, one picture of what is worst, and what to do."""
-    findings = report._diagnosis.findings
-    cards = what_to_do(findings, report._diagnosis.not_found) + picture(report, total, findings, interactive)
+    cards = what_to_do(findings, diagnosis.not_found(findings)) + picture(report, total, findings, interactive)
     return f'{facts(total, findings)}<div class="first" id="findings">{cards}</div>'
 
 
@@ -124,14 +125,14 @@ def picture(report: Report, total: Report, findings: Sequence[Finding], interact
 
 
 def _pictures(report: Report, total: Report, findings: Iterable[Finding]) -> Iterator[Callable[[], Spec]]:
-    column = next((c for c in report.by if c not in (MODEL, *charts.window_of(report))), None)
+    windows = charts.window_of(report)
+    first = [column for column in report.by if column not in (MODEL, *windows)][:1]
     for finding in findings:
         of = {key: finding.keys[key] for key in (MODEL, LABEL) if key in finding.keys}
+        columns = [column for column in finding.keys if column in report.by and column != MODEL] or first
         match finding.code:
             case "SM101" | "SM102":
-                by = next((c for c in finding.keys if c in report.by and c != MODEL), column)
-                if by is not None:
-                    yield partial(charts.rates, report, by, **of)
+                yield from (partial(charts.rates, report, by, **of) for by in columns[:1])
                 yield partial(charts.quantile_calibration, total, **of)
             case "SM105":
                 yield partial(charts.quantile_calibration, total, **of)
@@ -141,9 +142,8 @@ def _pictures(report: Report, total: Report, findings: Iterable[Finding]) -> Ite
                 yield partial(charts.confusion, total, **of)
             case "SM103" | "SM104" | "SM205":
                 yield partial(charts.errors, total, **of)
-            case "SM401" if finding.metric and column:
-                by = next((c for c in finding.keys if c in report.by and c != MODEL), column)
-                yield partial(charts.segments, report, finding.metric, by)
+            case "SM401" if finding.metric and first:
+                yield from (partial(charts.segments, report, finding.metric, by) for by in columns[:1])
             case "SM204" | "SM301" | "SM302":
                 yield partial(charts.thresholds, total)
     yield partial(charts.quantile_calibration, total)
@@ -171,13 +171,17 @@ def _place(findings: Sequence[Finding], action: Action) -> int:
 
 
 def _instruction(action: Action, findings: Sequence[Finding]) -> str:
-    columns = [c for finding in findings for c in finding.keys if c not in (MODEL, LABEL, "threshold")]
-    if not action.of_group or not columns:
+    named = next(filter(None, map(_groups, findings)), {})
+    if not action.of_groups or not named:
         return action.instruction
-    if action.codes == ("SM401",):
-        keys = findings[0].keys
-        return action.of_group.format(" & ".join(f"{c} = {escaped(str(keys[c]))}" for c in keys if c in columns))
-    return action.of_group.format(escaped(columns[0]))
+    groups = " & ".join(f"{column} = {value}" for column, value in named.items())
+    return action.of_groups.format(column=next(iter(named)), groups=groups)
+
+
+def _groups(finding: Finding) -> dict[str, str]:
+    """The groups that a finding is about, by column, as text."""
+    keys = {column: value for column, value in finding.keys.items() if column not in (MODEL, LABEL, "threshold")}
+    return {escaped(column): escaped(str(value)) for column, value in keys.items()}
 
 
 def is_too_small(total: Report) -> bool:
