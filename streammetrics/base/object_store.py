@@ -28,7 +28,7 @@ class ObjectPath(PurePosixPath):
 
     storage_options: StorageOptions = None
     system: Any = None  # of pyarrow
-    is_table = False  # of Delta Lake
+    is_table: bool = False  # of Delta Lake
 
     def __str__(self) -> str:
         return super().__str__().replace("/", "//", 1)

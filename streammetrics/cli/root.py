@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import click
 
@@ -156,7 +156,7 @@ def _store_options(ctx: click.Context, parameter: click.Parameter, values: tuple
     ctx.meta[STORAGE] = {key: value for key, _, value in pairs}
 
 
-storage_option = click.option(
+storage_option: Final = click.option(
     "--storage-option",
     "storage_options",
     metavar="KEY=VALUE",

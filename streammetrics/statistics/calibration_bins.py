@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.base import SUM_ROUNDING, whole
-from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 
@@ -42,17 +42,17 @@ class CalibrationBins(Summed):
     bins: int = 10
 
     name = "calibration_bins"
-    kind = "binary"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[Names] = ("y_true", "y_score")
     probabilities = True
     keys: ClassVar[Types] = {"bin": pl.Int32()}
-    counts = ("weight", "pos")
-    support = pl.sum("pos")
-    sums = ("score_sum", "score_square_sum", "pos_score_sum")
-    decimals = sums
-    squared = (*counts, *sums)
-    influences = (methods.CALIBRATION,)
-    checks = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
+    counts: ClassVar[Names] = ("weight", "pos")
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
+    sums: ClassVar[Names] = ("score_sum", "score_square_sum", "pos_score_sum")
+    decimals: ClassVar[Names] = sums
+    squared: ClassVar[Names] = (*counts, *sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.CALIBRATION,)
+    checks: ClassVar[Checks] = Checks(rows=("weight",), most={"pos": 1, **dict.fromkeys(sums, 1)})
 
     def __post_init__(self) -> None:
         self._set(bins=whole("the number of calibration bins", self.bins, least=1, most=1_000_000))

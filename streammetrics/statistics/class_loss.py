@@ -8,11 +8,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 
 
 class ClassLoss(Losses):
@@ -29,12 +29,12 @@ class ClassLoss(Losses):
     """
 
     name = "class_loss"
-    kind = "multiclass"
+    kind: ClassVar[Kind | None] = "multiclass"
     keys: ClassVar[Types] = {"actual": pl.UInt32()}
-    counts = ("class_weight",)
-    squared = (*counts, *Losses.sums)
-    influences = (methods.LOG_LOSS_OF_CLASSES, methods.BRIER_OF_CLASSES)
-    checks = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
+    counts: ClassVar[Names] = ("class_weight",)
+    squared: ClassVar[Names] = (*counts, *Losses.sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.LOG_LOSS_OF_CLASSES, methods.BRIER_OF_CLASSES)
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Classes."""

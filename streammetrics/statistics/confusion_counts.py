@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import Lattice
 from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.checks import Checks
@@ -35,12 +35,12 @@ class ConfusionCounts(Thresholded):
     """
 
     name = "confusion_counts"
-    roles = ("y_true",)
+    roles: ClassVar[Names] = ("y_true",)
     counts: ClassVar[Names] = ("tp", "fp", "fn", "tn")
-    checks = Checks(rows=counts, per=("threshold",))
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
     squared: ClassVar[Names] = counts
-    influences = (methods.OUTCOMES,)
-    support = (pl.col("tp") + pl.col("fn")).first()
+    influences: ClassVar[tuple[Influence, ...]] = (methods.OUTCOMES,)
+    support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
@@ -62,8 +62,8 @@ class CutCounts(ConfusionCounts):
     ``cut_neg`` and ``cut_pos`` are the rows of the bin that contains the threshold; the other counts exclude them.
     """
 
-    counts = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
-    squared = ()
+    counts: ClassVar[Names] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
+    squared: ClassVar[Names] = ()
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Half of the rows of the bin reach the threshold, or all or none of a class."""

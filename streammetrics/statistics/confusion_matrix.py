@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from streammetrics.base import few
-from streammetrics.data import LABEL, Roles, Rows, plain_labels
+from streammetrics.data import LABEL, Kind, Roles, Rows, plain_labels
 from streammetrics.metrics import methods
 from streammetrics.statistics import confusion
 from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import Statistic, Types, View, exact
+from streammetrics.statistics.statistic import Names, Statistic, Types, View, exact
 
 DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted densely
 
@@ -48,12 +48,12 @@ class ConfusionMatrix(Statistic):
     order: tuple[Any, ...] = ()
 
     name = "confusion_matrix"
-    kind = "multiclass"
-    roles = ("y_true",)
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[Names] = ("y_true",)
     keys: ClassVar[Types] = {"actual": pl.Null(), "predicted": pl.Null()}
-    counts = ("count",)
-    checks = Checks(rows=counts)
-    squared = counts
+    counts: ClassVar[Names] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[Names] = counts
 
     def __post_init__(self) -> None:
         self._set(order=plain_labels(self.order))

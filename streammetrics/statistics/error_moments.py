@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -27,13 +27,13 @@ from streammetrics.core import (
     row_moments,
     two_sum,
 )
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.binned import changes
 from streammetrics.statistics.blocks import Blocks
 from streammetrics.statistics.checks import Checks, up_to
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import Statistic, exact
+from streammetrics.statistics.statistic import Names, Statistic, exact
 
 Starts = NDArray[np.integer[Any]]
 WEIGHT = pl.col("weight")
@@ -107,11 +107,11 @@ class ErrorMoments(Statistic):
     power: float = 1.5
 
     name = "error_moments"
-    kind = "regression"
-    roles = ("y_true", "y_pred")
-    counts = ("weight",)
-    means = (*MEANS, *RESTS)
-    checks = Checks(
+    kind: ClassVar[Kind | None] = "regression"
+    roles: ClassVar[Names] = ("y_true", "y_pred")
+    counts: ClassVar[Names] = ("weight",)
+    means: ClassVar[Names] = (*MEANS, *RESTS)
+    checks: ClassVar[Checks] = Checks(
         rows=counts,
         signed=(*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS),
         unbounded=SUMMED,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from streammetrics.core import Floats, Lattice
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import methods
 from streammetrics.statistics.binned import Binned, Bins, Read
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import View, exact, with_weighted
+from streammetrics.statistics.statistic import Names, View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
 
@@ -24,9 +24,9 @@ Of = Literal["y_score", "y_pred", "y_true"]
 class ColumnHistogram(Binned):
     """Histogram of one column, whose name `READ` has."""
 
-    counts = ("count",)
-    checks = Checks(rows=counts)
-    squared = counts
+    counts: ClassVar[Names] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[Names] = counts
 
     @property
     @abstractmethod
@@ -111,8 +111,8 @@ class ErrorHistogram(ColumnHistogram):
     """
 
     name = "error_histogram"
-    kind = "regression"
-    roles = ("y_true", "y_pred")
+    kind: ClassVar[Kind | None] = "regression"
+    roles: ClassVar[Names] = ("y_true", "y_pred")
 
     def __post_init__(self) -> None:
         super().__post_init__()

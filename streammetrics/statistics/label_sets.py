@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from streammetrics.base import as_float, shown
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.checks import Checks, up_to
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed
 
 
@@ -41,13 +42,13 @@ class LabelSets(Summed):
     threshold: float = 0.5
 
     name = "label_sets"
-    kind = "multilabel"
-    roles = ("y_true",)
-    counts = ("row_weight", "exact_match", "label_errors", "label_decisions")
-    sums = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
-    decimals = ("jaccard_sum", "jaccard_square_sum")
-    squared = (*counts, *sums)
-    checks = Checks(
+    kind: ClassVar[Kind | None] = "multilabel"
+    roles: ClassVar[Names] = ("y_true",)
+    counts: ClassVar[Names] = ("row_weight", "exact_match", "label_errors", "label_decisions")
+    sums: ClassVar[Names] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
+    decimals: ClassVar[Names] = ("jaccard_sum", "jaccard_square_sum")
+    squared: ClassVar[Names] = (*counts, *sums)
+    checks: ClassVar[Checks] = Checks(
         rows=("row_weight",),
         most={"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1},
     )

@@ -11,12 +11,12 @@ import polars as pl
 
 from streammetrics import core
 from streammetrics.core import Codes, Domain
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.metrics import near_one
 from streammetrics.statistics.binned import Binned, empty, fit_by
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP, Counter
-from streammetrics.statistics.statistic import Types, View
+from streammetrics.statistics.statistic import Names, Types, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
 
@@ -50,11 +50,11 @@ class PairHistograms(Binned):
     domain: Domain = "probability"
 
     name = "pair_histograms"
-    kind = "multiclass"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[Names] = ("y_true", "y_score")
     keys: ClassVar[Types] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
-    counts = ("count",)
-    checks = Checks(rows=counts, per=("scored",))
+    counts: ClassVar[Names] = ("count",)
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("scored",))
 
     def counter(self, weighted: bool) -> ScoreCounters:
         """Counts by bin and class."""

@@ -9,14 +9,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.counter import PAIR
 from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.probability_loss import ProbabilityLoss
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Names, Statistic, Types
 from streammetrics.statistics.summed import Summed
 
 POWER_NAMES = ("square", "cube", "fourth")  # of differences
@@ -32,7 +32,14 @@ class PairedDifferences(PairedSums):
     """
 
     single: ClassVar[type[Statistic]]
-    counts = ("weight",)
+    kind: ClassVar[Kind | None]
+    roles: ClassVar[Names]
+    probabilities: ClassVar[bool]
+    keys: ClassVar[Types]
+    counts: ClassVar[Names] = ("weight",)
+    sums: ClassVar[Names]
+    decimals: ClassVar[Names]
+    checks: ClassVar[Checks]
 
     def __init_subclass__(cls, of: type[Statistic], losses: Sequence[str], **keywords: Any) -> None:
         cls.single, cls.kind, cls.roles, cls.probabilities = of, of.kind, of.roles, of.probabilities

@@ -10,11 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import PAIR
 from streammetrics.statistics.paired import PairedSums
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.thresholded import Thresholded
 
 # By decision of a, decision of b, label.
@@ -45,10 +45,10 @@ class PairedOutcomes(PairedSums, Thresholded):
     """
 
     name = "paired_outcomes"
-    roles = ("y_true",)
+    roles: ClassVar[Names] = ("y_true",)
     keys: ClassVar[Types] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
-    counts = CELLS
-    checks = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
+    counts: ClassVar[Names] = CELLS
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR, "threshold"), some=True)
 
     def __post_init__(self) -> None:
         Thresholded.__post_init__(self)
@@ -104,10 +104,10 @@ class PairedMatches(PairedSums):
     """
 
     name = "paired_matches"
-    kind = "multiclass"
-    roles = ("y_true",)
-    counts = ("both_right", "one_right", "other_right", "none_right")
-    checks = Checks(rows=counts, per=(PAIR,), some=True)
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[Names] = ("y_true",)
+    counts: ClassVar[Names] = ("both_right", "one_right", "other_right", "none_right")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def values(self, rows: Rows) -> dict[str, Any]:
         """Whether each model is correct."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.core import SIDE, Domain, Floats, Lattice, sides
-from streammetrics.data import Rows
+from streammetrics.data import Kind, Rows
 from streammetrics.statistics.binned import Binned, Bins, fit_by, valid_bins
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP, PAIR, KeyedCounter
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.score_histogram import ScoreHistogram
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 
 PAIRS = Lattice("real")  # of the keys of pairs
 CAPACITY_OF_A_PAIR = 4_096
@@ -56,11 +56,11 @@ class PairedScores(Paired):
     domain: Domain = "probability"
 
     name = "paired_scores"
-    kind = "binary"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[Names] = ("y_true", "y_score")
     keys: ClassVar[Types] = {PAIR: pl.UInt32(), **Binned.keys}
-    counts = ("neg", "pos")
-    checks = Checks(rows=counts, per=(PAIR,), some=True)
+    counts: ClassVar[Names] = ("neg", "pos")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=(PAIR,), some=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -32,10 +33,10 @@ class PredictedCounts(Thresholded):
     """
 
     name = "predicted_counts"
-    counts = ("predicted_positives", "predicted_negatives")
-    checks = Checks(rows=counts, per=("threshold",))
-    squared = counts
-    influences = (methods.PREDICTIONS,)
+    counts: ClassVar[Names] = ("predicted_positives", "predicted_negatives")
+    checks: ClassVar[Checks] = Checks(rows=counts, per=("threshold",))
+    squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.PREDICTIONS,)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""

@@ -9,10 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
@@ -21,10 +21,10 @@ LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a s
 class Losses(Summed):
     """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
-    roles = ("y_true", "y_score")
+    roles: ClassVar[Names] = ("y_true", "y_score")
     probabilities = True
-    sums = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
-    decimals = sums
+    sums: ClassVar[Names] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    decimals: ClassVar[Names] = sums
 
 
 class ProbabilityLoss(Losses):
@@ -40,13 +40,13 @@ class ProbabilityLoss(Losses):
     """
 
     name = "probability_loss"
-    kind = "binary"
+    kind: ClassVar[Kind | None] = "binary"
     keys: ClassVar[Types] = {"actual": pl.Int8()}
-    counts = ("weight",)
-    support = pl.col("weight").filter(pl.col("actual") == 1).sum()
-    squared = (*counts, *Losses.sums)
-    influences = (methods.LOG_LOSS, methods.BRIER)
-    checks = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
+    counts: ClassVar[Names] = ("weight",)
+    support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
+    squared: ClassVar[Names] = (*counts, *Losses.sums)
+    influences: ClassVar[tuple[Influence, ...]] = (methods.LOG_LOSS, methods.BRIER)
+    checks: ClassVar[Checks] = Checks(counts, most=dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True)))
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Negatives and positives."""

@@ -8,10 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import core
-from streammetrics.data import Rows
-from streammetrics.metrics import methods
+from streammetrics.data import Kind, Rows
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.checks import Checks
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 
@@ -26,14 +26,14 @@ class RankCounts(Summed):
     """
 
     name = "rank_counts"
-    kind = "multiclass"
-    roles = ("y_true", "y_score")
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[Names] = ("y_true", "y_score")
     keys: ClassVar[Types] = {"rank": pl.UInt32()}
     first = 1
-    counts = ("count",)
-    squared = counts
-    influences = (methods.RANKS,)
-    checks = Checks(rows=counts)
+    counts: ClassVar[Names] = ("count",)
+    squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.RANKS,)
+    checks: ClassVar[Checks] = Checks(rows=counts)
 
     def axes(self, labels: int) -> tuple[int, ...]:
         """Ranks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.data import Rows
+from streammetrics.statistics.statistic import Names
 from streammetrics.statistics.summed import Summed, Sums
 
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it
@@ -27,7 +28,7 @@ class RowCounts(Summed):
     """
 
     name = "row_counts"
-    counts = ("rows", "dropped")
+    counts: ClassVar[Names] = ("rows", "dropped")
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows, without weights."""

@@ -55,7 +55,12 @@ class RowSums(Summed):
     0.5
     """
 
+    name: ClassVar[str]
+    roles: ClassVar[Names] = ()
     inputs: ClassVar[Names] = ()
+    counts: ClassVar[Names] = ()
+    sums: ClassVar[Names] = ()
+    checks: ClassVar[Checks] = Checks()
     columns: ClassVar[Names] = ()
     _arguments: ClassVar[Names] = ()
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from streammetrics.base import as_float, percentage, shown
 from streammetrics.core import CLIP, Domain, Lattice, shortest_decimal
+from streammetrics.data import Kind
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.metrics import methods
+from streammetrics.metrics import Influence, methods
 from streammetrics.statistics.binned import LABELS, Binned, Bins, bins_of_labels, changes
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import View, exact
+from streammetrics.statistics.statistic import Names, View, exact
 
 HEAVY = 1e-3
 FINEST = 1e-15  # step of rounded scores, since floats are rounded too
@@ -50,13 +51,13 @@ class ScoreHistogram(Binned):
     rounding: float | None = None
 
     name = "score_histogram"
-    kind = "binary"
-    roles = ("y_true", "y_score")
-    counts = ("neg", "pos")
-    checks = Checks(rows=counts)
-    squared = counts
-    influences = (methods.SCORES,)
-    support = pl.sum("pos")
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[Names] = ("y_true", "y_score")
+    counts: ClassVar[Names] = ("neg", "pos")
+    checks: ClassVar[Checks] = Checks(rows=counts)
+    squared: ClassVar[Names] = counts
+    influences: ClassVar[tuple[Influence, ...]] = (methods.SCORES,)
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from streammetrics.statistics.blocks import Blocks, concatenated
 from streammetrics.statistics.checks import Checks
 from streammetrics.statistics.counter import GROUP
 from streammetrics.statistics.histogram import READ, require_role
-from streammetrics.statistics.statistic import Statistic, View, exact, with_weighted
+from streammetrics.statistics.statistic import Names, Statistic, View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
 
@@ -50,8 +50,8 @@ class TDigest(Statistic):
     of: Of = "error"
 
     name = "tdigest"
-    counts = ("weight",)
-    checks = Checks(rows=counts)
+    counts: ClassVar[Names] = ("weight",)
+    checks: ClassVar[Checks] = Checks(rows=counts)
     depends_on_order = True
 
     def __post_init__(self) -> None:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from streammetrics import core
 from streammetrics.base import as_float, shown, whole
-from streammetrics.data import Rows, several
+from streammetrics.data import Kind, Rows, several
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.statistics.counter import GROUP
-from streammetrics.statistics.statistic import Types
+from streammetrics.statistics.statistic import Names, Types
 from streammetrics.statistics.summed import Summed
 
 
@@ -25,9 +25,9 @@ class Thresholded(Summed):
 
     thresholds: tuple[float, ...] = (0.5,)
 
-    kind = "binary"
+    kind: ClassVar[Kind | None] = "binary"
     keys: ClassVar[Types] = {"threshold": pl.Float64()}
-    kept = ("threshold",)
+    kept: ClassVar[Names] = ("threshold",)
 
     def __post_init__(self) -> None:
         thresholds = tuple(sorted(as_float(t) + 0.0 for t in several(self.thresholds)))
