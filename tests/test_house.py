@@ -141,6 +141,7 @@ def test_an_import_alone_brings_in_no_other_library():
     assert not {"polars", "numpy", "pyarrow", "click"}.intersection(imported("import streammetrics"))
 
 
+@pytest.mark.thorough
 def test_the_package_works_in_a_zip_archive(tmp_path):
     archive = shutil.make_archive(str(tmp_path / "packages"), "zip", ROOT.parent, ROOT.name)
     lines = f"""
@@ -181,6 +182,7 @@ def test_only_what_an_evaluation_needs_is_imported(code):
     assert {name for name in names if name.startswith(late)} <= a_method
 
 
+@pytest.mark.thorough
 def test_a_late_name_is_public_wherever_it_is_first_imported():
     code = "from streammetrics.monitor.joining.joiner import Joiner; assert Joiner.__module__ == 'streammetrics'"
     assert "streammetrics.monitor.joining.joiner" in imported(code)

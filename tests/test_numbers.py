@@ -125,6 +125,7 @@ def others_than_of_the_library(call, value):
     return []
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("values", [VALUES, OTHERS], ids=["worst", "others"])
 def test_options_that_are_no_numbers_in_range(values):

@@ -102,6 +102,7 @@ def test_charts_of_weights_name_weights():
     assert "weight" in errors.finalize().plot.rec().y["title"].lower()
 
 
+@pytest.mark.thorough
 def test_numbers_of_axes_are_round():
     for low, high, texts in (
         (-0.03, 0.07, "−0.02 0.00 0.02 0.04 0.06"),

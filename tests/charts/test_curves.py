@@ -32,6 +32,7 @@ CURVES = {
 }
 
 
+@pytest.mark.thorough
 def test_lines_pass_all_points_of_the_curve_with_fewer():
     for capacity in (None, 64):
         report = of_models(capacity=capacity)
@@ -184,6 +185,7 @@ def test_error_curves_are_the_steps_of_their_frames():
     assert "not certified" in sm.regression(**same).update(deliveries()).finalize().plot.rec().subtitle
 
 
+@pytest.mark.thorough
 def test_the_area_of_each_curve_stands_above_it_with_its_uncertainty():
     for chart, metric in (("roc", "roc_auc"), ("pr", "average_precision")):
         report, coarse = clicked(0.95), clicked(capacity=64)

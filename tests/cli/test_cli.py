@@ -92,6 +92,7 @@ def test_metrics_are_listed_with_their_options(folder, tmp_path):
     assert meanings[names.index_of("accuracy")] == "Share of rows predicted correctly. Higher is better."
 
 
+@pytest.mark.thorough
 def test_drift(folder):
     state = sm.Accumulator.load(folder / "state")
     found = run("drift", folder / "state", folder / "state", "--by", "country", "--of", "y_score", "--format", "csv")
@@ -129,6 +130,7 @@ def test_demo(tmp_path):
     assert max(map(len, output.splitlines())) <= 120
 
 
+@pytest.mark.thorough
 def test_the_package_is_a_program(folder):
     command = [sys.executable, "-m", "streammetrics", "show", folder / "state", "--total"]
     found = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")

@@ -40,6 +40,7 @@ def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
     assert "\nAll 2 hold.\n" in gate(both, *METRICS, "--total", "--format", "markdown")
 
 
+@pytest.mark.thorough
 def test_the_exit_code_tells_breached_from_open(both):
     backwards = {"models": ("candidate", "champion")}
     assert "breached" in gate(both, *METRICS, "--total", **backwards, code=1)

@@ -134,6 +134,7 @@ def test_a_third_label():
         task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
 
 
+@pytest.mark.thorough
 def test_scores_that_only_one_model_has():
     scores = {"score_a": [0.9, 0.3, 0.6, 0.7] * 20, "score_b": [None] + [0.2, 0.8, 0.4] * 26 + [0.5]}
     pl.DataFrame({"y": [1, 0] * 40} | scores).write_csv("rows.csv")

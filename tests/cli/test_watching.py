@@ -107,6 +107,7 @@ def test_an_interrupt_saves_the_rows_so_far(files, tmp_path):
     assert screen(printed)[-1].endswith("Interrupted.")
 
 
+@pytest.mark.thorough
 def test_a_log_has_looks_below_each_other(files, monkeypatch):
     result = CliRunner().invoke(main, [*files, "--watch"])
     assert result.exit_code == 0

@@ -90,6 +90,7 @@ def test_metrics(folder, monkeypatch):
         require_metrics(found, total, 1e-12 if found is areas else 1e-15)  # whose bins may be finer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", [duckdb_frame, datafusion_frame])
 def test_metrics_of_any_specification_and_class(engine, tmp_path, monkeypatch):
     specifications = (

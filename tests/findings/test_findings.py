@@ -48,7 +48,7 @@ def in_b(fault):
     return pl.when(IN_B).then(fault).otherwise(P)
 
 
-QUICK = {
+FAULTS = {
     "underconfident labels": lambda: several(classes(temperature=2)),
     "certain labels that are wrong": lambda: several(
         classes().with_columns(
@@ -158,8 +158,6 @@ QUICK = {
             for seed, t in enumerate((0.5, 0.3))
         )
     ),
-}
-SLOW = {  # a second of work, of which a quicker fault has most
     "overconfident labels": lambda: several(classes(temperature=0.5)),
     "labels in one bin": lambda: several(classes(temperature=0.4), calibration_bins=1),
     "too few positives of one label": lambda: (
@@ -209,7 +207,6 @@ SLOW = {  # a second of work, of which a quicker fault has most
     ),
     "shifted scores of a group": lambda: moved(scored(), shifted(1.5, only=IN_B), by="g"),
 }
-FAULTS = QUICK | SLOW
 NONE = {
     "calibrated scores": lambda: binary(scored()),
     "errors around 0": lambda: regression(errors()),
@@ -239,8 +236,7 @@ def written():
     return dict(re.findall(r"^(\S.*)\n((?: .*\n)*)", SENTENCES.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(fault, marks=pytest.mark.thorough) for fault in SLOW)])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_has_its_findings(fault):
     found = FAULTS[fault]().findings()
     verdicts = [f for f in found[:1] if f.code in ("SM701", "SM711")]  # of two sides, which come first

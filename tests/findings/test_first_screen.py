@@ -108,6 +108,7 @@ def test_few_rows_are_not_judged(rows, verdict, tmp_path):
     assert 'class="facts"' not in page
 
 
+@pytest.mark.thorough
 def test_comparisons_begin_with_their_verdict(tmp_path):
     faults = {
         "new is better by ROC AUC": "a better model",

@@ -31,6 +31,7 @@ def test_confidence_is_that_of_labels_above_a_half(options):
     assert found.ci_lower < found.value < found.ci_upper < 1
 
 
+@pytest.mark.thorough
 def test_the_estimate_of_a_finding_is_that_of_its_group():
     report = binary(scored().with_columns(pl.when(IN_B).then(P * 0.4).otherwise(P)))
     found = the(report, "SM102")
@@ -45,6 +46,7 @@ def test_the_estimate_of_a_finding_is_that_of_its_group():
     assert str(the(binary(scored(), thresholds=[0.99]), "SM301")).endswith(f"{best:.3g}.")
 
 
+@pytest.mark.thorough
 def test_the_verdict_of_a_comparison_is_that_of_its_first_metric_that_can_be_better():
     found = models(two_models(noise=(1.5, 0.3), worse=0.3))
     first, row = found.findings()[0], found.total.frame.filter(metric="roc_auc").row(0, named=True)

@@ -49,6 +49,7 @@ def test_breached_and_undecided_rules_are_found(tmp_path):
     assert found(tmp_path / "days", DAYS) == OF_RULES
 
 
+@pytest.mark.thorough
 def test_missing_windows_are_found(tmp_path):
     gap = ("warn", "SM803")
     assert gap in found(tmp_path / "a gap", [*DAYS[:4], *DAYS[6:]])

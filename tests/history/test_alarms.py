@@ -91,6 +91,7 @@ def test_an_alarm_is_the_recursion_in_plain_numbers_over_exact_evidence(require,
             assert row["since"] == (since if alarm else None), (name, count)
 
 
+@pytest.mark.thorough
 def test_evidence_of_other_metrics_and_of_changes_comes_from_their_interval(tmp_path):
     """Of the less favorable bound; of drift, without its bias. The first windows without a reference add nothing."""
     by_day = deliveries()[:400].with_columns(day=pl.Series(days(4) * 100))

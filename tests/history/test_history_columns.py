@@ -19,6 +19,7 @@ def test_whole_floats_are_integers(store):
     assert store.query(by="s").state.keys["s"].to_list() == [1, 2]
 
 
+@pytest.mark.thorough
 def test_times_with_and_without_a_time_zone_do_not_mix(tmp_path):
     """The message has an expression that mends it."""
     values = {"date": NIGHT.dt.date(), "naive": NIGHT, "UTC": NIGHT.dt.replace_time_zone("UTC")}

@@ -122,6 +122,7 @@ def test_a_page_has_the_numbers_of_the_history(stores, shown):
     assert [row[0].text for row in now(page).rows] == ["All rows"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", [RULES[:2], RULES[2:]], ids=["values", "alarms"])
 def test_breaches_and_verdicts_are_those_that_a_check_after_each_window_finds(rules, stores, shown):
     """Also of rules over several windows, whose values are those of their own period."""
@@ -216,6 +217,7 @@ def test_missing_values_and_the_text_null_are_two_segments(shown, tmp_path):
     assert runs(page) == [("two", "shop null", 0, 0)]
 
 
+@pytest.mark.thorough
 def test_a_rule_of_one_model_has_its_segments_and_windows_only(shown, tmp_path):
     """The new one came on the second day."""
     frame = pl.DataFrame({"y": [0, 1] * 30, "a": [0.1, 0.8, 0.4] * 20, "b": [0.6] * 60, "day": DAYS[:6] * 10})
@@ -256,6 +258,7 @@ def test_rows_without_labels_are_shown_if_the_history_dropped_them(shown, tmp_pa
     assert shown(store).charts["Rows: All rows"] == {"Rows": {DAYS[0]: 30}, "dropped": {DAYS[0]: 10}}
 
 
+@pytest.mark.thorough
 def test_rules_before_labels_look_at_the_scores(stores, shown):
     quality, scores = stores
     rule = sm.Rule("accuracy <= 0.01", before_labels=True, name="early")

@@ -83,6 +83,7 @@ def test_segments_that_are_new_or_gone(tmp_path):
     assert [row["where"] for row in checked(store, sm.Rule("rows >= 1", by="c"))] == ["c DE", "c null"]
 
 
+@pytest.mark.thorough
 def test_every_key_of_a_segment_is_named(shared, two_models, tmp_path):
     newest, drift = str(NEWEST), sm.Rule("psi(of='y_score') <= 0.2", against="7d", by="country")
     names = ("of", "{}", "{country", "{0}")
@@ -104,6 +105,7 @@ def test_every_key_of_a_segment_is_named(shared, two_models, tmp_path):
         assert sorted(row["where"] for row in checked(store, rule)) == expected
 
 
+@pytest.mark.thorough
 def test_a_rule_of_one_model_is_about_its_rows_only(two_models, tmp_path):
     rows = candidates().with_columns(clicks()[: len(candidates())]["day"])
     alone = history(tmp_path, sm.binary(y_true="clicked", y_score="new", by=["day", "country"]), rows)
@@ -166,6 +168,7 @@ def test_all_rules_of_a_check_read_the_same_version(tmp_path):
 # Times
 
 
+@pytest.mark.thorough
 def test_until_leaves_out_what_comes_later(shared):
     for until, last in {
         "2026-01-08": 7,
@@ -187,6 +190,7 @@ def hourly(folder, zone, unit):
     return history(folder, sm.predictions(y_score="score", by="time"), pl.DataFrame({"time": times, "score": 0.5}))
 
 
+@pytest.mark.thorough
 def test_windows_of_hours_are_counted_by_the_clock_of_their_zone(tmp_path):
     """The day that puts clocks forward has 23 hours."""
     lengths = [sm.Rule("rows >= 1", over=over) for over in ("1h", "24h", "1d", "1w")]
@@ -239,6 +243,7 @@ def test_without_rows_counts_decide_and_metrics_are_undefined(shared):
         assert "in the reference" in found["note"]
 
 
+@pytest.mark.thorough
 def test_before_the_first_window_nothing_is_breached(shared):
     """A minimum of rows is not missed by a history that has not begun."""
     rules = [sm.Rule("rows >= 1"), sm.Rule("rows >= 1", over="7d"), sm.Rule("rows >= 1", always=100)]

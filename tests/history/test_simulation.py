@@ -8,6 +8,7 @@ from history_simulation import InTwo, nameless, require_found, simulate
 import streammetrics as sm
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("seeds", "steps"),
     [

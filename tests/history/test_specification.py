@@ -54,6 +54,7 @@ def history(uri, *accs):
 # Models
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unpaired", [{}, {"unit": "u"}])
 def test_models_come_and_go(unpaired, tmp_path):
     pair = {"pairs": False} | unpaired
@@ -71,6 +72,7 @@ def test_models_come_and_go(unpaired, tmp_path):
         store.compact()
 
 
+@pytest.mark.thorough
 def test_pairs_of_models_come_and_go(tmp_path):
     """Also those of a challenger that joins a history of one model."""
     store = history(tmp_path / "store", models("a"), models("a", "b"), models("c", "a"), models("b", pairs=False))

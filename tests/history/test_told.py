@@ -45,6 +45,7 @@ def check(store, rules, *options, code=1):
     return [row["where"].split(",")[0] for row in json.loads((folder / "told.json").read_text())]
 
 
+@pytest.mark.thorough
 def test_a_breach_is_told_once_until_the_rule_holds_again(history):
     """Neither open verdicts nor windows without rows end it, nor does compaction."""
     add(history, DAYS[0] - timedelta(days=1), app=98, web=98)

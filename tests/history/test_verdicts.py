@@ -168,6 +168,7 @@ def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label():
 # Intervals of every look, and rows that would decide
 
 
+@pytest.mark.thorough
 def test_limits_of_every_look_are_the_one_sided_confidence_sequences_of_all_windows(tmp_path):
     """That of a share is where a beta mixture beyond it is 20 times as likely; others are so many errors wide."""
     always, alpha = 500, 0.05

@@ -185,6 +185,7 @@ def test_means_over_labels_account_for_a_rare_label(right):
         assert found == pytest.approx(macro_mean(right, rows), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_differences_of_a_rare_label_account_for_its_rows():
     """Of two models, paired or not, and whether or not rows have units: two of two right rows are few."""
     actual = np.repeat([0, 1, 2], [999, 999, 2])

@@ -121,6 +121,7 @@ def test_some_metrics_never_have_an_interval():
     assert set(of_units.frame["note"]) == {"no interval: the jackknife is not valid for quantiles"}
 
 
+@pytest.mark.thorough
 def test_reasons_of_the_rows_and_of_what_is_kept():
     share = {"y": [0, 1] * 60, "p": [0.2, 0.7] * 60, "w": 1.0}
     perfect = sm.binary(y_true="y", y_score="p").update(share)
@@ -257,6 +258,7 @@ def few_positives(positives, count=2_000):
 AT_FEW = ["balanced_accuracy", "mcc", "f1", "recall", "roc_auc", "gini"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("positives", [2, 8, 40])
 def test_with_units_few_positives_are_not_more_certain_than_without(positives):
     """Neither in a report nor in a comparison; of many, differences of models are more certain."""
@@ -321,6 +323,7 @@ def test_units_widen_intervals_and_there_are_five_folds_at_least():
     assert unknown.finalize("mae", confidence=0.9)["mae"].ci_lower is None
 
 
+@pytest.mark.thorough
 def test_differences_of_rows_that_are_not_known_to_be_the_same_have_no_interval():
     """Unless they are independent, or of the same units; the order of sides and of reports makes no difference."""
     compare = partial(sm.compare, confidence=0.9, metrics=["mae"])

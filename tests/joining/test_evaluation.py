@@ -50,6 +50,7 @@ def test_a_model_can_be_added_while_scores_wait(tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 def test_a_model_that_was_added_before_the_first_label(tmp_path):
     old, new = made(tmp_path, models("a")), made(tmp_path, models("a", "b"))
     old.add_scores(scored([1, 2], "a"))
@@ -132,6 +133,7 @@ def test_rows_that_were_deleted_are_missed(tmp_path, name):
         joiner.add_labels(labels([2]))
 
 
+@pytest.mark.thorough
 def test_the_first_batch_fixes_no_narrow_type(tmp_path):
     acc = sm.regression(y_true="paid", y_pred="p", sample_weight="w", by=["day", "of"])
     joiner = made(tmp_path, acc, labels=["paid", "w"])

@@ -41,6 +41,7 @@ def test_rows_that_come_again_change_nothing(tmp_path):
     assert joiner.coverage().select("scores", "labeled").row(0) == (2, 2)
 
 
+@pytest.mark.thorough
 def test_the_first_label_counts_and_the_last_correction(tmp_path):
     """Also one that comes before the first label, and before the score."""
     joiner = made(tmp_path)
@@ -73,6 +74,7 @@ def test_a_null_label_does_not_stand_for_the_real_one(tmp_path, kind):
     assert joiner.store.query().finalize(["rows"])["rows"].value == 1
 
 
+@pytest.mark.thorough
 def test_rows_expire_and_are_counted(tmp_path):
     joiner = made(tmp_path, expires="3d")
     joiner.add_scores(scores(range(10)))
@@ -104,6 +106,7 @@ def test_scores_of_the_future_let_nothing_expire(expires, first, tmp_path):
     assert joiner.add_labels(labels([1, 2, 3])).matched == 3
 
 
+@pytest.mark.thorough
 def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
     joiner = made(tmp_path, expires="3d")
     joiner.add_scores(scores([1]))

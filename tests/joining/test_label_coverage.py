@@ -78,6 +78,7 @@ def checked(joiner, *rules, **options):
     return sm.check(joiner.store, rules, **options).frame.rows(named=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rules", "every"), [(RULES[:1], 12), (RULES, 4)], ids=["two looks at one rule", "all"])
 def test_labels_that_arrive_late_give_no_false_alarm_at_any_look(tmp_path, rules, every):
     joiner, everything = joined(tmp_path), pl.concat(map(transactions, range(14)))
@@ -90,6 +91,7 @@ def test_labels_that_arrive_late_give_no_false_alarm_at_any_look(tmp_path, rules
     assert seen.filter(pl.col("verdict") == "open", pl.col("coverage") < 0.95).is_empty()
 
 
+@pytest.mark.thorough
 def test_a_day_of_which_only_negatives_have_come_decides_nothing(tmp_path):
     """Whether its metric has a value or none."""
     joiner, rows = days_of(tmp_path, NEGATIVES), transactions(0, 100)
@@ -126,6 +128,7 @@ def test_rules_are_open_below_the_coverage_that_they_require(tmp_path):
     assert (row["verdict"], row["value"], row["coverage"]) == ("open", None, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("country", ["country", pl.col("code").str.head(2).alias("country")])
 def test_segments_wait_for_their_own_labels(tmp_path, country):
     rows = transactions(0, 200).with_columns(code=pl.col("country") + "1")
@@ -139,6 +142,7 @@ def test_segments_wait_for_their_own_labels(tmp_path, country):
         assert [(row["where"], row["verdict"]) for row in checked(joiner, rule)] == expected
 
 
+@pytest.mark.thorough
 def test_scores_that_stand_for_several_rows_are_covered_as_these_rows(tmp_path):
     """Also once they have expired, and of the first of several scores of a key."""
     rows = pl.concat([transactions(number, 30) for number in range(3)])
@@ -162,6 +166,7 @@ def test_scores_that_stand_for_several_rows_are_covered_as_these_rows(tmp_path):
     assert 0.1 < shares[0][0] < 0.9
 
 
+@pytest.mark.thorough
 def test_the_reference_waits_too(tmp_path):
     """Also that of rules before labels."""
     joiner, rows = days_of(tmp_path, FIRST_60, EVERY), transactions(0, 100)
@@ -175,6 +180,7 @@ def test_the_reference_waits_too(tmp_path):
     assert [row["verdict"] for row in checked(joiner, *rules, scores=scores)] == ["holds"] * 2
 
 
+@pytest.mark.thorough
 def test_labels_that_never_come_are_not_awaited(tmp_path):
     joiner, rows = days_of(tmp_path, FIRST_60, EVERY, expires="3d"), transactions(5, 100)
     rules = [sm.Rule("mean_score >= 0", coverage=share) for share in (0.95, 0.7)]
@@ -197,6 +203,7 @@ def test_windows_within_a_day(tmp_path):
     assert [(row["verdict"], row["coverage"]) for row in (first, second)] == [("holds", 1), ("open", 0.2)]
 
 
+@pytest.mark.thorough
 def test_the_page_and_findings_say_it(tmp_path, undrawn):
     joiner = days_of(tmp_path, EVERY, FIRST_60)
     joiner.store.save_html(tmp_path / "page.html", rules=sm.Rule("mean_score <= 0.01"))

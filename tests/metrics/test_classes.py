@@ -87,6 +87,7 @@ def test_labels_of_any_type(kind, tmp_path, monkeypatch):
     assert report.frame.schema["label"] == kept
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("capacity", "weight"), [(16, "w"), (4096, None)])
 def test_one_label_is_a_binary_task(weight, capacity):
     """Metrics of a report are those of a binary task, bounds and notes included."""

@@ -54,6 +54,7 @@ def test_the_scale_of_weights_does_not_matter():
     assert one.frame.equals(other.frame)
 
 
+@pytest.mark.thorough
 def test_few_units_or_rare_positives():
     for data in (correlated(5, 40), correlated(5, 2_000, shape=(1, 99)), correlated(5, 30, size=10)):
         report = evaluated(data, 0.95)

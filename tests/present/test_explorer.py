@@ -40,6 +40,7 @@ def explored(text):
     return json.loads(data)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 @settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -71,6 +72,7 @@ def test_counts_are_those_of_the_rows(scores, weighted, size, capacity, seed):
             assert shares[f"{top:.0%}"] == pytest.approx(max(reached))
 
 
+@pytest.mark.thorough
 def test_points_are_denser_where_curves_change():
     """A step of the slider moves the line, or one of the shares, by a small part of its range."""
     [series] = explored(page("two classes"))["series"]
@@ -80,6 +82,7 @@ def test_points_are_denser_where_curves_change():
     assert np.abs(np.diff(shares, axis=0)).max() < 0.02
 
 
+@pytest.mark.thorough
 def test_several_models_have_explorers_of_few_points_each_and_many_have_a_table():
     data = explored(page("two models"))
     assert [series["name"] for series in data["series"]] == ["old", "new"]
@@ -93,6 +96,7 @@ def test_several_models_have_explorers_of_few_points_each_and_many_have_a_table(
     assert thresholds_section(report("classes").rollup()) is None
 
 
+@pytest.mark.thorough
 def test_an_explorer_without_its_chart_and_table_takes_30_kb():
     text = page("two models")
     content = text[text.index('<div class="explorer') : text.index('<details class="candidates"')]

@@ -167,6 +167,7 @@ def test_histories_keep_names(folders):
     assert store.windows().height == 1
 
 
+@pytest.mark.thorough
 def test_names_of_files(tmp_path):
     acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.2, 0.8]})
     for name in ("a|b.state", "::error::x.state", "<script>.state", "a\nb.state", "pass unit=7.state"):

@@ -60,6 +60,7 @@ def by(values, **options):
     return sm.binary(by="g", metrics=["accuracy"], **CANDIDATES | options).update(rows)
 
 
+@pytest.mark.thorough
 def test_names_do_not_act_and_are_visible(tmp_path):
     acc = by([ACTING, "", "north"])
     for name, shown in TEXTS.items():
@@ -83,6 +84,7 @@ def test_a_pipe_gets_the_data_and_a_terminal_does_not(tmp_path, monkeypatch):
     assert "\x1b[2J" not in command(acc, tmp_path, "show", "--format", "csv")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
 def test_datetimes_at_midnight_are_dates(zone, tmp_path):
     acc = by(MIDNIGHTS.dt.replace_time_zone(zone).to_list()[:3])
@@ -136,6 +138,7 @@ def test_what_is_printed_fits_the_terminal_and_a_pipe_has_no_width(monkeypatch):
     assert max(max(map(len, str(shown).splitlines())) for shown in printed) <= 60
 
 
+@pytest.mark.thorough
 def test_long_texts_are_cut_and_data_stays_whole(tmp_path):
     acc = by([LONG, OTHER])
     for name, shown in TEXTS.items():

@@ -190,6 +190,7 @@ def test_measures_of_a_drift_are_those_of_its_frame():
         assert same(value, total.filter(of=of.text, measure=measure.text)["value"].item())
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_many_groups_are_listed_as_their_chart(tmp_path):
     rows = clicks().with_columns(place=pl.format("place {}", pl.int_range(pl.len()) % 60))
@@ -202,6 +203,7 @@ def test_many_groups_are_listed_as_their_chart(tmp_path):
     assert worst == made.frame.sort("ci_upper")["place"].to_list()[:20]
 
 
+@pytest.mark.thorough
 def test_pages_depend_on_their_content_alone(tmp_path):
     PAGES["drift"](tmp_path / "page.html")
     texts = [page("drift"), (tmp_path / "page.html").read_text(encoding="utf-8")]
@@ -251,6 +253,7 @@ def test_certified_bounds_contain_the_value(tmp_path):
         assert low <= value <= high
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_is_written_by_every_command(tmp_path):
     path, state = tmp_path / "page.html", tmp_path / "a.state"

@@ -102,12 +102,7 @@ def tokens():
         object.__setattr__(method, name, text)
 
 
-SLOW = "models, by units"
-KINDS = [pytest.param(kind, marks=[pytest.mark.thorough] * (kind == SLOW)) for kind in RESULTS]
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RESULTS)
 def test_no_sentence_decides(kind, tmp_path, tokens):
     frames, codes, sentences = results(kind, tmp_path)
     tokens()

@@ -86,6 +86,7 @@ def test_outputs_are_files_and_the_log_says_what_failed(tmp_path):
     assert ElementTree.parse(path).getroot().get("failures") == "1"
 
 
+@pytest.mark.thorough
 def test_wide_markdown_is_several_tables_and_always_whole():
     narrow, wide = (
         printed("show errors", "--format", "markdown", "--width", "40"),
@@ -103,6 +104,7 @@ def places(size, seed, score="new"):
     return sm.binary(by="place", y_true="clicked", y_score=score).update(rows)
 
 
+@pytest.mark.thorough
 def test_many_groups_of_a_comparison_are_a_total_and_one_metric_of_each():
     found = sm.compare(places(45, 1), places(45, 2, "old"), independent=True)
     first, second = str(found).split("\n\n", 1)[1].split("Each group, roc_auc:")

@@ -57,6 +57,7 @@ def from_several_starts(hits, total, limit, error):
     return np.array(passed)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", [0.3, 0.1])
 def test_the_thresholds_that_pass_are_those_of_exact_tests_in_a_fixed_sequence(runs, error):
     """So the best of them are found, whatever is best."""

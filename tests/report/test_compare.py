@@ -252,6 +252,7 @@ def two_sides(task, scores, without_a, without_b, **options):
     return task(y_true="y", nulls="drop", metrics=metrics, **{column: scores}, **options).update(rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("task", "options"),
     [
@@ -285,6 +286,7 @@ def test_models_of_as_many_other_rows_have_no_paired_interval_and_those_of_the_s
         assert sm.compare(two_sides(task, MODELS, [4], [4], **UNITS), models=("a", "a"), metrics=metric).note is None
 
 
+@pytest.mark.thorough
 def test_two_states_of_units_that_dropped_other_rows_have_no_paired_interval():
     metrics = {"metrics": "accuracy"}
     for without, note in (((range(40), range(40, 80)), OTHER_ROWS), (([4], [6]), PERHAPS_OTHER_ROWS)):

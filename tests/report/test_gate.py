@@ -159,6 +159,7 @@ def test_margins_are_read_and_named():
     ]
 
 
+@pytest.mark.thorough
 def test_false_discoveries_among_breached_groups_are_controlled():
     """By the intervals of the groups: k of n are breached at an error of k/n times the rate."""
     groups, rows = 60, 80
@@ -206,6 +207,7 @@ def few_differ(rows, differing):
     return pl.concat([ALIKE] * -(-rows // 2_000))[:rows].with_columns(low)
 
 
+@pytest.mark.thorough
 def test_few_rows_that_differ_decide_nothing():
     requirements = {"not_worse": dict.fromkeys(("roc_auc", "log_loss", "f1"), 0.5)}
     for options, enough in (({}, 10), ({"unit": "u"}, 15), ({"by": pl.lit(1).alias("g")}, 10), ({"capacity": 128}, 10)):
@@ -223,6 +225,7 @@ def test_few_rows_that_differ_decide_nothing():
     assert verdicts(more.check(not_worse={"log_loss": 0.5})) == ["holds"]
 
 
+@pytest.mark.thorough
 def test_few_rows_of_evaluations_by_unit_decide_nothing():
     """The rows that differ are unknown, but not that few positives have most of the variance of either side."""
     task, units = sm.binary(y_true="y", y_score="p", domain="real", unit="u", metrics=["roc_auc"]), np.arange(4_000)

@@ -29,6 +29,7 @@ def nulls(dtype, rows=2):
     return pl.Series([None] * rows, dtype=dtype)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", NULLS, ids=str)
 def test_groups_without_values_have_the_type_of_the_others(dtype):
     for values in VALUES.values():

@@ -111,6 +111,7 @@ def test_engines_and_sources_read_the_count(tmp_path):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, derandomize=True)
 @given(
     scores=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=30),
@@ -127,6 +128,7 @@ def test_bounds_of_rounded_scores_contain_the_metrics_of_the_scores_before(score
     assert both.select(within.all()).item()
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, derandomize=True)
 @given(
     steps=st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=2, max_size=30),
@@ -154,6 +156,7 @@ def test_infinite_and_large_scores_stay_as_they_are():
     assert acc.finalize().curve("scores")["lowest"].to_list() == p
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, derandomize=True)
 @given(st.lists(st.tuples(*[st.floats(0.01, 1)] * 3, st.integers(0, 2)), min_size=3, max_size=30))
 def test_bounds_of_rounded_probabilities_of_classes_contain_the_metrics_of_those_before(rows):

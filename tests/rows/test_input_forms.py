@@ -205,6 +205,7 @@ def grouped(column):
     return sm.Accumulator.from_bytes(acc.to_bytes()).finalize(["rows"]).frame.select("g", "value").rows()
 
 
+@pytest.mark.thorough
 def test_a_column_of_any_library_is_its_values():
     for column, values in COLUMNS:
         assert grouped(column) == grouped(pl.Series(values, strict=False)), (type(column), values)
@@ -231,6 +232,7 @@ FAMILIES = [  # parts of a column whose types differ from batch to batch, and th
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.whole
 @pytest.mark.parametrize(("parts", "groups"), FAMILIES, ids=["floats", "decimals", "integers"])
 def test_types_that_differ_between_batches_are_brought_together_in_any_order(parts, groups):

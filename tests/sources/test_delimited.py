@@ -71,6 +71,7 @@ def test_an_open_mark_is_told_with_its_line(note, end, block, monkeypatch):
         rows("a.csv")
 
 
+@pytest.mark.thorough
 def test_rows_of_written_files_are_found_again(monkeypatch):
     """Any texts, written by RFC 4180, and cut anywhere into blocks."""
     draw = random.Random(0)

@@ -28,6 +28,7 @@ def test_numbers_of_another_type_after_the_first_rows(first, later, column, bloc
     assert sm.evaluate(write(rows), task).frame.equals(sm.evaluate(frame, task).frame)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", [200, 1 << 24])
 def test_a_column_after_the_first_rows(block, monkeypatch):
     monkeypatch.setattr("streammetrics.data.sources.ndjson.BLOCK", block)

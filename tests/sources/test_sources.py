@@ -209,6 +209,7 @@ def test_panics_are_errors_of_the_source(tmp_path, monkeypatch):
         rows(PAIR.lazy())
 
 
+@pytest.mark.thorough
 def test_nothing_is_printed_after_an_error(tmp_path):
     bad = pl.DataFrame({"y": [0, 1] * 100_000, "p": [0.5, 1.5] * 100_000})
     bad.write_parquet(tmp_path / "a.parquet", row_group_size=5_000)

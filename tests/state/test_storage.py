@@ -113,6 +113,7 @@ def test_a_merge_of_more_rows_than_can_be_counted_is_refused_and_changes_nothing
     assert acc.seen == 2**53
 
 
+@pytest.mark.thorough
 def test_states_of_any_numbers_agree_with_themselves():
     """What saved tables are checked against allows for the rounding of weights, of losses at the ends, and moments."""
     labels = sm.multiclass(y_true="y", y_score={0: (1 - pl.col("p")).alias("q"), 1: "p"})

@@ -167,6 +167,7 @@ def test_compressed_ipc_of_other_programs_is_read(compression, tmp_path):
     assert loaded.to_bytes() == acc.to_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "compression"), [("1.0", "zstd"), ("2.0", "none"), ("2.0", "zstd")])
 def test_flipped_bits_of_parquet_headers_never_crash(version, compression, tmp_path):
     content = parquet(state_of("grouped", DATA[:40]).to_arrow(), compression=compression, data_page_version=version)

@@ -14,6 +14,7 @@ TASKS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("task", "rows"), TASKS.values(), ids=TASKS)
 def test_states_merged_and_saved_and_put_together_and_rolled_up_have_the_same_bytes(task, rows, tmp_path, monkeypatch):
     """The laws hold this for any split; here it holds between the ways to merge."""
