@@ -134,7 +134,7 @@ def decided(report: Report, metric: str, error: float, possible: pl.Expr) -> Ite
     values = report.rows(metric)
     if values.filter(possible).is_empty():
         return
-    rows = report.showing([metric]).with_confidence(1 - error / values.height)._sampled_rows(metric)
+    rows = report.with_confidence(1 - error / values.height)._sampled_rows(metric)
     rows = rows.filter(possible, ~few_effective(units=report.folds is not None))
     ends = dict(zip((LOW, HIGH), outer_limits(), strict=True))
     yield from placed(rows.with_columns(**ends).drop_nulls([LOW, HIGH]), report)
