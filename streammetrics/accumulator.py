@@ -29,14 +29,12 @@ from streammetrics.statistics import (
     brief,
     combine,
     complete,
-    from_arrow,
     from_bytes,
     group_limit,
     kind_of,
     no_state,
     read_states,
     require_equal,
-    to_arrow,
     to_bytes,
     write,
 )
@@ -451,7 +449,7 @@ class Accumulator:
         >>> acc.to_arrow().column_names[:3]
         ['row_counts', 'confusion_counts', 'score_histogram']
         """
-        return to_arrow(self._saved())
+        return self._saved().to_arrow()
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Accumulator:
@@ -466,7 +464,7 @@ class Accumulator:
         3
         """
         require_threads()
-        return cls._from_saved(from_arrow(table))
+        return cls._from_saved(Saved.from_arrow(table))
 
     def to_bytes(self) -> bytes:
         """Return the state as an Arrow IPC stream. Equal accumulators give equal bytes.

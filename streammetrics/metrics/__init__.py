@@ -62,29 +62,27 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
     from streammetrics.metrics.intervals.discoveries import as_normal, difference_of_shares, discoveries, upper_tail
     from streammetrics.metrics.intervals.distributions import (
-        bisected,
         normal_quantile,
         t_quantile,
         t_quantiles,
         upper_level,
     )
     from streammetrics.metrics.intervals.evalues import e_discoveries, log_e_value, log_e_value_of_share
-    from streammetrics.metrics.intervals.influence import (
-        PAIRS_OF_LABELS,
-        Influence,
-        is_crowded,
-        rows_of_heavier_class,
-        rows_of_heaviest,
-    )
+    from streammetrics.metrics.intervals.influence import PAIRS_OF_LABELS, Influence
     from streammetrics.metrics.intervals.jackknife import TOTAL, degrees_of_freedom, jackknife_intervals
-    from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, Range, moved
+    from streammetrics.metrics.intervals.limits import EVERYWHERE, LEAST_ERROR, moved
     from streammetrics.metrics.intervals.method import FEWEST, Method
     from streammetrics.metrics.intervals.paired import Pair, range_of_difference
     from streammetrics.metrics.intervals.pairs import difference_interval, ratio_interval
     from streammetrics.metrics.intervals.planning import rows_to_decide, rows_to_find, smallest_difference
     from streammetrics.metrics.intervals.proportions import CELLS, as_proportion, cells_of, wilson_interval
     from streammetrics.metrics.intervals.sample import Sample
-    from streammetrics.metrics.intervals.sequences import errors_wide, is_beyond, require_rows, share_limits
+    from streammetrics.metrics.intervals.sequences import (
+        MOST_ROWS,
+        require_rows,
+        rows_to_decide_at_looks,
+        with_limits_at_looks,
+    )
     from streammetrics.metrics.intervals.sign_flips import FoldSums
     from streammetrics.metrics.margin import Margin, Margins, margins
     from streammetrics.metrics.ranking import at_thresholds, confusion_counts

@@ -26,13 +26,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.reading.drift.verdicts import drift_verdicts
     from streammetrics.reading.estimates import estimate, metrics_by_view
     from streammetrics.reading.fairness_gaps import fairness, gaps
-    from streammetrics.reading.looks import (
-        MOST_ROWS,
-        rows_to_decide_at_looks,
-        widened,
-        with_row_count,
-        with_total,
-    )
+    from streammetrics.reading.looks import with_row_count, with_total
     from streammetrics.reading.models import SameRows, of_model, pairs_of, require_model, require_models
     from streammetrics.reading.same_rows import flip_rates
     from streammetrics.reading.score_distributions import PAIRED, Distribution, distributions, paired, side_by_side

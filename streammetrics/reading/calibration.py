@@ -11,8 +11,8 @@ import polars as pl
 from streammetrics.base import LIMITS, METRIC, RIGHT, STATUS, VALUE, Status, bounds_status
 from streammetrics.data import FEWEST_FOLDS, FOLD
 from streammetrics.metrics import FEWEST_EXPECTED, FoldSums, Metric, ecce, ecce_p_value, expected_ecce
-from streammetrics.reading.estimates import metrics_by_view, with_groups, with_label
-from streammetrics.statistics import GROUP, State, Statistic, find_groups
+from streammetrics.reading.estimates import metrics_by_view
+from streammetrics.statistics import GROUP, State, Statistic
 
 Read: TypeAlias = Callable[[FoldSums], Sequence[float]]
 
@@ -54,8 +54,7 @@ def _read(state: State, folds: State, reads: Mapping[Metric, Read], columns: Seq
         for metric, read in reads.items()
     ]
     types = {GROUP: pl.UInt32(), METRIC: pl.String(), **dict.fromkeys(columns, pl.Float64())}
-    frame = with_label(pl.DataFrame(rows, types), state.labels_of(statistic))
-    return with_groups(state, frame)
+    return state.with_groups(state.with_label(statistic, pl.DataFrame(rows, types)))
 
 
 def _groups(
@@ -63,7 +62,7 @@ def _groups(
 ) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
     """The number of each group, or label of it, its bins, and its bins by fold."""
     labels, number = max(len(state.labels_of(statistic)), 1), parts[GROUP].to_numpy()
-    owner = find_groups(folds.keys.drop(FOLD), state.groups).to_numpy()
+    owner = state.numbers_of(folds).to_numpy()
     group = pl.Series(GROUP, owner[number // labels] * labels + number % labels)
     of_groups = parts.with_columns(group, folds.keys[FOLD].gather(number // labels)).partition_by(GROUP, as_dict=True)
     for key, group_bins in bins.partition_by(GROUP, as_dict=True, maintain_order=True).items():

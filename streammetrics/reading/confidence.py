@@ -31,14 +31,10 @@ from streammetrics.metrics import (
     Method,
     Metric,
     Sample,
-    cells_of,
     difference_interval,
-    is_crowded,
     methods,
-    rows_of_heavier_class,
-    rows_of_heaviest,
 )
-from streammetrics.reading.estimates import estimate, metrics_by_view, with_groups, with_label
+from streammetrics.reading.estimates import estimate, metrics_by_view
 from streammetrics.statistics import (
     GROUP,
     ProbabilityLoss,
@@ -46,11 +42,9 @@ from streammetrics.statistics import (
     State,
     Statistic,
     View,
-    tails_of_losses,
 )
 
 FEW = hidden("few rows of a class")
-FEWEST_OF_A_CLASS = 2  # of a loss in which every row counts, so that it does not depend on the smaller class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +135,7 @@ def _status(metric: Metric, method: Method | None, sample: Sample) -> str | None
     if method is None:
         needs_units = metric.average is not None or metric.interval.reason_of_rows or not sample.weighted
         return "needs_units" if needs_units else "weighted_rows"
-    if sample.pairs is not None and sample.pairs.table.filter(is_crowded()).height:
+    if sample.pairs is not None and sample.pairs.is_crowded:
         return "many_labels"
     return None
 
@@ -150,8 +144,8 @@ def rows_intervals(state: State, samples: Samples, confidence: float) -> pl.Data
     """Group columns, key columns, metric, and limits, from the tables of independent rows."""
     parts = [pl.DataFrame(schema={GROUP: pl.UInt32, METRIC: pl.String, **dict.fromkeys(SAMPLED, pl.Float64)})]
     for statistic, sample, of_sample in samples:
-        parts.append(with_label(sample.limits(of_sample, confidence), state.labels_of(statistic)))
-    return with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
+        parts.append(state.with_label(statistic, sample.limits(of_sample, confidence)))
+    return state.with_groups(pl.concat(parts, how="diagonal_relaxed"))
 
 
 def samples_of(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, Sample, Methods]]:
@@ -171,9 +165,8 @@ def _sample(state: State, statistic: Statistic, view: View) -> Sample:
     table, squares = state.table(statistic), statistic.twins
     weighted, first, index = statistic.is_weighted(table), view.first_case(table), [GROUP, *view.kept]
     if isinstance(statistic, ProbabilityLoss) and (scores := _scores(state)) is not None:
-        first = first.join(
-            tails_of_losses(scores, state.table(scores)), on=[GROUP, "actual"], how="left", maintain_order="left"
-        )
+        tails = scores.tails_of_losses(state.table(scores))
+        first = first.join(tails, on=[GROUP, "actual"], how="left", maintain_order="left")
     pairs, of_pairs = None, not {*statistic.counts} <= {*first.columns}
     if weighted and squares:
         table = _scaled_to_rows(statistic, table if of_pairs else first, [GROUP] if of_pairs else index)
@@ -230,58 +223,14 @@ def few_rows_of_class(state: State, samples: Samples, fewest: int | None = None)
         is_few = dict[str, Expr]()
         for metric, method in of_sample.items():
             least = fewest or (FEWEST if method is None else method.fewest_of(metric))
-            if (count := _rows_of(metric, sample, statistic)) is not None:
+            if (count := sample.rows_of(metric, binary=statistic.kind == "binary")) is not None:
                 is_few[metric.name] = count * (1 + SUM_ROUNDING) < least
         if is_few:
             few = sample.table.group_by(sample.index, maintain_order=True).agg(**is_few)
             few = few.unpivot([*is_few], index=sample.index, variable_name=METRIC, value_name=FEW).filter(FEW)
-            parts.append(with_label(few.drop(FEW), state.labels_of(statistic)))
-    frame = with_groups(state, pl.concat(parts, how="diagonal_relaxed"))
+            parts.append(state.with_label(statistic, few.drop(FEW)))
+    frame = state.with_groups(pl.concat(parts, how="diagonal_relaxed"))
     return frame.select(pl.exclude(METRIC), METRIC)
-
-
-def _rows_of(metric: Metric, sample: Sample, statistic: Statistic) -> Expr | None:
-    """The number of rows of the smallest class, or in the denominator of a proportion; None without classes.
-
-    The interval of a proportion of weighted rows needs rows of both classes, since a few heavy rows of either class can
-    carry it.
-    """
-    weighted = sample.weighted and bool(sample.squares)
-
-    def rows(count: Callable[[Callable[[str], Expr]], Expr]) -> Expr:
-        total = count(pl.col)
-        squares = count(lambda c: pl.col(f"{c}_w2"))
-        return pl.min_horizontal(total, total / (squares / total)) if weighted else total
-
-    def rows_with(names: Sequence[str]) -> Expr:
-        return rows(lambda c: pl.sum_horizontal(map(c, names)).sum())
-
-    if sample.pairs is not None:
-        if metric.interval.total == "actual" and metric.average in (None, "macro"):
-            return rows(lambda c: c("actual")).filter(pl.col("actual") > 0).min()
-        return rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) if weighted else None
-    if metric.average is not None or not sample.influences:
-        return None
-    influence = sample.influences[0]
-    if influence.classes and statistic.kind == "binary":
-        of_metric = metric.interval.influence(metric, sample.influences)
-        loss = None if of_metric is None else of_metric.loss
-        depends_on_classes = loss is None or loss.fewest > FEWEST_OF_A_CLASS
-        if not depends_on_classes and metric.options["label"] is None:
-            return None
-        positive = pl.col("actual")
-        return pl.min_horizontal(
-            rows(lambda c: (c("weight") * positive).sum()), rows(lambda c: (c("weight") * (1 - positive)).sum())
-        )
-    positives, negatives = influence.sides
-    if not (positives and negatives and influence.counts is influence.columns):
-        return None
-    cells = cells_of(metric)
-    if cells and not weighted and {*cells[1]} in ({*positives}, {*negatives}, {*positives, *negatives}):
-        return rows_with(cells[1])
-    least = pl.min_horizontal(rows_with(negatives) * metric.interval.share_of_negatives(metric), rows_with(positives))
-    is_carried = influence.sliced and weighted and metric.interval.mixes_classes
-    return pl.min_horizontal(least, rows_of_heavier_class()) if is_carried else least
 
 
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame, factor: float) -> pl.DataFrame:

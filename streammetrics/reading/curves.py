@@ -31,11 +31,11 @@ from streammetrics.statistics import (
     GROUP,
     Binned,
     CalibrationBins,
+    CutCounts,
     ErrorHistogram,
     Histogram,
     ScoreHistogram,
     State,
-    threshold_cases,
 )
 
 COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
@@ -117,7 +117,7 @@ def metric_curve(metric: Metric, table: pl.DataFrame) -> pl.DataFrame:
     cut = {c: pl.when("wide").then(pl.col(c) - pl.col(c).shift().over(GROUP)).otherwise(0) for c in ("tp", "fp")}
     counts = points.with_columns(cut_pos=cut["tp"], cut_neg=cut["fp"])
     counts = counts.with_columns(tp=pl.col("tp") - pl.col("cut_pos"), fp=pl.col("fp") - pl.col("cut_neg"))
-    cases = [case.select(point_value(metric).alias(name)) for name, case in threshold_cases(counts).items()]
+    cases = [case.select(point_value(metric).alias(name)) for name, case in CutCounts().cases(counts).items()]
     values = pl.concat([points.select("value"), *cases], how="horizontal")
     ends = values.select(lower=pl.min_horizontal(pl.all()), upper=pl.max_horizontal(pl.all()))
     return points.drop("wide").hstack(ends).drop_nulls("threshold")

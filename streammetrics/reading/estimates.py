@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,7 +27,7 @@ from streammetrics.core import Floats
 from streammetrics.data import LABEL
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
-from streammetrics.statistics import GROUP, State, Statistic, View, exact, split_label
+from streammetrics.statistics import GROUP, State, Statistic, View, exact
 
 WIDE = 1e-3
 THRESHOLD = "threshold"
@@ -77,15 +76,8 @@ def expression_of(state: State, metric: Metric, column: pl.Expr) -> pl.DataFrame
     table = _as_floats(view, view.first_case(state.table(statistic)))
     groups = state.groups_of(statistic) if view.folds else None
     values = by_group(table, [GROUP, *view.kept], {"value": column}, groups)
-    values = with_label(values, state.labels_of(statistic))
-    return with_groups(state, values.select(pl.exclude("value"), pl.lit(metric.name).alias(METRIC), "value"))
-
-
-def with_groups(state: State, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame with the group columns in place of the number of the group."""
-    if not state.by:
-        return frame.drop(GROUP)
-    return pl.concat([state.keys[frame[GROUP]], frame.drop(GROUP)], how="horizontal")
+    values = values.select(pl.exclude("value"), pl.lit(metric.name).alias(METRIC), "value")
+    return state.with_groups(state.with_label(statistic, values))
 
 
 def metrics_by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
@@ -116,7 +108,7 @@ def _values(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     no_label = (pl.col(UNDEFINED_LABELS) > 0).fill_null(False)
     undefined = pl.when(no_label).then(pl.lit("no_label", Status)).otherwise(pl.lit("undefined", Status))
     frame = frame.sort(GROUP, *order, maintain_order=True)
-    return with_groups(state, frame.with_columns(pl.coalesce(STATUS, bounds_status(), undefined).alias(STATUS)))
+    return state.with_groups(frame.with_columns(pl.coalesce(STATUS, bounds_status(), undefined).alias(STATUS)))
 
 
 def _key_types(statistic: Statistic, view: View, state: State) -> dict[str, pl.DataType]:
@@ -135,11 +127,12 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
     parts = []
     if plain := [m for m in metrics if m.average is None]:
-        parts.append(with_label(_read(view, groups, table, plain), labels))
+        parts.append(state.with_label(statistic, _read(view, groups, table, plain)))
     if averaged:
         once = list(dict.fromkeys(m.with_average(None) for m in averaged))
-        of_labels = with_label(_read(view, groups, table, once), labels)
-        parts.append(_averaged(of_labels, _support(view, table, labels), averaged, state.groups))
+        of_labels = state.with_label(statistic, _read(view, groups, table, once))
+        support = state.with_label(statistic, _support(view, table, [GROUP] if labels else [GROUP, LABEL]))
+        parts.append(_averaged(of_labels, support, averaged, state.groups))
     if micro := [m for m in metrics if m.average == "micro"]:
         if labels:
             total, summed = statistic.merge(statistic.with_floats(state.tables[statistic.name].drop(LABEL))), view
@@ -167,19 +160,10 @@ def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> p
     return groups.select(GROUP).join(sums, on=GROUP, how="left", maintain_order="left").fill_null(0)
 
 
-def with_label(frame: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
-    """The number of the group and the label, in place of the number of both."""
-    if not labels:
-        return frame
-    frame = split_label(frame, len(labels))
-    return frame.with_columns(pl.Series(LABEL, labels).gather(frame[LABEL]))
-
-
-def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
-    """Columns group, label, support, which is null without true labels."""
+def _support(view: View, table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The keys of labels, and their support, which is null without true labels."""
     support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores do not determine true labels
-    keys = [GROUP] if labels else [GROUP, LABEL]
-    return with_label(view.first_case(table).group_by(keys, maintain_order=True).agg(support=support), labels)
+    return view.first_case(table).group_by(keys, maintain_order=True).agg(support=support)
 
 
 def _averaged(

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics.base import LIMITS, ROWS, ROWS_OF_SHARE, STATUS, Status, hidden, joined, keys_of
-from streammetrics.core import Floats
-from streammetrics.metrics import (
-    Metric,
-    Range,
-    bisected,
-    errors_wide,
-    is_beyond,
-    normal_quantile,
-    share_limits,
-    upper_level,
-)
+from streammetrics.metrics import Metric, with_limits_at_looks
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate, expression_of
 from streammetrics.statistics import State
 
 PLACE = hidden("place")
-NUMBERS = ["value", *LIMITS, ROWS, ROWS_OF_SHARE]
-MOST_ROWS = 1e15  # more than any decision can have
 
 
 def with_sequences(
@@ -38,62 +24,12 @@ def with_sequences(
     """
     columns, numbered = frame.columns, with_row_count(frame.with_row_index(PLACE), state, ROWS)
     parts = [
-        widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
+        with_limits_at_looks(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always)
+        for m in metrics
     ]
     estimates = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
     is_valid = pl.any_horizontal(pl.col(LIMITS).is_not_null()) & (pl.col(STATUS) != "few_effective_rows")
     return estimates.with_columns(pl.when(is_valid).then(pl.lit("every_look", Status)).otherwise(STATUS).alias(STATUS))
-
-
-def widened(
-    estimates: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
-) -> pl.DataFrame:
-    """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `ROWS_OF_SHARE`.
-
-    Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors, within the range
-    of the metric. With ``one_sided``, each limit has the confidence level by itself.
-    """
-    alpha, level = 1 - confidence, confidence if one_sided else upper_level(confidence)
-    value, ci_lower, ci_upper, rows, total = estimates.select(pl.col(NUMBERS).cast(pl.Float64)).to_numpy().T
-    wider = errors_wide(np.maximum(rows, 1), always, alpha, one_sided=one_sided) / normal_quantile(level)
-    limits = np.stack([value - wider * (value - ci_lower), value + wider * (ci_upper - value)]).clip(*range)
-    shares = (total > 0) & ~np.isnan(ci_lower)
-    successes = np.round(value * total)[shares]
-    limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=one_sided)
-    ends = zip(LIMITS, limits, strict=True)
-    return estimates.with_columns(pl.Series(name, limit, nan_to_null=True) for name, limit in ends)
-
-
-def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: float, always: int) -> pl.Series:
-    """Return the rows with which one-sided intervals for every look, widened by the bounds, exclude a limit.
-
-    They follow from estimates with two-sided intervals for one look, each limit of which has the confidence level. The
-    value and the mix of rows stay as they are. `MOST_ROWS` if no number suffices, and null without an interval.
-    """
-    alpha = 1 - confidence
-    numbers = ["value", "lower", "upper", *LIMITS, ROWS, ROWS_OF_SHARE]
-    value, lower, upper, ci_lower, ci_upper, rows, total = (
-        estimates.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
-    )
-    error = (ci_upper - ci_lower) / (2 * normal_quantile(confidence))
-    above, share = value > limit, (total > 0) & (0 < limit < 1)
-    nearest = np.where(above, lower, upper)
-    gap = np.where(above, nearest - limit, limit - nearest)
-
-    def undecided(log_rows: Floats) -> NDArray[np.bool_]:
-        times = np.exp(log_rows) / rows
-        reach = errors_wide(times * rows, always, alpha, one_sided=True) * error / np.sqrt(times)
-        inside: NDArray[np.bool_] = (reach >= gap) | (gap <= 0)
-        if share.any():  # no share is beyond 0 or 1
-            drawn = times * total
-            over, under = (is_beyond(nearest * drawn, drawn, limit, always, alpha, above=a) for a in (True, False))
-            inside = np.where(share, np.where(above, ~over, ~under) | (gap <= 0), inside)
-        return inside
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        _, log_needed = bisected(np.log(rows), np.full_like(rows, np.log(MOST_ROWS)), undecided)
-    needed = np.where(log_needed < np.log(MOST_ROWS), np.exp(log_needed), MOST_ROWS)
-    return pl.Series(np.where(np.isnan(error), np.nan, needed), nan_to_null=True)
 
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:

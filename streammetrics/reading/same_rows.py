@@ -10,7 +10,7 @@ from streammetrics.base import LIMITS, METRIC, SAMPLED, VARIANCE, concat_limits,
 from streammetrics.data import FOLD
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import TOTAL, Metric, Pair, jackknife_intervals, wilson_interval
-from streammetrics.reading.estimates import metrics_by_view, with_groups
+from streammetrics.reading.estimates import metrics_by_view
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     CELLS,
@@ -30,7 +30,6 @@ from streammetrics.statistics import (
     ScoreHistogram,
     State,
     Statistic,
-    find_groups,
     powers_of,
 )
 
@@ -68,7 +67,7 @@ def _limits(frame: pl.DataFrame, models: SameRows, pair: Pair, metrics: Sequence
         paired = PAIRED.get(type(statistic))
         if smooth and paired is not None and (table := models.table(paired)).height:
             limits = _limits_of_table(pair, models, statistic, table, smooth)
-            parts.extend(with_groups(models.a, limits_of_metrics) for limits_of_metrics in limits)
+            parts.extend(map(models.a.with_groups, limits))
     return concat_limits(frame, keys, *parts).select(*keys, *SAMPLED)
 
 
@@ -140,8 +139,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
     rates = rates.with_columns(value=FLIPS / ROWS)
     keys = [GROUP, "threshold"]
     if by_units:
-        numbers = find_groups(pairs.keys.drop(FOLD), total.groups)
-        folds = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
+        folds = parts.with_columns(total.numbers_of(pairs).gather(parts[GROUP]).alias(GROUP))
         left_out = folds.join(rates, on=keys, nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
         values = {TOTAL: pl.col("value"), "value": without}
@@ -152,7 +150,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
     else:
         lower, upper = wilson_interval(rates["flips"], rates["rows"], confidence)
         rates = rates.with_columns(pl.Series("ci_lower", lower), pl.Series("ci_upper", upper))
-    return with_groups(total, rates)
+    return total.with_groups(rates)
 
 
 def _flips(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:

@@ -32,7 +32,7 @@ def threshold_state(state: State, threshold: float) -> State | None:
     None without a histogram, or if the counts are stored.
     """
     stored = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
-    histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
+    histogram = state.find(ScoreHistogram)
     if histogram is None or threshold in stored or threshold != threshold:
         return None
     counts = CutCounts((threshold,))

@@ -35,8 +35,8 @@ from streammetrics.base import (
     whole,
 )
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.metrics import Requirement, rows_to_decide
-from streammetrics.reading import MOST_ROWS, with_row_count
+from streammetrics.metrics import MOST_ROWS, Requirement, rows_to_decide
+from streammetrics.reading import with_row_count
 from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_note, with_notes
 
 if TYPE_CHECKING:

@@ -55,32 +55,29 @@ publish(__name__, *STATISTICS.values(), RowSums, Statistic)
 
 if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.statistics.binned import CAPACITY, Binned
-    from streammetrics.statistics.cases import order_cases, threshold_cases
+    from streammetrics.statistics.cases import order_cases
     from streammetrics.statistics.confusion_counts import CutCounts
     from streammetrics.statistics.counter import GROUP, PAIR
     from streammetrics.statistics.paired import Paired, pairs_kept
     from streammetrics.statistics.paired_differences import powers_of
     from streammetrics.statistics.paired_outcomes import CELLS
-    from streammetrics.statistics.score_histogram import tails_of_losses
     from streammetrics.statistics.state.content import MAX_GROUPS, Content, data_types, group_limit, no_state
     from streammetrics.statistics.state.fingerprints import (
         ROW,
         TRUTH,
         digest,
-        fingerprint_of,
         fingerprints,
         fingerprints_of_models,
         identifies_rows,
         plain_number,
     )
-    from streammetrics.statistics.state.header import KEY, checked, specification, to_json
-    from streammetrics.statistics.state.saved import Saved, from_arrow, to_arrow
+    from streammetrics.statistics.state.header import KEY
+    from streammetrics.statistics.state.saved import Saved
     from streammetrics.statistics.state.specification import brief, complete, difference, kind_of, require_equal
     from streammetrics.statistics.state.storage import from_bytes, read_states, restored_table, to_bytes, write
     from streammetrics.statistics.state.tables import (
         State,
         combine,
-        find_groups,
         join_label,
         split_label,
     )

@@ -118,23 +118,22 @@ class ScoreHistogram(Binned):
         labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
         return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}
 
+    def tails_of_losses(self, table: pl.DataFrame) -> pl.DataFrame:
+        """How skewed the losses of each class are: ratios of the sums of their powers, from the middle of each bin.
 
-def tails_of_losses(histogram: ScoreHistogram, table: pl.DataFrame) -> pl.DataFrame:
-    """How skewed the losses of each class are: ratios of the sums of their powers, from the middle of each bin.
-
-    The columns are ``group``, ``actual``, and for both losses, such as ``log_loss``, ``log_loss_third`` (of the
-    third power to the second) and ``log_loss_fourth`` (of the fourth to the third). Only for probabilities.
-    """
-    bins, starts = histogram.edges(table), np.flatnonzero(changes(table[GROUP].to_numpy()))
-    score = (bins["low"].to_numpy() + bins["high"].to_numpy()) / 2
-    parts = []
-    for actual, count, of_class in ((0, "neg", 1 - score), (1, "pos", score)):
-        losses = {"log_loss": -np.log(of_class.clip(CLIP, 1 - CLIP)), "brier": (1 - of_class) ** 2}
-        rows, ratios = table[count].to_numpy(), dict[str, Any]()
-        for loss, of_row in losses.items() if len(rows) else ():
-            sums = {power: np.add.reduceat(rows * of_row**power, starts) for power in (2, 3, 4)}
-            with np.errstate(all="ignore"):
-                ratios |= {f"{loss}_third": sums[3] / sums[2], f"{loss}_fourth": sums[4] / sums[3]}
-        groups = table[starts].select(GROUP, actual=pl.lit(actual, pl.Int8))
-        parts.append(groups.with_columns(pl.Series(name, ratio, pl.Float64) for name, ratio in ratios.items()))
-    return pl.concat(parts)
+        The columns are ``group``, ``actual``, and for both losses, such as ``log_loss``, ``log_loss_third`` (of the
+        third power to the second) and ``log_loss_fourth`` (of the fourth to the third). Only for probabilities.
+        """
+        bins, starts = self.edges(table), np.flatnonzero(changes(table[GROUP].to_numpy()))
+        score = (bins["low"].to_numpy() + bins["high"].to_numpy()) / 2
+        parts = []
+        for actual, count, of_class in ((0, "neg", 1 - score), (1, "pos", score)):
+            losses = {"log_loss": -np.log(of_class.clip(CLIP, 1 - CLIP)), "brier": (1 - of_class) ** 2}
+            rows, ratios = table[count].to_numpy(), dict[str, Any]()
+            for loss, of_row in losses.items() if len(rows) else ():
+                sums = {power: np.add.reduceat(rows * of_row**power, starts) for power in (2, 3, 4)}
+                with np.errstate(all="ignore"):
+                    ratios |= {f"{loss}_third": sums[3] / sums[2], f"{loss}_fourth": sums[4] / sums[3]}
+            groups = table[starts].select(GROUP, actual=pl.lit(actual, pl.Int8))
+            parts.append(groups.with_columns(pl.Series(name, ratio, pl.Float64) for name, ratio in ratios.items()))
+        return pl.concat(parts)

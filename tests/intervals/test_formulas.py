@@ -18,7 +18,6 @@ import streammetrics as sm
 from streammetrics.metrics import (
     average_precision,
     e_discoveries,
-    errors_wide,
     ks,
     log_beta,
     log_beta_below,
@@ -26,7 +25,6 @@ from streammetrics.metrics import (
     log_e_value_of_share,
     normal_quantile,
     roc_auc,
-    share_limits,
     t_quantile,
     t_quantiles,
     wilson_interval,
@@ -35,6 +33,7 @@ from streammetrics.metrics.intervals.influence import Influence, counted, sliced
 from streammetrics.metrics.intervals.limits import Spread, limits
 from streammetrics.metrics.intervals.paired import powers_of_differences
 from streammetrics.metrics.intervals.sample import Sample
+from streammetrics.metrics.intervals.sequences import errors_wide, share_limits
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 ALPHA = 0.05

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,12 +13,14 @@ from polars import Expr
 
 from streammetrics.base import SAMPLED, by_group, tidy
 from streammetrics.metrics.intervals import methods
-from streammetrics.metrics.intervals.influence import Influence
+from streammetrics.metrics.intervals.influence import Influence, is_crowded, rows_of_heavier_class, rows_of_heaviest
 from streammetrics.metrics.intervals.method import GROUP, Closed, Method, Read, reader, runs_of
-from streammetrics.metrics.intervals.proportions import MeanOfProportions
+from streammetrics.metrics.intervals.proportions import MeanOfProportions, cells_of
 
 if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
+
+FEWEST_OF_A_CLASS = 2  # of a loss in which every row counts, so that it does not depend on the smaller class
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,55 @@ class Sample:
         if metric.interval.total and metric.average == "macro":
             return MeanOfProportions("correct", metric.interval.total)
         return methods.LABELS.serving(metric, self)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether a group has too many pairs of labels to process one by one."""
+        return bool(self.table.select(is_crowded().any()).item())
+
+    def rows_of(self, metric: Metric, *, binary: bool) -> Expr | None:
+        """The number of rows of the smallest class, or in the denominator of a proportion; None without classes.
+
+        The interval of a proportion of weighted rows needs rows of both classes, since a few heavy rows of either class
+        can carry it. The task is ``binary`` if rows of two classes have separate losses.
+        """
+        weighted = self.weighted and bool(self.squares)
+
+        def rows(count: Callable[[Callable[[str], Expr]], Expr]) -> Expr:
+            total = count(pl.col)
+            squares = count(lambda c: pl.col(f"{c}_w2"))
+            return pl.min_horizontal(total, total / (squares / total)) if weighted else total
+
+        def rows_with(names: Sequence[str]) -> Expr:
+            return rows(lambda c: pl.sum_horizontal(map(c, names)).sum())
+
+        if self.pairs is not None:
+            if metric.interval.total == "actual" and metric.average in (None, "macro"):
+                return rows(lambda c: c("actual")).filter(pl.col("actual") > 0).min()
+            return rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) if weighted else None
+        if metric.average is not None or not self.influences:
+            return None
+        influence = self.influences[0]
+        if influence.classes and binary:
+            of_metric = metric.interval.influence(metric, self.influences)
+            loss = None if of_metric is None else of_metric.loss
+            if loss is not None and loss.fewest <= FEWEST_OF_A_CLASS and metric.options["label"] is None:
+                return None
+            positive = pl.col("actual")
+            return pl.min_horizontal(
+                rows(lambda c: (c("weight") * positive).sum()), rows(lambda c: (c("weight") * (1 - positive)).sum())
+            )
+        positives, negatives = influence.sides
+        if not (positives and negatives and influence.counts is influence.columns):
+            return None
+        cells = cells_of(metric)
+        if cells and not weighted and {*cells[1]} in ({*positives}, {*negatives}, {*positives, *negatives}):
+            return rows_with(cells[1])
+        least = pl.min_horizontal(
+            rows_with(negatives) * metric.interval.share_of_negatives(metric), rows_with(positives)
+        )
+        is_carried = influence.sliced and weighted and metric.interval.mixes_classes
+        return pl.min_horizontal(least, rows_of_heavier_class()) if is_carried else least
 
     def limits(self, served: Mapping[Metric, Method | None], confidence: float) -> pl.DataFrame:
         """Return the index of each estimate, metric, limits, effective rows, and variance.

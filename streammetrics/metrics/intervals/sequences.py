@@ -12,16 +12,19 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.base import shown
+from streammetrics.base import LIMITS, ROWS, ROWS_OF_SHARE, shown
 from streammetrics.core import Floats
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics.intervals.beta import log_beta
-from streammetrics.metrics.intervals.distributions import bisected
+from streammetrics.metrics.intervals.distributions import bisected, normal_quantile, upper_level
 from streammetrics.metrics.intervals.evalues import log_e_value_of_share
+from streammetrics.metrics.intervals.limits import Range
 
 EDGE = 1e-12
+MOST_ROWS = 1e15  # more than any decision can have
 
 
 def require_rows(always: object) -> None:
@@ -36,6 +39,58 @@ def require_rows(always: object) -> None:
             f"'always' must be a positive integer, such as 100_000, got {shown(always)}. It is the number of rows "
             "at which the interval is tightest, chosen before seeing data."
         )
+
+
+def with_limits_at_looks(
+    estimates: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
+) -> pl.DataFrame:
+    """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `ROWS_OF_SHARE`.
+
+    Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors, within the range
+    of the metric. With ``one_sided``, each limit has the confidence level by itself.
+    """
+    alpha, level = 1 - confidence, confidence if one_sided else upper_level(confidence)
+    numbers = ["value", *LIMITS, ROWS, ROWS_OF_SHARE]
+    value, ci_lower, ci_upper, rows, total = estimates.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
+    wider = errors_wide(np.maximum(rows, 1), always, alpha, one_sided=one_sided) / normal_quantile(level)
+    limits = np.stack([value - wider * (value - ci_lower), value + wider * (ci_upper - value)]).clip(*range)
+    shares = (total > 0) & ~np.isnan(ci_lower)
+    successes = np.round(value * total)[shares]
+    limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=one_sided)
+    ends = zip(LIMITS, limits, strict=True)
+    return estimates.with_columns(pl.Series(name, limit, nan_to_null=True) for name, limit in ends)
+
+
+def rows_to_decide_at_looks(estimates: pl.DataFrame, limit: float, confidence: float, always: int) -> pl.Series:
+    """Return the rows with which one-sided intervals for every look, widened by the bounds, exclude a limit.
+
+    They follow from estimates with two-sided intervals for one look, each limit of which has the confidence level. The
+    value and the mix of rows stay as they are. `MOST_ROWS` if no number suffices, and null without an interval.
+    """
+    alpha = 1 - confidence
+    numbers = ["value", "lower", "upper", *LIMITS, ROWS, ROWS_OF_SHARE]
+    value, lower, upper, ci_lower, ci_upper, rows, total = (
+        estimates.select(pl.col(numbers).cast(pl.Float64)).to_numpy().T
+    )
+    error = (ci_upper - ci_lower) / (2 * normal_quantile(confidence))
+    above, share = value > limit, (total > 0) & (0 < limit < 1)
+    nearest = np.where(above, lower, upper)
+    gap = np.where(above, nearest - limit, limit - nearest)
+
+    def undecided(log_rows: Floats) -> NDArray[np.bool_]:
+        times = np.exp(log_rows) / rows
+        reach = errors_wide(times * rows, always, alpha, one_sided=True) * error / np.sqrt(times)
+        inside: NDArray[np.bool_] = (reach >= gap) | (gap <= 0)
+        if share.any():  # no share is beyond 0 or 1
+            drawn = times * total
+            over, under = (is_beyond(nearest * drawn, drawn, limit, always, alpha, above=a) for a in (True, False))
+            inside = np.where(share, np.where(above, ~over, ~under) | (gap <= 0), inside)
+        return inside
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, log_needed = bisected(np.log(rows), np.full_like(rows, np.log(MOST_ROWS)), undecided)
+    needed = np.where(log_needed < np.log(MOST_ROWS), np.exp(log_needed), MOST_ROWS)
+    return pl.Series(np.where(np.isnan(error), np.nan, needed), nan_to_null=True)
 
 
 def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False) -> Floats:

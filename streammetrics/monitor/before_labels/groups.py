@@ -155,10 +155,9 @@ def require_sample(reference: State, scores: State) -> None:
 
 def labels_of(state: State, must: str) -> ScoreHistogram:
     """Return the histogram of scores and labels, which a state must have."""
-    for statistic in state.statistics:
-        if isinstance(statistic, ScoreHistogram):
-            return statistic
-    raise ReportError(f"{must}, as in sm.binary().")
+    if (histogram := state.find(ScoreHistogram)) is None:
+        raise ReportError(f"{must}, as in sm.binary().")
+    return histogram
 
 
 def scores_of(state: State) -> Distribution:

@@ -28,7 +28,7 @@ from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, bound
 from streammetrics.monitor.before_labels.filled import METRICS as CALIBRATED
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of, scores_of
 from streammetrics.report import Report
-from streammetrics.statistics import GROUP, State, find_groups
+from streammetrics.statistics import GROUP, State
 
 STEP = 1e-5  # of the rows, by which counts change to find the influence of a row
 
@@ -212,8 +212,7 @@ def cells_by_group(state: State, folds: State, bins: pl.DataFrame, together: int
     """The cells of each group of a state, given the same state by fold, the bins of this one, and how many folds to
     put ``together``.
     """
-    numbers = find_groups(folds.keys.drop(FOLD), state.groups)
-    groups = folds.groups.select(GROUP, pl.col(FOLD) // together, of=numbers)
+    groups = folds.groups.select(GROUP, pl.col(FOLD) // together, of=state.numbers_of(folds))
     parts = bins.join(groups, on=GROUP).partition_by("of", as_dict=True)
     return {number: _cells(part.drop(GROUP, "of")) for (number,), part in parts.items()}
 

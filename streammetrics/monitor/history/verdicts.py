@@ -27,7 +27,13 @@ from streammetrics.base import (
     keys_of,
 )
 from streammetrics.comparison import Comparison, compare, drift
-from streammetrics.metrics import EVERYWHERE, metrics_of_name, rows_to_decide
+from streammetrics.metrics import (
+    EVERYWHERE,
+    metrics_of_name,
+    rows_to_decide,
+    rows_to_decide_at_looks,
+    with_limits_at_looks,
+)
 from streammetrics.monitor.history.alarms import (
     complete_windows,
     followed,
@@ -37,13 +43,7 @@ from streammetrics.monitor.history.alarms import (
 from streammetrics.monitor.history.history import AT_ONCE, History
 from streammetrics.monitor.history.rules import COVERAGE, Rule, has_few_labels, limits_total
 from streammetrics.monitor.history.window import Windows, before
-from streammetrics.reading import (
-    differences_of,
-    rows_to_decide_at_looks,
-    widened,
-    with_row_count,
-    with_total,
-)
+from streammetrics.reading import differences_of, with_row_count, with_total
 from streammetrics.report import (
     Report,
     judged,
@@ -222,7 +222,8 @@ def _metric(rule: Rule, report: Report) -> pl.DataFrame:
     if not rule.always:
         return estimates
     needed = rows_to_decide_at_looks(estimates, rule.required.limit, rule.confidence, rule.always).alias(AT_LOOKS)
-    return widened(estimates, metric.range, rule.confidence, rule.always, one_sided=True).with_columns(needed)
+    sequences = with_limits_at_looks(estimates, metric.range, rule.confidence, rule.always, one_sided=True)
+    return sequences.with_columns(needed)
 
 
 def _before_labels(rule: Rule, scores: Report, reference: Report) -> pl.DataFrame:

@@ -200,7 +200,7 @@ class Searched:
 
     def statistic(self, kind: type) -> bool:
         """Whether there is a statistic of a kind."""
-        return any(isinstance(statistic, kind) for statistic in self.report.state.statistics)
+        return self.report.state.find(kind) is not None
 
 
 publish("streammetrics", Finding)

@@ -72,7 +72,7 @@ class Remainders:
         cls, metric: Metric, states: Sequence[State], rows: Numbers, keys: Mapping[str, Any], confidence: float
     ) -> Remainders:
         """Comparisons of the slices of a state, given with its rows by fold of units if they are correlated."""
-        groups = [group_table(state, metric, keys, states[0].groups) for state in states]
+        groups = [group_table(state, metric, keys, states[0]) for state in states]
         keys = {k: v for k, v in keys.items() if k != LABEL or not states[0].labels_of(groups[0].statistic)}
         return cls(metric, groups, rows, keys, confidence)
 

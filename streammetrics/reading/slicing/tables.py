@@ -26,7 +26,6 @@ from streammetrics.statistics import (
     State,
     Statistic,
     TDigest,
-    find_groups,
     join_label,
     split_label,
 )
@@ -105,8 +104,8 @@ def gather(table: pl.DataFrame, slices: Numbers) -> pl.DataFrame:
     return rows.select(pl.col(PLACE).alias(GROUP), pl.exclude(GROUP, PLACE))
 
 
-def group_table(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> GroupTable:
-    """Return the table that a metric is computed from, of a state with the groups of a report, or with their folds."""
+def group_table(state: State, metric: Metric, keys: Mapping[str, Any], total: State) -> GroupTable:
+    """Return the table that a metric is computed from, of the state of a report, or of this state by fold of units."""
     counts = threshold_state(state, as_float(keys.get("threshold")))
     if counts is not None and any(metric.readable(c) for c in columns_of(counts.statistics, state.labels)):
         state = counts
@@ -131,5 +130,5 @@ def group_table(state: State, metric: Metric, keys: Mapping[str, Any], groups: p
         part = fold.gather(table[GROUP])
         part = part * len(labels) + table[LABEL] if labels else part
         table = table.select(GROUP, part.alias(LABEL), pl.exclude(GROUP, LABEL))
-    owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups).gather(table[GROUP])
+    owner = total.numbers_of(state).gather(table[GROUP])
     return GroupTable(statistic, table.filter(owner.is_not_null()), owner.drop_nulls().to_numpy(), labels, folds)

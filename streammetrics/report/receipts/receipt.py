@@ -33,16 +33,11 @@ from streammetrics.report.verdicts import Verdicts
 from streammetrics.statistics import (
     ROW,
     TRUTH,
+    RowFingerprint,
     Saved,
-    checked,
     digest,
-    fingerprint_of,
     fingerprints_of_models,
-    no_state,
     plain_number,
-    specification,
-    to_arrow,
-    to_json,
 )
 from streammetrics.version import __version__
 
@@ -145,13 +140,12 @@ class Receipt:
         """
         if "sha256" in self.specification:
             raise StateError("The specification of this receipt is too long to be in it. Verify the saved state.")
-        roles, statistics, _ = checked(lambda: specification(self.specification))
-        return to_arrow(Saved(roles, None, no_state(roles, statistics)))
+        return Saved.without_rows(self.specification).to_arrow()
 
 
 def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdicts | None) -> Receipt:
     """Return the receipt of a state, of which a report has the metrics of all rows."""
-    if fingerprint_of(saved.state) is None:
+    if saved.state.find(RowFingerprint) is None:
         raise SpecificationError(
             "A receipt requires a fingerprint of the rows. Evaluate with ",
             Argument("fingerprint"),
@@ -184,7 +178,7 @@ def receipt_of(saved: Saved, total: Report, confidence: float, verdicts: Verdict
 
 
 def _specification(saved: Saved) -> dict[str, Any]:
-    header = json.loads(to_json(saved.roles, saved.state.statistics, saved.metrics))
+    header = json.loads(saved.header)
     return {name: header[name] for name in ("columns", "statistics")}
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from streammetrics.base import markup, percentage, readable
 from streammetrics.show import charts
 from streammetrics.show.tables.page import lead
-from streammetrics.statistics import ROW, fingerprint_of, fingerprints_of_models
+from streammetrics.statistics import ROW, RowFingerprint, fingerprints_of_models
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -60,7 +60,7 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
         yield "Rows dropped", f"<strong>{_range(dropped, COUNT)}</strong> ({shares}): {why}"
     else:
         yield "Rows dropped", "none"
-    if fingerprint_of(total.state) is not None:
+    if total.state.find(RowFingerprint) is not None:
         prints = {columns[ROW] for columns in fingerprints_of_models(total.state).values()}
         yield "Fingerprint of the rows", "<br>".join(f"<code>{each}</code>" for each in sorted(prints))
 

@@ -24,14 +24,9 @@ KINDS: dict[type[pl.DataType], str] = {  # of keys, all others of which are numb
 }
 
 
-def fingerprint_of(state: State) -> RowFingerprint | None:
-    """The statistic with the fingerprints of the rows, if the state has one."""
-    return next((s for s in state.statistics if isinstance(s, RowFingerprint)), None)
-
-
 def identifies_rows(state: State, unit: str | None) -> bool:
     """Whether equal fingerprints of the truth mean equal rows: labels alone would only say how many there are."""
-    statistic = fingerprint_of(state)
+    statistic = state.find(RowFingerprint)
     return statistic is not None and bool(statistic.columns or unit)
 
 

@@ -19,6 +19,7 @@ from streammetrics.errors import ColumnError, StateError
 from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.exact_sums import LARGEST
 from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.state.content import no_state
 from streammetrics.statistics.state.header import KEY, checked, read_header, specification, to_json
 from streammetrics.statistics.state.memory import require_small_table
 from streammetrics.statistics.state.tables import State
@@ -49,44 +50,55 @@ class Saved:
         rows, dropped = sums.row(0) if counts.height else (0, 0)
         return rows, dropped, groups.select(by).n_unique() if by else 1
 
+    @classmethod
+    def without_rows(cls, header: Mapping[str, Any]) -> Saved:
+        """Return the state before the first row, of the specification in a header."""
+        roles, statistics, metrics = checked(lambda: specification(header))
+        return cls(roles, metrics, no_state(roles, statistics))
 
-def to_arrow(saved: Saved) -> pa.Table:
-    """Return the state as a table, in the order determined by its content."""
-    state = saved.state.sorted()
-    frame = state.groups
-    for statistic in state.statistics:
-        name, table = statistic.name, state.tables[statistic.name]
-        cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
-        frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
-            pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
-        )
-    header = to_json(saved.roles, state.statistics, saved.metrics)
-    table = frame.drop(GROUP).to_arrow()
-    table = table.take(pa.array(np.arange(table.num_rows)))  # a copy, whose bytes depend on the content only
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: header})
+    @property
+    def header(self) -> bytes:
+        """The specification as JSON."""
+        return to_json(self.roles, self.state.statistics, self.metrics)
 
+    def to_arrow(self) -> pa.Table:
+        """Return the state as a table, in the order determined by its content."""
+        state = self.state.sorted()
+        frame = state.groups
+        for statistic in state.statistics:
+            name, table = statistic.name, state.tables[statistic.name]
+            cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
+            frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
+                pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
+            )
+        table = frame.drop(GROUP).to_arrow()
+        table = table.take(pa.array(np.arange(table.num_rows)))  # a copy, whose bytes depend on the content only
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: self.header})
 
-def from_arrow(table: pa.Table) -> Saved:
-    """Return the state of a table. Rows of the same group are merged."""
-    if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
-        table = checked(lambda: pa.table(table))
-    checked(lambda: table.validate(full=True))
-    require_small_table(table, table.nbytes)
-    header = read_header(table.schema.metadata or {})
-    roles, statistics, metrics = specification(header)
-    names = [s.name for s in statistics]
-    expected = [*roles.group_columns, *names]
-    if table.column_names != expected:
-        raise StateError(f"The state must have the columns {', '.join(expected)}, got {', '.join(table.column_names)}.")
-    if not roles.group_columns and not table.num_rows:
-        raise StateError("The state has neither groups nor a row.")
-    frame = checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
-    tables = {s.name: _cells(frame, s, roles) for s in statistics}
-    if tables[RowCounts.name][GROUP].n_unique() < frame.height:
-        raise StateError("The state has groups without row counts.")
-    _require_equal_rows(statistics, tables, roles)
-    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
-    return Saved(roles, metrics, checked(lambda: state.roll_up(roles.group_columns)))
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> Saved:
+        """Return the state of a table. Rows of the same group are merged."""
+        if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
+            table = checked(lambda: pa.table(table))
+        checked(lambda: table.validate(full=True))
+        require_small_table(table, table.nbytes)
+        header = read_header(table.schema.metadata or {})
+        roles, statistics, metrics = specification(header)
+        names = [s.name for s in statistics]
+        expected = [*roles.group_columns, *names]
+        if table.column_names != expected:
+            raise StateError(
+                f"The state must have the columns {', '.join(expected)}, got {', '.join(table.column_names)}."
+            )
+        if not roles.group_columns and not table.num_rows:
+            raise StateError("The state has neither groups nor a row.")
+        frame = checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
+        tables = {s.name: _cells(frame, s, roles) for s in statistics}
+        if tables[RowCounts.name][GROUP].n_unique() < frame.height:
+            raise StateError("The state has groups without row counts.")
+        _require_equal_rows(statistics, tables, roles)
+        state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
+        return cls(roles, metrics, checked(lambda: state.roll_up(roles.group_columns)))
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:

@@ -29,12 +29,11 @@ from streammetrics.base import (
 )
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.statistics.state import checksums
-from streammetrics.statistics.state.content import no_state
-from streammetrics.statistics.state.header import KEY, NotAState, checked, read_header, specification
+from streammetrics.statistics.state.header import KEY, NotAState, checked, read_header
 from streammetrics.statistics.state.ipc_sizes import ipc_size
 from streammetrics.statistics.state.memory import most, require_small, require_small_table
 from streammetrics.statistics.state.parquet_sizes import parquet_sizes
-from streammetrics.statistics.state.saved import Saved, from_arrow, to_arrow
+from streammetrics.statistics.state.saved import Saved
 
 FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
@@ -56,7 +55,7 @@ def to_bytes(saved: Saved) -> bytes:
 
 
 def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> memoryview:
-    table, sink, mark = to_arrow(saved), pa.BufferOutputStream(), checksums.placeholder()
+    table, sink, mark = saved.to_arrow(), pa.BufferOutputStream(), checksums.placeholder()
     form(table, mark, sink)
     content = memoryview(sink.getvalue()).cast("B")
     checksums.seal(content, mark)
@@ -81,7 +80,7 @@ def from_bytes(content: bytes) -> Saved:
     if not isinstance(content, bytes):
         content = checked(lambda: checksums.copy_in_pieces(memoryview(pa.py_buffer(content)).cast("B")))
     sealed = checksums.is_sealed(content)
-    saved = from_arrow(checked(lambda: _ipc_table(pa.py_buffer(content))))
+    saved = Saved.from_arrow(checked(lambda: _ipc_table(pa.py_buffer(content))))
     if not sealed:
         _warn("the state")
     return saved
@@ -208,8 +207,7 @@ def _with_zones(table: pa.Table) -> pa.Table:
 
 def _schema(header: bytes) -> pa.Schema:
     """The schema of a state, as far as its header determines it."""
-    roles, statistics, metrics = specification(read_header({KEY: header}))
-    schema = to_arrow(Saved(roles, metrics, no_state(roles, statistics))).schema
+    schema = Saved.without_rows(read_header({KEY: header})).to_arrow().schema
     return schema.with_metadata({KEY: header})
 
 
@@ -266,11 +264,11 @@ def _ipc_table(stream: pa.Buffer) -> pa.Table:
 def _together(tables: Sequence[tuple[AnyPath, pa.Table]]) -> Saved:
     """The merged state of tables with the same schema."""
     try:
-        return from_arrow(pa.concat_tables(table for _, table in tables))
+        return Saved.from_arrow(pa.concat_tables(table for _, table in tables))
     except StateError:
         for path, table in tables:
             try:
-                from_arrow(table)
+                Saved.from_arrow(table)
             except StateError as error:
                 raise StateError(f"Cannot read {str(path)!r}: {error}") from error
         raise

@@ -41,12 +41,15 @@ class State:
     tables: dict[str, pl.DataFrame]
     labels: tuple[Any, ...] = ()
 
+    def find(self, kind: type[S]) -> S | None:
+        """Return the first statistic of a kind, or None."""
+        return next((statistic for statistic in self.statistics if isinstance(statistic, kind)), None)
+
     def statistic(self, kind: type[S]) -> S:
         """Return the first statistic of a kind, which metrics and curves require."""
-        for statistic in self.statistics:
-            if isinstance(statistic, kind):
-                return statistic
-        raise MetricError(f"The statistic {kind.__name__} is required, but not in this accumulator.")
+        if (statistic := self.find(kind)) is None:
+            raise MetricError(f"The statistic {kind.__name__} is required, but not in this accumulator.")
+        return statistic
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """Return the labels of the table of a statistic; none if it has no labels."""
@@ -77,9 +80,27 @@ class State:
 
     def join_groups(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a frame with the columns of `groups_of` in place of the number of the group."""
-        groups = self.groups_of(statistic)
-        require_free(groups.columns, {*frame.columns} - {GROUP})
-        return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+        label = [LABEL] if self.labels_of(statistic) else []
+        require_free([*self.by, *label], {*frame.columns} - {GROUP})
+        return self.with_groups(self.with_label(statistic, frame))
+
+    def with_label(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a frame with the number of the group and the label, in place of the number in `groups_of`."""
+        labels = self.labels_of(statistic)
+        if not labels:
+            return frame
+        frame = split_label(frame, len(labels))
+        return frame.with_columns(pl.Series(LABEL, labels).gather(frame[LABEL]))
+
+    def with_groups(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a frame with the group columns in place of the number of the group."""
+        if not self.by:
+            return frame.drop(GROUP)
+        return pl.concat([self.keys[frame[GROUP]], frame.drop(GROUP)], how="horizontal")
+
+    def numbers_of(self, parts: State) -> pl.Series:
+        """Return the number of the group that each group of a state with more group columns is part of."""
+        return find_groups(parts.keys.drop(set(parts.by) - {*self.by}), self.groups)
 
     @property
     def parts(self) -> tuple[Any, ...]:
