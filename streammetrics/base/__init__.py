@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.base.frame import (
         AHEAD,
         EFFECTIVE_ROWS,
-        ENOUGH,
-        ENOUGH_OF_UNITS,
         ENOUGH_ROWS,
         ESTIMATE,
         EXPLAINED,

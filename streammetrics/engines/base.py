@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.base import of_extra, pa
-from streammetrics.data import DIGITS, Source, open_stream, paths_of
+from streammetrics.data import Source, open_stream, paths_of
 from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
@@ -106,10 +106,6 @@ def restored(table: pa.Table, task: Accumulator) -> pa.Table:
     True
     """
     try:
-        for i, field in enumerate(table.schema):
-            if pa.types.is_decimal256(field.type):  # of blocks whose decimals have different scales
-                digits = pa.decimal128(DIGITS, field.type.scale)
-                table = table.set_column(i, field.name, table.column(i).cast(digits))
         return restored_table(table, task.empty().to_arrow().schema)
     except (KeyError, pa.ArrowException) as error:
         raise SpecificationError(f"The table does not contain states of {task!r}: {error}") from error

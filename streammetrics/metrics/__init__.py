@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.metrics.cumulative import FEWEST_EXPECTED
     from streammetrics.metrics.intervals import methods
     from streammetrics.metrics.intervals.auc import FEW_PLACEMENTS
-    from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
+    from streammetrics.metrics.intervals.beta import binomial_tail
     from streammetrics.metrics.intervals.discoveries import as_normal, difference_of_shares, discoveries, upper_tail
     from streammetrics.metrics.intervals.distributions import (
         normal_quantile,

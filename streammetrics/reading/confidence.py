@@ -70,7 +70,7 @@ Samples: TypeAlias = Iterable[tuple[Statistic, Sample, Methods]]
 
 
 def with_intervals(
-    frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, folds: State | None = None
+    frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, folds: State | None
 ) -> pl.DataFrame:
     """Return the estimates of a state with ``ci_lower`` and ``ci_upper``, null without a valid interval.
 

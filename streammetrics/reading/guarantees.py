@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from streammetrics.base import STATUS, UNMET, PointStatus, require_level
 from streammetrics.errors import Argument, MetricError, Parts
-from streammetrics.metrics import CELLS, Requirement, cells_of, find_metric, log_beta, log_beta_below
+from streammetrics.metrics import CELLS, Requirement, binomial_tail, cells_of, find_metric
 from streammetrics.statistics import GROUP
 
 Counts = NDArray[np.int64]
@@ -60,7 +60,7 @@ class Constraint:
         """The tests of a share of the same rows, of which fewer and fewer are hits."""
 
         def fails(place: int) -> bool:
-            return bool(p_value(hits[place], total[place], self.limit) > error)
+            return bool(binomial_tail(hits[place], total[place], self.limit) > error)
 
         return np.arange(len(hits)) < bisect_left(range(len(hits)), True, key=fails)
 
@@ -78,7 +78,7 @@ class Constraint:
         begun = np.searchsorted(starts, total[places], side="right")
         parts = np.diff(begun, prepend=0) * (error / len(starts))
         level, passed = 0.0, np.zeros(len(hits), dtype=np.bool_)
-        for place, p, part in zip(places, p_value(hits[places], total[places], self.limit), parts, strict=True):
+        for place, p, part in zip(places, binomial_tail(hits[places], total[places], self.limit), parts, strict=True):
             level += part
             passed[place] = p <= level
             level *= passed[place]
@@ -90,19 +90,6 @@ class Constraint:
         while self.fewest(error / (count + 1)) * FARTHER**count <= rows:
             count += 1
         return [self.fewest(error / count) * FARTHER**i for i in range(count)]
-
-
-def p_value(hits: ArrayLike, total: ArrayLike, limit: float) -> NDArray[np.float64]:
-    """Return the probability of at least as many hits if their share is ``limit``: the upper tail of the binomial.
-
-    >>> p_value([29, 28, 0], 29, 0.9).round(4).tolist()
-    [0.0471, 0.1989, 1.0]
-    """
-    hits, total = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64))
-    some = np.maximum(hits, 1.0)
-    others = np.maximum(total - some, 0.0) + 1
-    tail = np.exp(log_beta_below(limit, some, others) - log_beta(some, others))
-    return np.where(hits > 0, np.minimum(tail, 1.0), 1.0)
 
 
 def constraint_of(requirement: Requirement) -> Constraint:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.base import (
-    EFFECTIVE_ROWS,
     NO_LIMITS,
     ROWS,
     VERDICT,
@@ -130,7 +129,7 @@ class _Gate:
                 "no_interval": without,
                 few_rows_reason(comparison): few_effective(units=by_units) & ~NO_INTERVAL,
             },
-            needed=rows_to_decide(limit.limit, EVERYWHERE, ROWS, pl.col(EFFECTIVE_ROWS), units=by_units),
+            needed=rows_to_decide(limit.limit, EVERYWHERE, units=by_units),
         )
         untested = pl.when(pl.col(VERDICT) == "open", without)
         reason = pl.lit(reason_without_interval(self.metric, comparison))

@@ -117,7 +117,7 @@ def rows_needed(
     else:
         row, range = report.with_confidence(confidence)._row(metric, keys), metric.range
     row = with_row_count(row, report.state, ROWS)
-    needed = row.select(rows_to_find(difference, range, ROWS, power, confidence)).item()
+    needed = row.select(rows_to_find(difference, range, power, confidence)).item()
     if needed is None:
         reason = reason_without_interval(metric, pilot if isinstance(pilot, Comparison) else row)
         raise ReportError(f"{metric} has no confidence interval in the pilot: {reason}")

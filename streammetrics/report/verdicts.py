@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -157,8 +156,8 @@ def judged(
     sampled: bool,
     units: bool,
     bounded: bool = False,
-    undecided: Mapping[str, pl.Expr] = MappingProxyType({}),
-    needed: pl.Expr | None = None,
+    undecided: Mapping[str, pl.Expr],
+    needed: pl.Expr | None,
 ) -> pl.DataFrame:
     """Return estimates, with their `ROWS`, with the `VERDICT` on a requirement, its reasons, and `NEEDED`.
 
@@ -262,7 +261,7 @@ def check(
             sampled=confidence is not None and not metric.interval.is_total,
             units=units,
             undecided={"few_rows": few_effective(units=units)},
-            needed=rows_to_decide(required.limit, metric.range, ROWS, pl.col(EFFECTIVE_ROWS), units=units),
+            needed=rows_to_decide(required.limit, metric.range, units=units),
         )
         parts.append(verdict_rows(with_note(verdicts, [metric]), required, report.by, passes))
     return Verdicts(pl.concat(parts), tuple(report.by))

@@ -72,7 +72,7 @@ class Binned(Statistic):
         """
         return replace(self, capacity=max(self.capacity, CAPACITY))
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         return super().valid(labels) & valid_bins(self.lattice.holds)
 

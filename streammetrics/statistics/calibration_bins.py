@@ -96,7 +96,7 @@ class CalibrationBins(Summed):
             observed_rate=pl.col("pos") / pl.col("weight"),
         )
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         low = pl.col("bin") / self.bins * pl.col("weight")
         high = (pl.col("bin") + 1) / self.bins * pl.col("weight")

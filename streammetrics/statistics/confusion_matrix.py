@@ -97,7 +97,7 @@ class ConfusionMatrix(Statistic):
         label = types.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid: labels are among those declared, if any are."""
         both = pl.col("actual", "predicted")
         return super().valid(labels) & pl.all_horizontal(both.is_in(labels) if labels else both.is_not_null())

@@ -244,7 +244,7 @@ class ErrorMoments(Statistic):
                 columns.append(pl.when(~(is_small & is_positive)).then(name).otherwise(nan).alias(name))
         return exact(table.with_columns(columns))
 
-    def valid(self, labels: Sequence[Any] = ()) -> Expr:
+    def valid(self, labels: Sequence[Any]) -> Expr:
         """Whether a row of a table read from a file is valid. NaN is."""
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")

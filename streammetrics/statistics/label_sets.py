@@ -78,7 +78,7 @@ class LabelSets(Summed):
             "jaccard_square_sum": jaccard**2,
         }
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid: each row has one decision per label."""
         decisions = up_to("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))
         return super().valid(labels) & decisions & up_to("label_errors", pl.col("label_decisions"))

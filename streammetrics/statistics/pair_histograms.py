@@ -64,7 +64,7 @@ class PairHistograms(Binned):
         """Merge into one row per cell, in order, with the bins of a score at the smallest shift that fits."""
         return fit_by(table, [GROUP, "scored", "actual"], self.lattice, self.capacity, share=True)
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid: label numbers are below the number of labels."""
         return super().valid(labels) & (pl.max_horizontal("scored", "actual") < len(labels))
 

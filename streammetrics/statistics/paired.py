@@ -56,7 +56,7 @@ class Paired(Statistic):
         """No views, since metrics are of one model."""
         return ()
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         return super().valid(labels) & (pl.col(PAIR) < len(self.pairs))
 

@@ -65,7 +65,7 @@ class PairedDifferences(PairedSums):
         """The rows of a table for two models, with the models swapped: cubes change their sign."""
         return table.with_columns(-pl.col(c) for c in self.sums if c.endswith(CUBE))
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid. Sums without a limit can be NaN."""
         even = [pl.col(c) for c in self.sums if not c.endswith(CUBE)]
         return super().valid(labels) & pl.all_horizontal((c >= 0) | c.is_nan() for c in even)

@@ -79,7 +79,7 @@ class PairedScores(Paired):
         """Merge into one row per cell, at the smallest shift that fits the capacity, in ascending order."""
         return fit_by(table, [GROUP, PAIR], PAIRS, self.capacity)
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         return super().valid(labels) & valid_bins(_are_pairs)
 

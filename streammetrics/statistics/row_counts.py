@@ -43,7 +43,7 @@ class RowCounts(Summed):
         if rows.dropped.any():
             out[rows.numbers, 1] += rows.dropped
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         return super().valid(labels) & (pl.max_horizontal(self.counts) <= COUNTABLE)
 

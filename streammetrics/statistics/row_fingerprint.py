@@ -76,7 +76,7 @@ class RowFingerprint(Summed):
             core.add_fingerprints([], rows.lost.row_id, runs, sums)
             out[:, ROW_SUMS] += sums[:, ROW_SUMS]
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Any integers are valid."""
         return pl.all_horizontal(pl.col(self.counts).is_not_null())
 

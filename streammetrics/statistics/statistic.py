@@ -204,7 +204,7 @@ class Statistic(ABC):
         """The statistic with which reports roll up groups."""
         return self
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a cell of a table read from a file is valid, in a task with these labels. Decimals are floats."""
         return self.checks.valid(self.counts, self.sums)
 

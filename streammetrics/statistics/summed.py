@@ -84,7 +84,7 @@ class Summed(Statistic):
             return [*cells.T]
         return [*cells[:, : self.integers].T, *map(decimals_of_words, core.as_decimals(cells, self.integers))]
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a cell of a table read from a file is valid: it has possible values, and is one of the cells."""
         sizes = zip(self._numbered, self.axes(len(labels)), strict=False)
         within = [pl.col(key).is_between(self.first, self.first + size - 1) for key, size in sizes]

@@ -108,7 +108,7 @@ class TDigest(Statistic):
         [view] = super().views()
         return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         weight = pl.col("weight")
         ordered = pl.col("mean").is_between("min", "max") & pl.col("max").is_not_nan()

@@ -77,7 +77,7 @@ class Thresholded(Summed):
         """How often each row is counted: once per label and threshold."""
         return super().parts(labels) * max(len(self.thresholds), 1)
 
-    def valid(self, labels: Sequence[Any] = ()) -> pl.Expr:
+    def valid(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
         return super().valid(labels) & thresholds

@@ -16,6 +16,7 @@ from scipy.special import expit, logit
 from simulated import show, table
 
 import streammetrics as sm
+from streammetrics.base import ROWS
 from streammetrics.metrics.intervals.planning import rows_to_find
 
 ROWS_AT_ONCE = 500_000  # of pilots
@@ -82,11 +83,11 @@ def errors(rows: int, units: int, samples: int) -> pl.DataFrame:
 def plans(setting: Setting) -> dict[str, np.ndarray]:
     """The planned number of rows relative to the true one, in each pilot, by metric."""
     true = errors(setting.rows, setting.units, 10 * setting.pilots)
-    found = estimates(setting, 2, CONFIDENCE).with_columns(pl.lit(setting.rows).alias("n"))
+    found = estimates(setting, 2, CONFIDENCE).with_columns(pl.lit(setting.rows).alias(ROWS))
     steps, planned = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER), {}
     for metric, range in RANGES.items():
         needed = setting.rows * (steps * true.filter(metric=metric)["value"].item() / DIFFERENCE) ** 2
-        rows = found.filter(metric=metric).select(rows_to_find(DIFFERENCE, range, "n", POWER, CONFIDENCE))
+        rows = found.filter(metric=metric).select(rows_to_find(DIFFERENCE, range, POWER, CONFIDENCE))
         planned[metric] = rows.to_series().fill_null(np.nan).to_numpy() / needed
     return planned
 

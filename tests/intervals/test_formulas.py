@@ -19,8 +19,6 @@ from streammetrics.metrics import (
     average_precision,
     e_discoveries,
     ks,
-    log_beta,
-    log_beta_below,
     log_e_value,
     log_e_value_of_share,
     normal_quantile,
@@ -29,6 +27,7 @@ from streammetrics.metrics import (
     t_quantiles,
     wilson_interval,
 )
+from streammetrics.metrics.intervals.beta import log_beta, log_beta_below
 from streammetrics.metrics.intervals.influence import Influence, counted, sliced
 from streammetrics.metrics.intervals.limits import Spread, limits
 from streammetrics.metrics.intervals.paired import powers_of_differences

@@ -266,7 +266,7 @@ class Names:
             raise SpecificationError(f"Two different columns are named {name!r}. Give the expression an .alias(…).")
         return name
 
-    def columns_by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
+    def columns_by_model(self, columns: Any, labels: Sequence[Any] | None) -> dict[str, tuple[str, ...]]:
         """Return column names by model.
 
         With ``labels``, a mapping assigns a column to each label. A mapping of names that are not labels, to such
@@ -282,7 +282,7 @@ class Names:
             )
         return {model: self.columns_by_label(column, labels) for model, column in columns.items()}
 
-    def columns_by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
+    def columns_by_label(self, columns: Any, labels: Sequence[Any] | None) -> tuple[str, ...]:
         """Return the name of one column, or one name per label, in the order of the labels."""
         if columns is None:
             return ()

@@ -16,7 +16,7 @@ PathLike: TypeAlias = str | Path | ObjectPath
 WILDCARDS = "*?["
 
 
-def expand(pattern: PathLike, storage_options: StorageOptions = None) -> Sequence[AnyPath]:
+def expand(pattern: PathLike, storage_options: StorageOptions) -> Sequence[AnyPath]:
     """Return the files and tables of a path, a folder, or a glob, in order. Each can be a file URI.
 
     In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do, except for partition

@@ -47,7 +47,7 @@ class AUC(Method):
         return np.stack([lower, upper, np.broadcast_to(spread.effective_rows, lower.shape), spread.squares * scale**2])
 
 
-def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Floats, Floats, Spread]:
+def auc_limits(table: pl.DataFrame, confidence: float) -> tuple[Floats, Floats, Spread]:
     """Return limits and the spread of the ROC AUC from the placements of DeLong, DeLong & Clarke-Pearson (1988).
 
     The placement of a positive is the share of negatives below it, and the placement of a negative is the share of
@@ -64,7 +64,7 @@ def auc_limits(table: pl.DataFrame, confidence: float = 0.95) -> tuple[Floats, F
     (groups, 1).
 
     >>> table = pl.DataFrame({"group": 0, "neg": [33, 6, 6, 11, 2], "pos": [3, 2, 2, 11, 33]})
-    >>> [limit.item().__round__(4) for limit in auc_limits(table)[:2]]
+    >>> [limit.item().__round__(4) for limit in auc_limits(table, 0.95)[:2]]
     [0.8132, 0.9534]
     """
     level = upper_level(confidence)

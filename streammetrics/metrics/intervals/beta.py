@@ -44,6 +44,19 @@ def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     return np.where(low, part, total_beta + np.log1p(-np.exp(np.minimum(part - total_beta, -TINY))))
 
 
+def binomial_tail(hits: ArrayLike, total: ArrayLike, limit: float) -> Floats:
+    """Return the probability of at least as many hits if their share is ``limit``: the upper tail of the binomial.
+
+    >>> binomial_tail([29, 28, 0], 29, 0.9).round(4).tolist()
+    [0.0471, 0.1989, 1.0]
+    """
+    hits, total = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64))
+    some = np.maximum(hits, 1.0)
+    others = np.maximum(total - some, 0.0) + 1
+    tail = np.exp(log_beta_below(limit, some, others) - log_beta(some, others))
+    return np.where(hits > 0, np.minimum(tail, 1.0), 1.0)
+
+
 def _up_to_the_mean(x: Floats, a: Floats, b: Floats) -> Floats:
     """Integrate over v, with ``t = x exp(-v)``. The integrand falls smoothly from v = 0, even if a or b is small."""
     odds = x / (1 - x)

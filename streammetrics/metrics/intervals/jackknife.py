@@ -20,7 +20,7 @@ TOTAL, FOLDS = hidden("total"), hidden("folds")
 
 
 def jackknife_intervals(
-    left_out: pl.DataFrame, keys: Sequence[str], ranges: Range | Mapping[str, Range], confidence: float = 0.95
+    left_out: pl.DataFrame, keys: Sequence[str], ranges: Range | Mapping[str, Range], confidence: float
 ) -> pl.DataFrame:
     """Return intervals from the values of metrics without each of k folds: keys, limits, and the variance.
 
@@ -40,7 +40,7 @@ def jackknife_intervals(
     ``ranges`` are those of the metrics, or a single one if the keys have no metric.
 
     >>> table = pl.DataFrame({"value": [0.80, 0.82, 0.81, 0.83, 0.82], TOTAL: 0.815})
-    >>> jackknife_intervals(table, [], (0.0, 1.0)).select(pl.col("ci_lower", "ci_upper").round(3)).row(0)
+    >>> jackknife_intervals(table, [], (0.0, 1.0), 0.95).select(pl.col("ci_lower", "ci_upper").round(3)).row(0)
     (0.731, 0.905)
     """
     value = pl.col("value")

@@ -35,9 +35,7 @@ def paired_limits(
     return lower + low, upper + high
 
 
-def paired_proportion_limits(
-    more: Floats, less: Floats, rows: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats]:
+def paired_proportion_limits(more: Floats, less: Floats, rows: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return score limits of the difference between two proportions of the same rows (Tango 1998).
 
     At a difference of 0, the score test is McNemar's test (1947). If fewer than 30 rows are counted by only one of the
@@ -47,7 +45,7 @@ def paired_proportion_limits(
     ``rows``.
 
     >>> more, less, rows = np.array([2.0, 80.0]), np.array([9.0, 40.0]), np.array([44.0, 1000.0])
-    >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows)]
+    >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows, 0.95)]
     [[-0.3116, 0.0188], [0.0089, 0.062]]
     """
     level = upper_level(confidence)

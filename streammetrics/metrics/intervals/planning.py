@@ -11,11 +11,9 @@ from math import inf
 
 import polars as pl
 
-from streammetrics.base import ENOUGH, ENOUGH_OF_UNITS, LIMITS
+from streammetrics.base import EFFECTIVE_ROWS, LIMITS, ROWS, enough_rows
 from streammetrics.metrics.intervals.distributions import normal_quantile, upper_level
 from streammetrics.metrics.intervals.limits import EVERYWHERE, Range
-
-NONE = pl.lit(None, pl.Float64)
 
 
 def scaled(value: pl.Expr, range: Range) -> pl.Expr:
@@ -33,33 +31,33 @@ def scaled(value: pl.Expr, range: Range) -> pl.Expr:
     return -(high - value).log() if high < inf else value
 
 
-def rows_to_decide(limit: float, range: Range, rows: str, effective: pl.Expr = NONE, *, units: bool = False) -> pl.Expr:
+def rows_to_decide(limit: float, range: Range, *, units: bool) -> pl.Expr:
     """Return the number of rows for which the interval, widened by the bounds, no longer contains a limit.
 
     The value and the mix of rows are those of the estimate, and the interval shrinks toward the bound. Infinite if the
     bounds contain the limit, and null without an interval. Intervals of a value at an end of its range, such as an
-    accuracy of 1, shrink with the number of rows. Intervals that reach an end are measured on the natural scale. If the
-    estimate has ``effective`` rows, there must be enough of them, and they grow with the number of rows.
+    accuracy of 1, shrink with the number of rows. Intervals that reach an end are measured on the natural scale. There
+    must be enough effective rows, which grow with the number of rows.
 
-    >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, "n": 100}
-    >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n").round()).item()
+    >>> row = {"value": 0.7, "lower": 0.7, "upper": 0.7, "ci_lower": 0.6, "ci_upper": 0.8, ROWS: 100}
+    >>> pl.DataFrame(row | {EFFECTIVE_ROWS: None}).select(rows_to_decide(0.65, (-inf, inf), units=False).round()).item()
     400.0
-    >>> pl.DataFrame(row).select(rows_to_decide(0.65, (-inf, inf), "n", pl.lit(2.0)).round()).item()
+    >>> pl.DataFrame(row | {EFFECTIVE_ROWS: 2}).select(rows_to_decide(0.65, (-inf, inf), units=False).round()).item()
     500.0
-    >>> pl.DataFrame(row | {"ci_upper": 1.0}).select(rows_to_decide(0.8, (0, 1), "n").round()).item()
+    >>> row |= {"ci_upper": 1.0, EFFECTIVE_ROWS: 100}
+    >>> pl.DataFrame(row).select(rows_to_decide(0.8, (0, 1), units=False).round()).item()
     900.0
     """
     value = pl.col("value")
     end = pl.when(value > limit).then("ci_lower").otherwise("ci_upper")
-    bound = pl.when(value > limit).then(value - pl.col("lower")).otherwise(pl.col("upper") - value)
-    nearest = pl.when(value > limit).then(value - bound).otherwise(value + bound)
+    nearest = pl.when(value > limit).then("lower").otherwise("upper")
     apart = (scaled(nearest, range) - scaled(pl.lit(limit), range)).abs()
     reach = (scaled(value, range) - scaled(end, range)).abs()
     within = pl.when(value > limit).then(nearest > limit).otherwise(nearest < limit)
     unscaled = (value - end).abs() / (nearest - limit).abs()
     needed = pl.when(reach.is_infinite()).then(unscaled**2).otherwise((reach / apart) ** 2)
     needed = pl.when(scaled(value, range).is_infinite()).then(unscaled).otherwise(needed)
-    needed = pl.col(rows) * pl.max_horizontal(needed, (ENOUGH_OF_UNITS if units else ENOUGH) / effective)
+    needed = pl.col(ROWS) * pl.max_horizontal(needed, enough_rows(units) / pl.col(EFFECTIVE_ROWS))
     return pl.when(end.is_not_null() & value.is_finite()).then(pl.when(within).then(needed).otherwise(inf))
 
 
@@ -76,17 +74,17 @@ def smallest_difference(range: Range, power: float, confidence: float) -> pl.Exp
     return _half_width(range) * (1 + normal_quantile(power) / normal_quantile(upper_level(confidence))) + _bound()
 
 
-def rows_to_find(difference: float, range: Range, rows: str, power: float, confidence: float) -> pl.Expr:
+def rows_to_find(difference: float, range: Range, power: float, confidence: float) -> pl.Expr:
     """Return the number of rows from which an interval finds a difference with some power.
 
     Infinite if the certified bounds, which do not shrink, are as wide as the difference. Null without an interval.
 
-    >>> row = {"value": 0.5, "lower": 0.5, "upper": 0.5, "ci_lower": 0.4, "ci_upper": 0.6, "n": 100}
-    >>> pl.DataFrame(row).select(rows_to_find(0.01, (0, 1), "n", 0.8, 0.95).round()).item()
+    >>> row = {"value": 0.5, "lower": 0.5, "upper": 0.5, "ci_lower": 0.4, "ci_upper": 0.6, ROWS: 100}
+    >>> pl.DataFrame(row).select(rows_to_find(0.01, (0, 1), 0.8, 0.95).round()).item()
     20994.0
     """
     reach = smallest_difference(range, power, confidence) - _bound()
-    needed = pl.col(rows) * (reach / (difference - _bound())) ** 2
+    needed = pl.col(ROWS) * (reach / (difference - _bound())) ** 2
     return pl.when(reach.is_not_null()).then(pl.when(_bound() < difference).then(needed).otherwise(inf))
 
 

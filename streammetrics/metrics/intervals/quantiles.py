@@ -22,9 +22,9 @@ def quantile_interval(
     low: Expr,
     high: Expr,
     count: Expr,
-    q: float = 0.5,
-    confidence: float = 0.95,
-    squares: Expr | None = None,
+    q: float,
+    confidence: float,
+    squares: Expr | None,
 ) -> tuple[Expr, Expr]:
     """Return the distribution-free interval of the quantile q (Conover 1999, 3.2).
 
@@ -42,9 +42,9 @@ def quantile_interval(
 
     >>> table = pl.DataFrame({"low": range(1, 101), "high": range(1, 101), "count": 1})
     >>> columns = pl.col("low"), pl.col("high"), pl.col("count")
-    >>> table.select(quantile_interval(*columns)).row(0)
+    >>> table.select(quantile_interval(*columns, 0.5, 0.95, None)).row(0)
     (40, 61)
-    >>> table.select(quantile_interval(*columns, q=0.99)).row(0)
+    >>> table.select(quantile_interval(*columns, 0.99, 0.95, None)).row(0)
     (97, None)
     """
     level = upper_level(confidence)

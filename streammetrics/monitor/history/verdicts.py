@@ -291,7 +291,7 @@ def _judged(estimates: pl.DataFrame, rule: Rule, current: Report) -> pl.DataFram
         needed = pl.col(AT_LOOKS)
     else:
         range = EVERYWHERE if rule.against else current.metrics[0].range
-        needed = rows_to_decide(required.limit, range, ROWS, pl.col(EFFECTIVE_ROWS), units=units)
+        needed = rows_to_decide(required.limit, range, units=units)
     return judged(
         estimates,
         required,

@@ -27,6 +27,7 @@ from streammetrics.base import (
     without_scheme,
     write_file,
 )
+from streammetrics.data import DIGITS
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.statistics.state import checksums
 from streammetrics.statistics.state.header import KEY, NotAState, checked, read_header
@@ -86,7 +87,7 @@ def from_bytes(content: bytes) -> Saved:
     return saved
 
 
-def read_states(sources: Sequence[str | Path], storage_options: StorageOptions = None) -> Iterator[tuple[str, Saved]]:
+def read_states(sources: Sequence[str | Path], storage_options: StorageOptions) -> Iterator[tuple[str, Saved]]:
     """Read states that `write` or Spark wrote: files, folders, and globs.
 
     States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
@@ -220,8 +221,8 @@ def restored_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _typed(actual: pa.DataType, declared: pa.DataType) -> pa.DataType:
     """The declared type, with the actual types of groups and labels, which depend on the data."""
-    if pa.types.is_null(declared):
-        return actual
+    if pa.types.is_null(declared):  # decimals of parts with different scales have 256 bits
+        return pa.decimal128(DIGITS, actual.scale) if pa.types.is_decimal256(actual) else actual
     if pa.types.is_large_list(declared):
         return pa.large_list(_typed(actual.value_type, declared.value_type))
     if pa.types.is_struct(declared):
