@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     from streammetrics.show.pages.cards import prose
     from streammetrics.show.pages.findings import stands_out
     from streammetrics.show.pages.page import page
-    from streammetrics.show.pages.pictures import small_multiples
+    from streammetrics.show.pages.pictures import figures, small_multiples
     from streammetrics.show.tables.differences import comparison_tables, differences_table
     from streammetrics.show.tables.drift import drift_table, measures_table
     from streammetrics.show.tables.estimates import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     )
     from streammetrics.show.tables.page import Section, lead, page_of
     from streammetrics.show.tables.slices import slices_table
-    from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, columns, of_frame
+    from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, of_frame
     from streammetrics.show.tables.terminal import PIPED, as_text, terminal_width
     from streammetrics.show.tables.thresholds import thresholds_table
     from streammetrics.show.tables.verdicts import OPEN, counts, every_verdict, outcomes, verdicts_table

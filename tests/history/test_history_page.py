@@ -63,9 +63,16 @@ def headings(page, level="##"):
     return [line.removeprefix(f"{level} ") for line in page.lines if line.startswith(f"{level} ")]
 
 
-def segments(page, heading):
-    """The segments that have a chart below a heading."""
-    section = "\n".join(page.lines).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+def folded(page):
+    """The segments that have a folded chart, by measure."""
+    section = "\n".join(page.lines).partition("\n## All charts\n")[2].partition("\n## ")[0]
+    measures = re.findall(r"^details: (.*?)(?:: \d+ charts)?\n((?:(?!details).*\n)*)", f"{section}\n", re.MULTILINE)
+    return {measure: re.findall(r"^### (.*)", charts, re.MULTILINE) for measure, charts in measures}
+
+
+def first(page):
+    """The charts that are not folded."""
+    section = "\n".join(page.lines).partition("\n## Over time\n")[2].partition("\n## ")[0]
     return re.findall(r"^### (.*)", section, re.MULTILINE)
 
 
@@ -87,7 +94,7 @@ def now(page):
 def checked(store, rules, day):
     """The rows of a check after a day, with the segments of a page."""
     rows = sm.check(store, rules, until=day + timedelta(days=1)).frame.rows(named=True)
-    segments = [row["where"].split(", threshold")[0] if "country" in row["where"] else "All rows" for row in rows]
+    segments = [row["where"].split(", threshold")[0] if "country" in row["where"] else "all rows" for row in rows]
     return [row | {"segment": segment} for row, segment in zip(rows, segments, strict=True)]
 
 
@@ -95,7 +102,9 @@ def require_verdicts(page, rows):
     """The newest verdicts of a page are those of a check."""
     for row in rows:
         cell = now(page).row(row["segment"])[row["name"]]
-        assert (cell.text.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
+        symbol, verdict = cell.text.split(" ", 1)
+        assert symbol == {"breached": "✗", "holds": "✓"}.get(row["verdict"], "?")
+        assert (verdict.startswith(row["verdict"]), cell.number) == (True, pytest.approx(row["value"], rel=1e-4)), row
 
 
 def test_a_page_has_the_numbers_of_the_history(stores, shown):
@@ -103,15 +112,15 @@ def test_a_page_has_the_numbers_of_the_history(stores, shown):
     quality, scores = stores
     page = shown(quality, scores=scores, rules=RULES[2:3])
     titles = ["ROC AUC", "Log loss", "Expected calibration error", "Accuracy", "Rows", "Drift of y_score"]
-    assert {*titles} < {*headings(page)}
+    assert {*titles} < {*folded(page)}
     for title in titles:
-        assert segments(page, title) == ["All rows", "country DE", "country FR", "country IN"]
+        assert folded(page)[title] == ["all rows", "country DE", "country FR", "country IN"]
     report = quality.query(by=["day", "country"]).finalize(["roc_auc", "rows"])
     for metric, title in (("roc_auc", "ROC AUC"), ("rows", "Rows")):
         expected = report.rows(metric, country="FR").select("day", "value")
         assert next(iter(page.charts[f"{title}: country FR"].values())) == dict(expected.iter_rows())
     counts = dict(clicks().group_by("day").len().iter_rows())
-    assert page.charts["Rows: All rows"]["rows with or without labels"] == counts
+    assert page.charts["Rows: all rows"]["rows with or without labels"] == counts
     reference, current = scores.query(DAYS[0], DAYS[2], by="country"), scores.query(by=["day", "country"])
     psi = sm.drift(reference, current, of="y_score").frame.filter(measure="psi", country="FR").select("day", "value")
     drift = page.charts["Drift of y_score: country FR"]
@@ -119,7 +128,7 @@ def test_a_page_has_the_numbers_of_the_history(stores, shown):
     base, sizes = (acc.finalize(["rows"]).rows("rows", country="FR") for acc in (reference, current))
     by_chance = {day: 9 * (1 / n + 1 / base["value"][0]) for day, n in sizes.select("day", "value").iter_rows()}
     assert drift["PSI by chance"] == pytest.approx(by_chance)
-    assert [row[0].text for row in now(page).rows] == ["All rows"]
+    assert [row[0].text for row in now(page).rows] == ["all rows"]
 
 
 @pytest.mark.thorough
@@ -137,9 +146,10 @@ def test_breaches_and_verdicts_are_those_that_a_check_after_each_window_finds(ru
     assert len(marked) > 2
     require_verdicts(page, rows)
     for row in rows:
-        since = [DAYS[first] for *which, first, last in breaches if (*which, last) == (row["name"], row["segment"], 7)]
+        ends = [(first, last) for *which, first, last in breaches if which == [row["name"], row["segment"]]]
+        days = f"{sum(last - first + 1 for first, last in ends)} of 8 days"
         below = now(page).row(row["segment"])[row["name"]].below
-        assert [f"since {day}" for day in since] == [below] * len(since)
+        assert below == (days if row["verdict"] == "breached" else f"breached on {days}" if ends else "")
 
 
 @pytest.mark.parametrize("day", [LABELED[0], LABELED[4], LABELED[7]])
@@ -159,15 +169,37 @@ def test_the_page_and_a_check_give_one_verdict_without_a_breach(day, stores, sho
 
 def test_the_page_opens_at_the_worst_breach(stores, shown):
     page = shown(stores[0], rules=RULES[2:0:-1])
-    assert headings(page)[:4] == ["What stands out", "Rules now", "accurate", "ranking"]
-    assert (now(page).rows[0][0].text, segments(page, "accurate")[0]) == ("country FR", "country FR")
+    assert headings(page)[:3] == ["Rules at 2026-01-08", "What stands out", "Over time"]
+    assert now(page).columns == ["segment", "accurate>", "ranking>"]
+    assert (now(page).rows[0][0].text, folded(page)["accurate"][0]) == ("country FR", "country FR")
+    assert first(page)[0] == "accurate: country FR"
+    assert page.lines[0] == "# History"
     assert "finding: SM801 bad" in page.lines
 
 
-def test_metrics_of_rules_are_shown_before_the_number_of_rows(stores, shown):
-    rules = [sm.Rule("rows >= 100"), sm.Rule("recall >= 0.5"), sm.Rule("dropped <= 5")]
-    titles = headings(shown(stores[0], metrics=["accuracy"], rules=rules))
-    assert titles[titles.index("Breaches") + 1 : -1] == ["Recall", "Accuracy", "Dropped", "Rows", "Drift of y_score"]
+def test_breached_rules_another_metric_rows_and_drift_are_shown_first(stores, shown):
+    """And then all others, which are folded."""
+    rules = [sm.Rule("rows >= 1"), sm.Rule("recall >= 0.99"), sm.Rule("dropped <= 5"), *RULES[1:2]]
+    page = shown(stores[0], metrics=["recall", "accuracy", "log_loss"], rules=rules)
+    of_rules = ["recall ≥ 0.99: all rows", "accurate: country FR"]
+    assert first(page) == [*of_rules, "Log loss: all rows", "Rows: all rows", "Drift of y_score: all rows"]
+    others = ["rows ≥ 1", "dropped ≤ 5", "Recall", "Accuracy", "Dropped"]
+    assert [*folded(page)] == [*(title.partition(":")[0] for title in first(page)), *others]
+
+
+def test_at_most_three_of_the_first_charts_are_of_rules(stores, shown):
+    rules = [sm.Rule(f"accuracy >= 0.9{i}", name=f"strict {i}") for i in range(1, 6)]
+    titles = first(shown(stores[0], metrics=["roc_auc"], rules=rules))
+    assert titles == [*(f"strict {i}: all rows" for i in (1, 2, 3)), "ROC AUC: all rows", "Rows: all rows"]
+
+
+@pytest.mark.parametrize(("step", "unit"), [("1h", "hours"), ("1d", "days"), ("1w", "weeks"), ("1mo", "months")])
+def test_windows_are_called_by_their_usual_distance(step, unit, shown, tmp_path):
+    times = pl.datetime_range(datetime(2026, 1, 1), datetime(2027, 1, 1), step, eager=True)[:4]
+    store = history(tmp_path, sm.predictions(y_score="p", by="t"), {"t": times, "p": [0.5, 0.9, 0.5, 0.9]})
+    page = shown(store, rules=sm.Rule("max <= 0.7", over=step.replace("1mo", "28d"), name="high"))
+    assert now(page).row("all rows")["high"].below == f"2 of 4 {unit}"
+    assert "High is breached in all rows" in page.words
 
 
 @pytest.mark.parametrize(("over", "first"), [("5d", 4), ("2d", 1), ("1d", 0)])
@@ -175,7 +207,7 @@ def test_a_count_is_not_breached_before_its_period_is_complete(over, first, show
     task = sm.predictions(y_score="p", by="day")
     store = history(tmp_path, task, {"day": DAYS[:8] * 2, "p": [0.5] * 16})
     rules = [sm.Rule(f"rows >= {n}", over=over, name=f"{n}") for n in (2 * (first + 1), 100)]
-    assert runs(shown(store, rules=rules)) == [("100", "All rows", first, 7)]
+    assert runs(shown(store, rules=rules)) == [("100", "all rows", first, 7)]
     later = sm.Rule("median >= 0.9", over=over), sm.Rule("rows <= 1", over=over)  # more rows change nothing
     early, *others = sm.check(store, [rules[1], *later], until=DAYS[3]).frame["verdict"]
     assert (early, others) == ("open" if over == "5d" else "breached", ["breached"] * 2)
@@ -189,9 +221,9 @@ def test_commands_write_the_page(stores, folder):
     text = (folder / "page.html").read_text()
     assert "<strong>6</strong> (day): 2026-01-02 to 2026-01-07" in text
     assert headings(Page(text)) == [
-        *("What stands out", "Rules now", "accuracy >= 0.9", "Breaches"),
-        *("Accuracy", "Recall", "Rows", "Drift of y_score", "How to read the charts"),
+        *("Rules at 2026-01-07", "What stands out", "Over time", "Breaches", "All charts", "How to read the charts")
     ]
+    assert [*folded(Page(text))] == ["accuracy ≥ 0.9", "Recall", "Rows", "Drift of y_score", "Accuracy"]
     assert "<title>Weeks</title>" in text
     created = r"Page created</dt><dd>\d{4}-\d\d-\d\d \d\d:\d\d UTC by streammetrics "
     assert re.search(created + re.escape(sm.__version__), text)
@@ -203,7 +235,7 @@ def test_hours_models_and_thresholds(shown, tmp_path):
     task = sm.binary(y_true="y", y_score={"old": "a", "new": "b"}, by="t", thresholds=[0.3, 0.7])
     batch = {"t": hours * 20, "y": [0, 1] * 60, "a": [0.1, 0.8, 0.4] * 40, "b": [0.6] * 120}
     page = shown(history(tmp_path, task, batch), metrics=["recall"], rules=sm.Rule("recall >= 0.9"), confidence=None)
-    assert segments(page, "recall @ 0.3") == segments(page, "recall @ 0.7") == ["model new", "model old"]
+    assert folded(page)["recall @ 0.3"] == folded(page)["recall @ 0.7"] == ["model new", "model old"]
     assert [*next(iter(page.charts["recall @ 0.3: model old"].values()))] == hours[1::2]  # which have positives
     assert {row[0].text for row in now(page).rows} == {"model new", "model old"}
 
@@ -242,7 +274,7 @@ def test_segments_that_ended_before_the_page_begins(shown, tmp_path):
     store = history(tmp_path, TASK, clicks().filter(~gone))
     rule = sm.Rule("accuracy >= 0.99", over="3d", by="country", name="strict")
     page = shown(store, since=DAYS[5], reference=(DAYS[0], DAYS[2]), rules=rule)
-    assert segments(page, "Rows") == ["All rows", "country DE", "country FR"]
+    assert folded(page)["Rows"] == ["all rows", "country DE", "country FR"]
     assert sorted(runs(page)) == [
         ("strict", "country DE", 5, 9),
         ("strict", "country FR", 5, 9),
@@ -255,7 +287,7 @@ def test_rows_without_labels_are_shown_if_the_history_dropped_them(shown, tmp_pa
         day=pl.lit(DAYS[0]), clicked=pl.when(pl.int_range(pl.len()) % 4 > 0).then("clicked")
     )
     store = history(tmp_path, sm.binary(by="day", nulls="drop", **CLICKS), some)
-    assert shown(store).charts["Rows: All rows"] == {"Rows": {DAYS[0]: 30}, "dropped": {DAYS[0]: 10}}
+    assert shown(store).charts["Rows: all rows"] == {"Rows": {DAYS[0]: 30}, "dropped": {DAYS[0]: 10}}
 
 
 @pytest.mark.thorough
@@ -271,7 +303,7 @@ def test_the_reference_is_of_windows_with_scores(stores, shown, tmp_path):
     quality, scores = stores
     later = sm.MetricStore(tmp_path / "later")
     later.append(scores.query(since=DAYS[4], by=["day", "country"]), batch_id="later")
-    drift = shown(quality, metrics=["rows"], scores=later).charts["Drift of y_score: All rows"]
+    drift = shown(quality, metrics=["rows"], scores=later).charts["Drift of y_score: all rows"]
     assert [*drift["psi"]] == DAYS[4:]
     moved = sm.drift(scores.query(DAYS[4], DAYS[5]), scores.query(DAYS[4], by="day"), of="y_score").frame
     assert drift["psi"] == pytest.approx(dict(moved.filter(measure="psi").select("day", "value").iter_rows()))
@@ -283,7 +315,7 @@ def test_of_many_segments_those_that_need_attention_are_shown(shown, tmp_path):
     frame = frame.with_columns(y=pl.col("n") % 2, z=(pl.col("n") + (pl.col("n") >= pl.col("right"))) % 2)
     store = history(tmp_path, sm.binary(y_true="y", y_pred="z", by=["day", "shop"]), frame)
     page = shown(store, metrics=["accuracy"])
-    assert segments(page, "Accuracy") == ["All rows", *(f"shop {i:02d}" for i in range(5))]
+    assert folded(page)["Accuracy"] == ["all rows", *(f"shop {i:02d}" for i in range(5))]
     assert (tmp_path / "page.html").stat().st_size < 100_000
 
 
@@ -291,5 +323,6 @@ def test_a_single_window_without_segments_has_no_drift(shown, tmp_path):
     store = history(tmp_path, sm.binary(by="day", **CLICKS), clicks().filter(day=DAYS[0]))
     page = shown(store, confidence=0.57)
     assert "(57%)" in "".join(page.words)  # 100 * 0.57 is not 57
-    assert (headings(page)[-2], segments(page, "Rows")) == ("Rows", ["All rows"])
-    assert page.charts["Rows: All rows"] == {"Rows": {DAYS[0]: clicks().filter(day=DAYS[0]).height}}
+    assert folded(page)["Rows"] == ["all rows"]
+    assert "Drift of y_score" not in folded(page)
+    assert page.charts["Rows: all rows"] == {"Rows": {DAYS[0]: clicks().filter(day=DAYS[0]).height}}

@@ -14,14 +14,14 @@ from streammetrics.data import MODEL
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.monitor.history.alarms import E_VALUE, SINCE
 from streammetrics.monitor.history.history import History
-from streammetrics.monitor.history.rules import COVERAGE, Rule, rules_of, title_of
+from streammetrics.monitor.history.rules import COVERAGE, Rule, name_of, rules_of, title_of
 from streammetrics.monitor.history.store import MetricStore, require_store
 from streammetrics.monitor.history.table import deltalake, write
 from streammetrics.monitor.history.verdicts import REFERENCE, verdicts_now
 from streammetrics.monitor.history.window import after, time_of
 from streammetrics.report import OF_RULES, PASSING, SCHEMA, Verdicts, verdict_rows
 
-ALL_ROWS = "All rows"
+ALL_ROWS = "all rows"
 RANKS = {verdict: i for i, verdict in enumerate(("breached", "undefined", "open", "too few rows", "holds"))}
 FOLDER = "_told"
 BREACH = ("name", "rule", "where")
@@ -118,14 +118,15 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
     return verdict_rows(verdicts, rule, rule.by, passes, **columns).with_columns(pl.lit(newest).alias(NEWEST))
 
 
-def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, pl.DataFrame]]:
+def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, str, pl.DataFrame]]:
     """Yield what each of the checked rules finds, with its segments, the worst first."""
     segment = pl.col("where").replace("", ALL_ROWS).alias("segment")
     for rule in rules:
         names = {"rule": str(rule), "name": rule.name, "severity": rule.severity}
         rows = verdicts.frame.filter(pl.col(column).eq_missing(pl.lit(name)) for column, name in names.items())
-        rows = rows.select(segment, "verdict", "since", "rows_needed", "coverage", *VALUE, *LIMITS)
-        yield title_of(rule), rule.severity, worst_first(rows, rule)
+        duration = pl.format("since {}", "since").alias("duration")
+        rows = rows.select(segment, "verdict", duration, "rows_needed", "coverage", *VALUE, *LIMITS)
+        yield title_of(rule), name_of(rule), rule.severity, worst_first(rows, rule)
 
 
 def worst_first(segments: pl.DataFrame, rule: Rule) -> pl.DataFrame:

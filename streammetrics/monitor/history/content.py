@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.base import KEPT, LIMITS, METRIC, NEEDED, VALUE, VERDICT, hidden, keys_of, readable, text, where
+from streammetrics.base import KEPT, LIMITS, METRIC, NEEDED, VALUE, VERDICT, capitalized, hidden, keys_of, text, where
 from streammetrics.comparison import Drift, drift, drift_over
 from streammetrics.data import MODEL, several
 from streammetrics.errors import Argument, SpecificationError, StateError
-from streammetrics.metrics import Metric, better, metrics_of_name, words
+from streammetrics.metrics import Metric, better, words
 from streammetrics.monitor.history.checks import ALL_ROWS, rank, worst_first
 from streammetrics.monitor.history.history import AT_ONCE, History
-from streammetrics.monitor.history.rules import COVERAGE, Rule, rules_of, title_of
+from streammetrics.monitor.history.rules import COVERAGE, Rule, metric_of, name_of, rules_of, title_of
 from streammetrics.monitor.history.verdicts import verdicts_by_window
 from streammetrics.monitor.history.window import after, before, clock, time_of
 from streammetrics.reading import columns_of, distributions
@@ -33,6 +33,8 @@ BINS = 10  # of the PSI
 INFINITE = float("inf")
 SEGMENT, CUT, PLACE, RUN = hidden("segment"), hidden("cut"), hidden("place"), hidden("run")
 OF_PSI = "By convention, 0.1 and 0.25 are limits of small and large drift. Without drift, values are near the line."
+
+UNITS = {1 / 24: "hours", 1: "days", 7: "weeks"}  # names of windows, by their usual distance in days
 
 Period: TypeAlias = str | tuple[Any, Any]
 Cut: TypeAlias = tuple[str, ...]  # group columns that define segments
@@ -68,29 +70,29 @@ class CheckedRule:
 
     @property
     def name(self) -> str:
-        """Its name, or the rule."""
-        return self.rule.name or str(self.rule)
+        """Its name, or the rule in words."""
+        return name_of(self.rule)
 
     @cached_property
     def newest(self) -> pl.DataFrame:
         """Segments with a verdict at the newest window that the rule checks, the worst first.
 
-        Columns: ``segment``, ``verdict``, ``since``, ``rows_needed``, ``coverage`` (the share of labels that have
-        arrived), the value, its bounds, and its interval.
+        Columns: ``segment``, ``verdict``, ``duration`` (in how many windows it is breached), ``rows_needed``,
+        ``coverage`` (the share of labels that have arrived), the value, its bounds, and its interval.
         """
         window = self.windows.name
         worst = self.rows.sort(rank(VERDICT), maintain_order=True)
-        worst = worst.unique([SEGMENT, window], keep="first", maintain_order=True)
-        runs = worst.sort(window, maintain_order=True).with_columns(pl.col(VERDICT).rle_id().over(SEGMENT).alias(RUN))
-        last = runs.group_by(segment=SEGMENT, maintain_order=True).agg(
+        worst = worst.unique([SEGMENT, window], keep="first", maintain_order=True).sort(window, maintain_order=True)
+        is_breached, times = pl.col(VERDICT) == "breached", unit_of(self.windows)
+        often = pl.format(f"{{}} of {{}} {times}", is_breached.sum(), pl.len())
+        last = worst.group_by(segment=SEGMENT, maintain_order=True).agg(
             pl.last(VERDICT).alias("verdict"),
             pl.last(*VALUE, *LIMITS, window),
             pl.last(NEEDED).alias("rows_needed"),
             pl.last(COVERAGE).alias("coverage"),
-            since=pl.col(window).filter(pl.col(RUN) == pl.col(RUN).last()).first(),
+            duration=pl.when(is_breached.last()).then(often).when(is_breached.any()).then("breached on " + often),
         )
-        last = last.filter(pl.col(window) == pl.max(window)).drop(window)
-        return worst_first(last.with_columns(readable(last["since"])), self.rule)
+        return worst_first(last.filter(pl.col(window) == pl.max(window)).drop(window), self.rule)
 
     @property
     def breaches(self) -> pl.DataFrame:
@@ -114,7 +116,7 @@ class CheckedRule:
             title=self.name,
             rows=pl.concat([line, breached]),
             names=("value", BREACH),
-            axis=required.metric if rule.measure else words(metrics_of_name(required.metric)[0]),
+            axis=capitalized(metric_of(rule)),
             range=(-INFINITE, INFINITE),
             description=". ".join(filter(None, (title_of(rule), rule.description))),
             high=not required.wants_high,
@@ -130,7 +132,8 @@ class Content:
 
     windows: pl.Series
     segments: int
-    measures: list[Measure]
+    metrics: list[Measure]
+    others: list[Measure]  # numbers of rows, and drift
     rules: list[CheckedRule]
     confidence: float | None
 
@@ -184,13 +187,13 @@ def page_content(
     measures = [measure for metric in charted for measure in _metric_measures(metric, estimates, confidence)]
     volume = measures.pop()
     lines = pl.concat([volume.rows, others.with_columns(series=METRIC)], how="diagonal_relaxed")
-    measures.append(replace(volume, rows=lines, names=(*volume.names, *others[METRIC].unique())))
+    counted = [replace(volume, rows=lines, names=(*volume.names, *others[METRIC].unique()))]
     scored = windows.filter(windows.is_in(early.starts.implode()))
     available = distributions(early.empty.state) if len(scored) > 1 else ()
     if of := next((of for of in MEASURED if of in available), None):
-        measures.append(_drift_measure(early, windows, scored, cuts, of, reference, counts))
+        counted.append(_drift_measure(early, windows, scored, cuts, of, reference, counts))
     segments = pl.concat([estimates, counts], how="diagonal_relaxed")[SEGMENT].unique()
-    return Content(windows, len(segments) - (ALL_ROWS in segments), measures, checked, confidence)
+    return Content(windows, len(segments) - (ALL_ROWS in segments), measures, counted, checked, confidence)
 
 
 def _read_segments(
@@ -290,6 +293,13 @@ def _drift_measure(
     names = (PSI, *([CHANCE] if CHANCE in lines["series"] else []))
     description = f"PSI compares the distribution of {of} with {against}. {OF_PSI}"
     return Measure(f"Drift of {of}", lines, names, "PSI", (0.0, INFINITE), description)
+
+
+def unit_of(windows: pl.Series) -> str:
+    """Return what windows are called: days if there is one per day, and so on."""
+    step = clock(windows).diff().median()
+    days = step / timedelta(days=1) if isinstance(step, timedelta) else 0
+    return "months" if 28 <= days <= 31 else UNITS.get(days, "windows")
 
 
 def _windows(history: History, scores: History | None, since: Any, until: Any) -> pl.Series:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
@@ -26,7 +26,7 @@ from streammetrics.base import (
 )
 from streammetrics.data import MODEL
 from streammetrics.errors import Argument, SpecificationError, StreamMetricsError
-from streammetrics.metrics import Requirement, metrics_of_name, parse_metric, require_rows
+from streammetrics.metrics import Requirement, in_a_sentence, metrics_of_name, parse_metric, require_rows
 from streammetrics.monitor.before_labels.filled import METRICS as EXPECTED
 from streammetrics.monitor.history.window import before
 from streammetrics.reading import MEASURES, WITH_INTERVALS
@@ -36,6 +36,7 @@ NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
 METRIC_TOO = "ks"  # the measure of drift whose name is also that of a metric
 COVERAGE = hidden("coverage")  # share of labels that have arrived, in verdicts
+LONGEST_ACRONYM = 3  # letters of the name of a drift measure
 CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 
@@ -246,6 +247,20 @@ def title_of(rule: Rule) -> str:
     title = f"{rule.name}: {rule}" if rule.name else str(rule)
     title += "" if rule.always else f", over {rule.over}"
     return title + (", severity warn" if rule.severity == "warn" else "")
+
+
+def name_of(rule: Rule) -> str:
+    """Return the name of a rule, or its metric in words with the limit."""
+    required = replace(rule.required, metric=metric_of(rule))
+    return rule.name or str(required).replace(">=", "≥").replace("<=", "≤")
+
+
+def metric_of(rule: Rule) -> str:
+    """Return the metric of a rule in words, or its drift measure and the distribution."""
+    if rule.measure is None:
+        return in_a_sentence(metrics_of_name(rule.required.metric)[0])
+    name, options = rule.measure
+    return f"{name.upper() if len(name) <= LONGEST_ACRONYM else name} of {options['of']}"
 
 
 def read_rules(path: str | Path) -> list[Rule]:

@@ -239,10 +239,11 @@ class MetricStore:
     ) -> None:
         """Write the history as one HTML page, which needs no server and no network.
 
-        It begins with what stands out, and the verdict of every rule in every segment at the newest window. Then it
-        shows the value of each rule over its own period, the worst segments first, and every metric over time, with
-        certified bounds and confidence intervals, the number of rows, and the drift (PSI): of all rows, and of each
-        segment. Of many segments, it shows those with the latest breaches, and the worst.
+        It begins with the verdict of every rule in every segment at the newest window, the worst first, and on how many
+        windows it is breached. At most five charts follow: of breached rules, of a metric, of the number of rows, and
+        of the drift (PSI). All others are folded: the value of each rule over its own period, and every metric over
+        time, with certified bounds and confidence intervals, of all rows and of each segment. Of many segments, it
+        shows those with the latest breaches, and the worst.
 
         Args:
             path: File to write.

@@ -13,10 +13,11 @@ from streammetrics.base import readable, rows, value_text
 from streammetrics.errors import escaped
 from streammetrics.reading.diagnosis.finding import PLACE, WHERE, Finding, Severity, finding, listed, sorted_by_severity
 
-Now: TypeAlias = tuple[str, str, pl.DataFrame]
-"""A rule in words, its severity, and its segments, the worst first: ``segment``, ``verdict``, ``since``, and values.
+Now: TypeAlias = tuple[str, str, str, pl.DataFrame]
+"""A rule in words, its name, its severity, and its segments, the worst first: ``segment``, ``verdict``, and values.
 
-``since`` is null if it is unknown. Undecided segments can have ``rows_needed`` and ``coverage``.
+``duration`` says how long or how often the rule is breached. It is null if this is unknown. Undecided segments can have
+``rows_needed`` and ``coverage``.
 """
 
 SEVERITY: Final[dict[str, Severity]] = {"page": "bad", "warn": "warn"}  # of a breach, by that of its rule
@@ -36,7 +37,7 @@ def findings_of_rules(rules: Iterable[Now], windows: pl.Series, appended: pl.Dat
     return sorted_by_severity([*every, *_gaps(windows), *overdue])
 
 
-def _rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
+def _rule(title: str, name: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
     """SM801 and SM802: a rule is breached, or undecided."""
     kinds: tuple[tuple[str, str, Severity, str], ...] = (
         ("SM801", "breached", SEVERITY.get(severity, "bad"), "Breached"),
@@ -48,7 +49,9 @@ def _rule(title: str, severity: str, newest: pl.DataFrame) -> Iterator[Finding]:
             texts = [escaped(row["segment"]) + _facts(row) for row in some]
             place = {PLACE: "", WHERE: {"segment": some[0]["segment"]}}
             sentence = f"{what}: {escaped(title)}: {listed(texts)}."
-            yield finding(code, level, sentence, {**some[0], **place}, title, f"{escaped(title)} is {what.lower()}")
+            more = f" and {len(some) - 1:,} more" * (len(some) > 1)
+            short = f"{escaped(name)} is {what.lower()} in {escaped(some[0]['segment'])}{more}"
+            yield finding(code, level, sentence, {**some[0], **place}, title, short)
 
 
 def _gaps(windows: pl.Series) -> Iterator[Finding]:
@@ -87,12 +90,12 @@ def _microseconds(durations: pl.Series) -> pl.Series:
 
 
 def _facts(row: Mapping[str, Any]) -> str:
-    """The value, the window since which the verdict is the same, and what would decide it, in brackets."""
+    """The value, how long or how often the rule is breached, and what would decide it, in brackets."""
     value = [] if row["value"] is None else [value_text(row)]
-    since = [] if row["since"] is None else [f"since {row['since']}"]
+    duration = [] if row["duration"] is None else [row["duration"]]
     needed = [f"about {row['rows_needed']:,} rows would decide"] if row.get("rows_needed") else []
     labels = [text] if (text := arrived(row)) else []
-    facts = ", ".join([*value, *since, *labels, *needed])
+    facts = ", ".join([*value, *duration, *labels, *needed])
     return f" ({facts})" if facts else ""
 
 
