@@ -61,7 +61,15 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     )
     from streammetrics.base.keys import TEXT_DATES, matching, only, require_free, require_group_columns
     from streammetrics.base.lazy import Lazy, ds, of_extra, pa, pc, pq, to_install
-    from streammetrics.base.object_store import AnyPath, ObjectPath, StorageOptions, is_hidden, object_path, read_file
+    from streammetrics.base.object_store import (
+        AnyPath,
+        ObjectPath,
+        StorageOptions,
+        is_hidden,
+        object_path,
+        read_file,
+        require_each_once,
+    )
     from streammetrics.base.public import publish
     from streammetrics.base.rounding import ROUNDING, SUM_ROUNDING, above, at_least, at_most, below
     from streammetrics.base.text import (

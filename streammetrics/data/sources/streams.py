@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.base import AnyPath, ObjectPath, StorageOptions, few, pa, reason
+from streammetrics.base import ObjectPath, StorageOptions, few, pa, reason, require_each_once
 from streammetrics.data.rows.arrow import is_relation, utc_times
 from streammetrics.data.rows.batches import faults
 from streammetrics.data.rows.columns import require_columns
@@ -233,22 +231,8 @@ def open_files(
     patterns = paths_of(patterns)
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern, storage_options)]
-        path, times = Counter(_real_paths(paths)).most_common(1)[0]
-    if times > 1:
-        raise SourceError(f"{path!r} is given {times} times, so its rows would be counted {times} times. Pass it once.")
+        require_each_once(paths, SourceError)
     return Files(tuple(paths), null_values=tuple(null_values), text=tuple(text))
-
-
-def _real_paths(paths: Iterable[AnyPath]) -> Iterator[str]:
-    """Paths without links. The links of each folder are followed once, since there can be many files."""
-    real_folder = cache(os.path.realpath)
-    for path in paths:
-        if isinstance(path, ObjectPath):
-            yield str(path)
-            continue
-        folder, name = os.path.split(path)
-        is_link = name in ("", ".", "..") or os.path.islink(path)  # noqa: PTH114, since a Path takes longer
-        yield os.path.realpath(path) if is_link else os.path.join(real_folder(folder), name)  # noqa: PTH118
 
 
 def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set[str]]) -> Stream:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,13 +13,13 @@ from typing import Any
 from streammetrics.base import (
     LOG,
     AnyPath,
-    ObjectPath,
     StorageOptions,
     few,
     near_paths,
     object_path,
     pa,
     pq,
+    require_each_once,
     threaded,
     translated,
     without_scheme,
@@ -94,12 +92,7 @@ def read_states(sources: Sequence[str | Path], storage_options: StorageOptions) 
     """
     files = [(path, source) for source in sources for path in _files(source, storage_options)]
     with translated(StateError, f"Cannot read {few(str(path) for path, _ in files)}"):
-        places = Counter(str(path) if isinstance(path, ObjectPath) else os.path.realpath(path) for path, _ in files)
-    for place, times in places.most_common(1):
-        if times > 1:
-            raise StateError(
-                f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
-            )
+        require_each_once([path for path, _ in files], StateError)
     for start in range(0, len(files), FILES):
         batch = files[start : start + FILES]
         by_schema: dict[bytes, list[tuple[AnyPath, pa.Table]]] = {}
