@@ -11,10 +11,10 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import of_percent
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.intervals import methods
 from streammetrics.metrics.metric import metric
+from streammetrics.metrics.order_statistics import require_quantile
 
 _OVER, _UNDER = pl.col("over_sum"), pl.col("under_sum")
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
@@ -138,8 +138,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     >>> pinball_loss(4, 3, 5, q=0.75)
     1.125
     """
-    if not 0 <= q <= 1:
-        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
+    require_quantile(q)
     return ((1 - q) * over_sum + q * under_sum) / weight
 
 
@@ -382,14 +381,8 @@ for _metric in (error_sd, concordance):
 ss_tot.note(lambda actual_m2: underflows(actual_m2))
 
 
-@mape.note
-def _zero_of_mape(percentage_sum: Expr) -> Expr:
-    return _true_zero(percentage_sum)
-
-
-@rmspe.note
-def _zero_of_rmspe(percentage_square_sum: Expr) -> Expr:
-    return _true_zero(percentage_square_sum)
+mape.note(lambda percentage_sum: _true_zero(percentage_sum))
+rmspe.note(lambda percentage_square_sum: _true_zero(percentage_square_sum))
 
 
 def _true_zero(ratio_sum: Expr) -> Expr:

@@ -8,11 +8,13 @@ any position of the rows in their bins. If bins are single values, all three agr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import ROUNDING, each, shares
+from streammetrics.base import ROUNDING, each, of_percent, shares
+from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics.metric import Bounded
 
 RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
@@ -95,6 +97,8 @@ def mean(bins: Bins) -> Bounded:
 
 def share_up_to(bins: Bins, x: float) -> Bounded:
     """Share of rows whose value is at most x; half of a bin counts if it contains x and larger values."""
+    if isnan(x):
+        raise MetricError(Argument("x"), " must be a number, got NaN.")
     within = bins.count.filter(bins.high <= x).sum() / bins.count.sum()
     touched = bins.count.filter(bins.low <= x).sum() / bins.count.sum()
     return Bounded((within + touched) / 2, within, touched)
@@ -111,6 +115,12 @@ def median(bins: Bins) -> Bounded:
     return Bounded(*(each(_mean_of_rows, rows=rows) for rows in _rows(bins, 0.5)))
 
 
+def require_quantile(q: float) -> None:
+    """Reject the level of a quantile outside [0, 1]."""
+    if not 0 <= q <= 1:
+        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
+
+
 def quantile(bins: Bins, q: float) -> Bounded:
     """The value that the share q of the rows does not exceed.
 
@@ -118,6 +128,7 @@ def quantile(bins: Bins, q: float) -> Bounded:
     (1996). For weighted rows, the first row at which the cumulative weight exceeds the share, or the mean of two rows
     if the first reaches it exactly: type 2.
     """
+    require_quantile(q)
     middle, low, high = _rows(bins, q)
     return Bounded(
         each(_interpolated, rows=middle),

@@ -15,12 +15,11 @@ integers, so a weight of 2 is not the same as two rows.
 
 from __future__ import annotations
 
-from math import inf, isfinite, isnan
+from math import inf, isfinite
 
 import polars as pl
 from polars import Expr
 
-from streammetrics.base import of_percent
 from streammetrics.errors import Argument, MetricError
 from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.intervals import methods
@@ -85,7 +84,7 @@ def error_quantile(
     >>> error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.25)
     -0.25
     """
-    return _quantile(bins_between(error_low, error_high, count, weighted), q)
+    return order.quantile(bins_between(error_low, error_high, count, weighted), q)
 
 
 @metric(range=(0, inf), better="low", interval=methods.Quantile(_ABSOLUTE.low, _ABSOLUTE.high))
@@ -97,7 +96,7 @@ def absolute_error_quantile(
     >>> absolute_error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.5)
     1.5
     """
-    return _quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
+    return order.quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
 
 
 @metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.SPREAD)
@@ -119,7 +118,7 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
     >>> error_cdf([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
     0.5
     """
-    return _share_up_to(bins_between(error_low, error_high, count), x)
+    return order.share_up_to(bins_between(error_low, error_high, count), x)
 
 
 @metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.ShareOfBins())
@@ -132,7 +131,7 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
     >>> within([-1, 0, 2], [-1, 0, 2], [1, 1, 2], x=1)
     0.5
     """
-    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x)
+    return order.share_up_to(absolute(bins_between(error_low, error_high, count)), x)
 
 
 @metric(
@@ -172,7 +171,7 @@ def quantile(
     >>> quantile([1, 2, 4], [1, 2, 4], [0.75, 0.75, 0.5], weighted=True, q=0.75)
     3.0
     """
-    return _quantile(bins_between(value_low, value_high, count, weighted), q)
+    return order.quantile(bins_between(value_low, value_high, count, weighted), q)
 
 
 @metric(range=(-inf, inf), interval=methods.Quantile(*_VALUES, q=0.5))
@@ -224,7 +223,7 @@ def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Boun
     >>> cdf([1, 2, 4], [1, 3, 4], [1, 1, 2], x=2)
     0.375
     """
-    return _share_up_to(bins_between(value_low, value_high, count), x)
+    return order.share_up_to(bins_between(value_low, value_high, count), x)
 
 
 @metric(range=(-inf, inf), aliases=("min",), interval="an extreme value")
@@ -251,18 +250,6 @@ def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     return order.maximum(bins_between(value_low, value_high, count))
 
 
-def _quantile(bins: order.Bins, q: float) -> Bounded:
-    if not 0 <= q <= 1:
-        raise MetricError(Argument("q"), f" must be between 0 and 1, got {q!r}.{of_percent(q)}")
-    return order.quantile(bins, q)
-
-
 def _iqr(bins: order.Bins) -> Bounded:
     first, third = order.quantile(bins, 0.25), order.quantile(bins, 0.75)
     return Bounded(third.value - first.value, (third.lower - first.upper).clip(0), third.upper - first.lower)
-
-
-def _share_up_to(bins: order.Bins, x: float) -> Bounded:
-    if isnan(x):
-        raise MetricError(Argument("x"), " must be a number, got NaN.")
-    return order.share_up_to(bins, x)

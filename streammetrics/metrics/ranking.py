@@ -247,7 +247,7 @@ def best_f1(neg: Expr, pos: Expr) -> Expr:
     >>> best_f1([2, 1], [0, 0])
     0.0
     """
-    return at_thresholds(f1, confusion_counts(neg, pos)).max()
+    return _best(f1, neg, pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("max_fbeta",), interval=methods.MAXIMUM)
@@ -261,7 +261,7 @@ def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
     >>> best_fbeta([2, 1], [0, 0], beta=2)
     0.0
     """
-    return at_thresholds(fbeta(beta=beta), confusion_counts(neg, pos)).max()
+    return _best(fbeta(beta=beta), neg, pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("max_accuracy",), interval=methods.MAXIMUM)
@@ -275,7 +275,7 @@ def best_accuracy(neg: Expr, pos: Expr) -> Expr:
     >>> best_accuracy([], []) is None
     True
     """
-    return at_thresholds(accuracy, confusion_counts(neg, pos)).max()
+    return _best(accuracy, neg, pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("max_youden_j",), interval=methods.MAXIMUM)
@@ -289,7 +289,7 @@ def best_youden_j(neg: Expr, pos: Expr) -> Expr:
     >>> best_youden_j([2, 1], [0, 0]) is None
     True
     """
-    return at_thresholds(youden_j, confusion_counts(neg, pos)).max()
+    return _best(youden_j, neg, pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("max_mcc",), interval=methods.MAXIMUM)
@@ -303,7 +303,7 @@ def best_mcc(neg: Expr, pos: Expr) -> Expr:
     >>> best_mcc([2, 1], [0, 0]) is None
     True
     """
-    return at_thresholds(mcc, confusion_counts(neg, pos)).max()
+    return _best(mcc, neg, pos)
 
 
 @metric(range=(0, 1), better="high", aliases=("max_kappa",), interval=methods.MAXIMUM)
@@ -318,7 +318,11 @@ def best_kappa(neg: Expr, pos: Expr) -> Expr:
     True
     """
     both_classes = (neg.sum() > 0) & (pos.sum() > 0)
-    return pl.when(both_classes).then(at_thresholds(kappa, confusion_counts(neg, pos)).max())
+    return pl.when(both_classes).then(_best(kappa, neg, pos))
+
+
+def _best(ratio: Metric, neg: Expr, pos: Expr) -> Expr:
+    return at_thresholds(ratio, confusion_counts(neg, pos)).max()
 
 
 @roc_auc.note
