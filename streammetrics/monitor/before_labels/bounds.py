@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streammetrics.base import ROUNDING
 from streammetrics.core import Floats
 from streammetrics.metrics import Metric
-from streammetrics.monitor.before_labels.filled import METRICS, confusion, losses
+from streammetrics.monitor.before_labels.filled import METRICS, confusion, losses, value_of
 from streammetrics.monitor.before_labels.groups import Group
 from streammetrics.monitor.before_labels.rates import within_odds
 
@@ -96,10 +96,9 @@ def _decision_bounds(bins: Positives, metric: Metric, above: Floats) -> Pair:
     miss = bins.rows - reach
     fewest = [np.maximum(bins.fewest - other, 0).sum() for other in (miss, reach)]
     most = [np.minimum(bins.most, side).sum() for side in (reach, miss)]
-    cases = [confusion(tp, fn, bins.rows, above) for tp, fn in ((fewest[0], most[1]), (most[0], fewest[1]))]
-    with np.errstate(invalid="ignore"):
-        worst, best = (float(metric.formula(*(case[c] for c in metric.columns))) for case in cases)
-    return worst, best
+    worst = confusion(fewest[0], most[1], bins.rows, above)
+    best = confusion(most[0], fewest[1], bins.rows, above)
+    return value_of(metric, worst), value_of(metric, best)
 
 
 def largest_auc(rows: Floats, fewest: Floats, most: Floats, mixed: Floats) -> float:

@@ -58,6 +58,12 @@ def confusion(tp: Floats, fn: Floats, rows: Floats, above: Floats) -> dict[str, 
     return {name: np.maximum(count, 0.0) for name, count in counts.items()}
 
 
+def value_of(metric: Metric, counts: Mapping[str, Floats]) -> float:
+    """The value of a metric of confusion counts, NaN if it is undefined."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(metric.formula(*(counts[c] for c in metric.columns)))
+
+
 @dataclass(frozen=True)
 class Bins:
     """Bins by ascending score.

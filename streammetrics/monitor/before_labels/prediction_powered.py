@@ -24,7 +24,7 @@ from streammetrics.core import Codes, Floats
 from streammetrics.data import FEWEST_FOLDS, FOLD, MOST_FOLDS
 from streammetrics.metrics import FEWEST, Metric, degrees_of_freedom, t_quantiles
 from streammetrics.monitor.before_labels.estimates import Numbers, Row, available, estimated
-from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, bounded, confusion
+from streammetrics.monitor.before_labels.filled import DECISIONS, Reading, bounded, confusion, value_of
 from streammetrics.monitor.before_labels.filled import METRICS as CALIBRATED
 from streammetrics.monitor.before_labels.groups import Group, groups, labels_of, scores_of
 from streammetrics.report import Report
@@ -144,8 +144,7 @@ def _slope(metric: Metric, counts: dict[str, Floats], cell: str) -> float:
     """The derivative of a metric by the share of the rows in a cell of the confusion counts."""
     step = STEP * sum(counts.values())
     ends = (counts | {cell: counts[cell] + side * step} for side in (1, -1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        upper, lower = (float(metric.formula(*(end[c] for c in metric.columns))) for end in ends)
+    upper, lower = (value_of(metric, end) for end in ends)
     return (upper - lower) / (2 * STEP) if isfinite(upper - lower) else 0.0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -22,8 +22,6 @@ from streammetrics.show import of_frame
 
 if TYPE_CHECKING:
     from streammetrics.monitor.history.rules import Rule
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -366,7 +364,8 @@ class MetricStore:
         [1, 1] 4
         """
 
-        def merge(history: History) -> None:
+        def merge(table: Any) -> None:
+            history = self._version(table)
             windows = history.scattered()
             if windows.is_empty():
                 return
@@ -378,7 +377,7 @@ class MetricStore:
             row_group = history.specification.row_group
             write(history.table, rows, mode="overwrite", predicate=earlier, row_group=row_group)
 
-        self._shrink(merge, vacuum)
+        self._table.shrink(merge, vacuum=vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
         """Drop the windows before a time. IDs of their appends are remembered.
@@ -403,12 +402,13 @@ class MetricStore:
         [datetime.date(2026, 1, 31)]
         """
 
-        def drop(history: History) -> None:
+        def drop(table: Any) -> None:
+            history = self._version(table)
             before = history.specification.window.before(since)
             earlier = f"version <= {history.table.version()} AND {before}"
             history.table.delete(earlier, writer_properties=files(history.specification.row_group))
 
-        self._shrink(drop, vacuum)
+        self._table.shrink(drop, vacuum=vacuum)
 
     @property
     def _table(self) -> Table:
@@ -457,8 +457,9 @@ class MetricStore:
             first = Specification.first(acc, self.window)
             self._table.create(pl.DataFrame(schema=first.stored).to_arrow().schema, first.configuration)
 
-        def add(history: History) -> bool | None:
+        def add(table: Any) -> bool | None:
             """Return whether it was added, or None after adding its models to the specification."""
+            history = self._version(table)
             if batch.is_stored(history.table):
                 return False
             specification = history.specification.including(acc)
@@ -481,18 +482,9 @@ class MetricStore:
             )
             return True
 
-        while (done := self._commit(add, newest)) is None:
+        while (done := self._table.commit(add, newest)) is None:
             newest = None
         return done
-
-    def _shrink(self, step: Callable[[History], None], vacuum: bool) -> None:
-        """Commit a step that removes rows."""
-        self._commit(step)
-        if vacuum:
-            self._commit(lambda history: history.table.vacuum(dry_run=False, full=True))
-
-    def _commit(self, step: Callable[[History], T], newest: Any = None) -> T:
-        return self._table.commit(lambda table: step(self._version(table)), newest)
 
 
 def require_store(store: object, name: str = "store") -> MetricStore:

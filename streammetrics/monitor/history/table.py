@@ -108,6 +108,12 @@ class Table:
             time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
         raise StateError(f"Cannot commit to {self.uri} after {ATTEMPTS} attempts: {failure}") from failure
 
+    def shrink(self, step: Callable[[Any], None], *, vacuum: bool) -> None:
+        """Commit a step that removes rows, and delete files that have not been needed for a week, if asked for."""
+        self.commit(step)
+        if vacuum:
+            self.commit(lambda table: table.vacuum(dry_run=False, full=True))
+
     def reading(self) -> AbstractContextManager[None]:
         """Name the table in errors of reading."""
         return translated(StateError, f"Cannot read the table at {self.uri}")

@@ -188,9 +188,7 @@ class Waiting:
                 before = f"{COMMIT} <= {table.version()} AND ({one_of_sql(days)})"  # no conflict with new rows
                 write(table, rows, mode="overwrite", predicate=before, row_group=ROW_GROUP)
 
-        self.table.commit(merge)
-        if vacuum:
-            self.table.commit(lambda table: table.vacuum(dry_run=False, full=True))
+        self.table.shrink(merge, vacuum=vacuum)
 
     def _write(self, table: Any, rows: pl.DataFrame, marks: dict[str, int] | None = None, **how: Any) -> None:
         """Write rows in the next commit of the table. Fails if another process commits first."""
