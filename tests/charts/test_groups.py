@@ -151,7 +151,7 @@ def test_labels_have_their_declared_order():
 
 def test_only_none_and_all_rows_are_0_and_100_percent():
     drawn = of_labels(["n"] * 200_000 + ["p"] * 129, ["n"] * 199_944 + ["p"] * (56 + 129))
-    assert [text for text in drawn.texts if "%" in text] == ["&gt;99%", "&lt;1%", "100%"]
+    assert [text for text in drawn.texts if "%" in text and len(text) < 8] == ["&gt;99%", "&lt;1%", "100%"]
     assert [told.rpartition(", ")[2] for told in drawn.rows("cell")["text"]] == ["99.97%", "0.03%", "100%"]
 
 

@@ -9,7 +9,8 @@ import pytest
 from faulty import IN_B, P, binary, scored, total
 from test_findings import FAULTS, NONE, WRONG_WAY
 
-from streammetrics.show.charts import rates
+import streammetrics as sm
+from streammetrics.show.charts import rates, stated, values
 from streammetrics.show.pages.summary import ACTIONS
 
 SCREENS = {
@@ -51,7 +52,7 @@ SCREENS = {
     "overconfident labels": (
         FAULTS["overconfident labels"],
         "Ranks well, but overstates its confidence: 83.52% stated, 69.54% right",
-        "Confusion matrix",
+        "Stated confidence, and how often it is right",
         ["Recalibrate. The ranking stays."],
     ),
     "biased errors of a group": (
@@ -106,6 +107,34 @@ def test_few_rows_are_not_judged(rows, verdict, tmp_path):
     assert verdict_of(page) == verdict
     assert "<figure>" not in page
     assert 'class="facts"' not in page
+
+
+def test_the_most_confused_labels_are_named_if_nothing_stands_out(tmp_path):
+    labels = list("abc") * 100
+    rows = {"y": labels, "z": ["b" if y == "a" and i < 24 else y for i, y in enumerate(labels)]}
+    page = page_of(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize(confidence=0.95), tmp_path)
+    assert verdict_of(page) == "Nothing stands out in 300 rows, but a is taken for b in 8.00% of its rows"
+    heading, below = re.search(r"<figcaption><h3>(.*?)</h3><p class=\"sub\">(.*?)</p>", page).groups()
+    assert (heading, below) == ("Confusion matrix", "a is taken for b in 8.00% of its rows")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_stated_confidence_and_how_often_it_is_right_are_those_of_the_rows(weighted):
+    generator = np.random.default_rng(0)
+    scores = pl.DataFrame(generator.dirichlet([0.3, 0.4, 0.5], 3_000), schema=["a", "b", "c"])
+    true = np.where(generator.random(3_000) < 0.5, generator.choice([*"abc"], 3_000), np.array([*"abc"])[0])
+    rows = scores.with_columns(y=pl.Series(true), w=generator.random(3_000))
+    task = sm.multiclass(y_true="y", y_score={c: c for c in "abc"}, sample_weight="w" if weighted else None)
+    chart = stated(task.update(rows).finalize())
+    weight, shown = pl.col("w") if weighted else pl.col("w") * 0 + 1, {}
+    for row in values(chart, "dot"):
+        shown.setdefault(row["y"].split(" ")[0], []).append(row["x"])
+    for label in "abc":
+        sure = rows.filter(pl.col(label) > 0.5)
+        means = [(weight * side).sum() / weight.sum() for side in (pl.col(label), pl.col("y") == label)]
+        assert shown[label] == pytest.approx([sure.select(mean).item() for mean in means])
+    distances = [abs(first - second) for first, second in shown.values()]
+    assert distances == sorted(distances, reverse=True)
 
 
 @pytest.mark.thorough

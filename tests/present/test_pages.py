@@ -142,7 +142,7 @@ def test_only_shares_of_none_and_of_all_rows_are_0_and_100_percent(tmp_path):
 def test_labels_have_their_metrics_and_confusions():
     pairs = digits().filter(pl.col("digit") != pl.col("predicted")).group_by("digit", "predicted").len().sort("len")
     actual, predicted, size = pairs.row(-1)
-    assert f"{actual} read as {predicted}: {size} rows" in re.sub("<[^>]*>", "", page("classes"))
+    assert f"{actual} taken for {predicted}: {size} rows" in re.sub("<[^>]*>", "", page("classes"))
     [labels] = [table for table in Page(page("classes")).tables.values() if table.columns[0].startswith("label")]
     assert labels.size == 10
     for first, *_ in labels.rows:

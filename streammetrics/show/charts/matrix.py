@@ -9,10 +9,12 @@ import polars as pl
 
 from streammetrics.base import (
     LONGEST_CELL,
+    Row,
     cutoff,
     matching,
     percentage,
     require_free,
+    rows,
     shortened,
     whole_percentage,
 )
@@ -59,6 +61,10 @@ def confusion(report: Reports, /, **keys: Any) -> Spec:
         f"threshold {cutoff(thresholds[0])}" if len(thresholds) == 1 else "",
         f"the {LABELS} labels with the most errors of {every}" if every > LABELS else "",
     ]
+    if not is_binary:
+        errors = cells.filter(pl.col("actual") != pl.col("predicted"))
+        most = errors.sort("count", descending=True, maintain_order=True).head(1)
+        facts += [confusion_in_words(error) for error in rows(most)]
     shares = "Shares and sums of the weights of each" if weighted else "Shares of the rows with each"
     diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
     faint = "" if has_counts else ", without a number below 0.5%"
@@ -67,6 +73,15 @@ def confusion(report: Reports, /, **keys: Any) -> Spec:
     axes = {"x": {"field": "x", **x}, "y": {"field": "y", **y}}
     chart = {"width": len(labels) * width, "height": len(labels) * height, "encoding": axes, "layer": layers}
     return titled(chart, "Confusion matrix", facts, [caption])
+
+
+def confusion_in_words(error: Row) -> str:
+    """Return the share of rows of a label for which another one is predicted, in words.
+
+    >>> confusion_in_words({"actual": "3", "predicted": "8", "share": 0.041})
+    '3 is taken for 8 in 4.10% of its rows'
+    """
+    return f"{error['actual']} is taken for {error['predicted']} in {percentage(error['share'])} of its rows"
 
 
 def _layers(cells: pl.DataFrame, weighted: bool, has_counts: bool) -> Iterator[Spec]:

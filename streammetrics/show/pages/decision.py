@@ -55,7 +55,7 @@ def most_confused(total: Report) -> str:
     lines = []
     for row in rows(pairs.with_columns(*names, size=sized("count", total.state.weighted))):
         model = "".join(f"{row[c]}: " for c in total.by)
-        pair = f"{markup(model)}<b>{markup(row['actual'])}</b> read as <b>{markup(row['predicted'])}</b>"
+        pair = f"{markup(model)}<b>{markup(row['actual'])}</b> taken for <b>{markup(row['predicted'])}</b>"
         lines.append(f"<li>{pair}: {row['size']}, {percentage(row['share_of_actual'])} of this label</li>")
     return f"<h3>Most confused</h3><ul>{''.join(lines)}</ul>"
 

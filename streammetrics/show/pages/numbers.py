@@ -43,11 +43,18 @@ def numbers(total: Report) -> str:
 
 
 def labels(total: Report) -> str:
-    """Return the table of the labels, with their metrics in columns; empty without labels."""
+    """Return the table of the labels, the lowest recall first, with metrics in columns; empty without labels."""
     frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
     if frame.is_empty():
         return ""
-    table = groups_table(frame, [*total.by, "label"], "Metrics of each label")
+    keys = [*total.by, "label"]
+    order = frame.filter(metric="recall").sort("value", maintain_order=True).select(keys).unique(maintain_order=True)
+    frame = (
+        pl.concat([order, frame.select(keys)])
+        .unique(maintain_order=True)
+        .join(frame, on=keys, nulls_equal=True, maintain_order="left_right")
+    )
+    table = groups_table(frame, keys, "Metrics of each label")
     sums = f" Positives are sums of the weights in {weight_of(total)}." if total.state.weighted else ""
     return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(table, 'labels')}"
 

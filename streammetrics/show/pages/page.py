@@ -16,7 +16,7 @@ from streammetrics.show import charts
 from streammetrics.show.pages import pictures
 from streammetrics.show.pages.cards import cards
 from streammetrics.show.pages.comparison import with_short_names
-from streammetrics.show.pages.decision import most_confused, threshold_counts
+from streammetrics.show.pages.decision import is_argmax, most_confused, threshold_counts
 from streammetrics.show.pages.evaluated import evaluated
 from streammetrics.show.pages.explorer import thresholds_section
 from streammetrics.show.pages.failures import failures
@@ -72,7 +72,7 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
     yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
     yield Section("results", "Overall", cards(total))
-    yield Section("labels", "Labels", labels(total))
+    yield Section("labels", "Labels", _labels(total, draw) if is_argmax(total) else labels(total))
     yield Section("failures", "Where it fails", failures(report, total.by))
     if over is not None:
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
@@ -84,13 +84,19 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     if calibrated := draw("calibration", pictures.calibration(total)):
         calibrated = cumulative_error(total) + calibrated
     yield Section("calibration", "Calibration", calibrated)
-    yield thresholds_section(total) or Section("decision", "Decisions", _decisions(total, draw))
+    if not is_argmax(total):
+        yield thresholds_section(total) or Section("decision", "Decisions", _decisions(total, draw))
     yield Section("all", "All numbers", numbers(total))
 
 
+def _labels(total: Report, draw: Callable[..., str]) -> str:
+    """Confusion matrices beside the metrics of each label, and the confusions of labels in words."""
+    return beside(draw("matrix", pictures.matrices(total)), labels(total)) + most_confused(total)
+
+
 def _decisions(total: Report, draw: Callable[..., str]) -> str:
-    """Confusion matrices beside the confusions of labels in words, or the counts of two classes."""
-    return beside(draw("matrix", pictures.matrices(total)), most_confused(total) or threshold_counts(total))
+    """Confusion matrices beside the counts of two classes."""
+    return beside(draw("matrix", pictures.matrices(total)), threshold_counts(total))
 
 
 def cumulative_error(total: Report) -> str:

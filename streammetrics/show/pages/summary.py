@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from streammetrics.base import cutoff, markup, minus, percentage
+from streammetrics.base import cutoff, markup, minus, percentage, readable, rows
 from streammetrics.data import LABEL, MODEL
-from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
+from streammetrics.errors import LONGEST_SENTENCE, MetricError, cut, escaped
 from streammetrics.metrics import FEWEST, words
 from streammetrics.reading import Finding
 from streammetrics.show import charts
@@ -83,8 +84,18 @@ def verdict(total: Report, findings: Sequence[Finding], diagnosis: Diagnosis) ->
     faults.sort(key=lambda finding: finding.code != ONE_CLASS)
     ranks_well = diagnosis.ranks_well()
     if not faults:
-        return f"Nothing stands out in {of_rows}" + ", and the ranking is good" * ranks_well
+        good = ", and the ranking is good" * ranks_well
+        return f"Nothing stands out in {of_rows}{good}{_most_confused(total)}"
     return headline(faults, "ranks well, but " * ranks_well)
+
+
+def _most_confused(total: Report) -> str:
+    """The most frequent confusion of labels of a single model in words, as the end of a sentence."""
+    with suppress(MetricError):
+        pairs = total.most_confused(1).rename({"share_of_actual": "share"})
+        names = [readable(pairs[c]).fill_null("null") for c in ("actual", "predicted")]
+        return "".join(f", but {escaped(charts.confusion_in_words(pair))}" for pair in rows(pairs.with_columns(names)))
+    return ""
 
 
 def summary(report: Report, total: Report, findings: Sequence[Finding], diagnosis: Diagnosis, interactive: bool) -> str:
@@ -138,7 +149,9 @@ def _pictures(report: Report, total: Report, findings: Iterable[Finding]) -> Ite
                 yield partial(charts.quantile_calibration, total, **of)
             case "SM201" | "SM202" | "SM203" | "SM504":
                 yield partial(charts.scores, total, **of)
-            case "SM100" | "SM303":
+            case "SM100":
+                yield partial(charts.stated, total, **of)
+            case "SM303":
                 yield partial(charts.confusion, total, **of)
             case "SM103" | "SM104" | "SM205":
                 yield partial(charts.errors, total, **of)
