@@ -38,7 +38,7 @@ from streammetrics.reading import (
     without_bias,
 )
 from streammetrics.report import Comparison, Report
-from streammetrics.show import as_text, drift_table, terminal_width, with_note
+from streammetrics.show import Table, as_text, drift_table, terminal_width, with_note
 from streammetrics.statistics import State
 
 COLUMNS: tuple[str, ...] = ("of", "measure", *PAIRED)
@@ -335,10 +335,14 @@ class Drift:
         )
 
     def _repr_html_(self) -> str:
-        return show.in_notebook(self.findings(), [drift_table(self._judged, self.metrics.note)])
+        return show.in_notebook(self.findings(), [self._table])
 
     def __str__(self) -> str:
-        return as_text(drift_table(self._judged, self.metrics.note), width=terminal_width())
+        return as_text(self._table, width=terminal_width())
+
+    @property
+    def _table(self) -> Table:
+        return drift_table(self._judged, self.confidence, self.metrics.note)
 
     def __repr__(self) -> str:
         return str(self)

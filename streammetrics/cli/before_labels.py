@@ -86,7 +86,9 @@ def expect_command(
         from streammetrics.monitor import assumptions, expectation_tables  # when it is needed
 
         every = with_notes(
-            [metrics_table(expectation.frame, report.by)], *only_threshold(expectation.frame), *assumptions(expectation)
+            [metrics_table(expectation.frame, confidence, report.by)],
+            *only_threshold(expectation.frame),
+            *assumptions(expectation),
         )
         write(
             expectation.frame, every if form == "markdown" else expectation_tables(expectation, width()), form, output

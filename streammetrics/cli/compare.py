@@ -109,6 +109,7 @@ def compare_command(
     more = "Choose them with --metric, or read all of them with --format csv."
     tables = comparison_tables(comparison, more, noted=False)
     every = with_notes(
-        [differences_table(comparison._judged, comparison.names, comparison.b.by)], *only_threshold(comparison.frame)
+        [differences_table(comparison._judged, comparison.names, comparison.confidence, comparison.b.by)],
+        *only_threshold(comparison.frame),
     )
     show_tables(comparison.frame, comparison.findings, tables, every, form, output)

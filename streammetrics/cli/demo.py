@@ -9,7 +9,7 @@ import click
 
 from streammetrics import demo
 from streammetrics.cli.output import show
-from streammetrics.cli.root import command
+from streammetrics.cli.root import Failure, command
 from streammetrics.errors import SpecificationError
 from streammetrics.pipeline import accumulate
 from streammetrics.report import Report
@@ -25,7 +25,12 @@ def demo_command(folder: Path, rows: int) -> None:
     """Write click predictions to FOLDER and evaluate them.
 
     The predictions cover thirty days and are evaluated by country. The page report.html is written beside FOLDER.
+    Files that exist are not replaced.
     """
+    page = folder.with_name("report.html")
+    for path in (page, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
+        if path.exists():
+            raise Failure(f"The demo replaces no files, but '{path}' exists. Run it in an empty directory.")
     click.echo(f"Writing {rows:,} predictions of {demo.DAYS} days to {folder}/ …")
     paths = demo.write_predictions(folder, rows)
     start = time.perf_counter()
@@ -35,7 +40,7 @@ def demo_command(folder: Path, rows: int) -> None:
     show(report, "table", None, has_findings=True)
     click.echo("\nAll countries together, from the same state:\n")
     show(report.rollup(), "table", None)
-    click.echo(f"\n{_page(report, folder)}\n\nTo run this evaluation yourself:")
+    click.echo(f"\n{_page(report, page, folder)}\n\nTo run this evaluation yourself:")
     click.echo(
         f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
         "    --y-true clicked --y-score p_click --by country --save clicks.state"
@@ -43,9 +48,8 @@ def demo_command(folder: Path, rows: int) -> None:
     click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70' --require 'log_loss_skill>=0.05'")
 
 
-def _page(report: Report, folder: Path) -> str:
+def _page(report: Report, page: Path, folder: Path) -> str:
     """Write the page of the demo, and return where it is."""
-    page = folder.with_name("report.html")
     try:
         report.with_confidence(0.95).save_html(page, "Click predictions", source=f"{folder}/*.parquet")
     except SpecificationError as error:  # without the extra that draws charts

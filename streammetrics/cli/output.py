@@ -47,15 +47,8 @@ METRICS = "metrics"  # nested, for experiment trackers
 SAFE_CSV = "safe csv"  # without formulas
 WIDTH = "streammetrics.width"  # of the context of a command
 FORMULA = r"^[=+@\t\r\n-]"  # first characters of cells that a spreadsheet runs
-COLOURS = {
-    "holds": "green",
-    "open": "yellow",
-    "too few rows": "yellow",
-    "breached": "red",  # verdicts
-    "bad": "red",
-    "warn": "yellow",  # severities
-}
-VERDICT = r"(?<=  )(?:holds|open|too few rows|breached)(?=$|: )"  # in the last column
+COLOURS = {"✓": "green", "?": "yellow", "!": "yellow", "✗": "red", "bad": "red", "warn": "yellow"}
+VERDICT = r"(?:(?<=  )|^)(?:✓ holds|[?] open|[?✗] too few rows|[!✗] breached|[!✗] undefined|✗ open)"
 SEVERITY = r"^(?:bad|warn)(?= +SM\d)"  # of findings, in the first column
 COLOURED = re.compile(f"{VERDICT}|{SEVERITY}", re.MULTILINE)
 
@@ -84,8 +77,8 @@ def show(
         save_data(as_json(report.frame, report.by).rstrip("\n"), output)
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
-    tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more)
-    every = with_notes([metrics_table(report.frame, report.by)], *only_threshold(report.frame))
+    tables = report_tables(report.frame, report.by, width(), with_defaults(report.metrics), more, report.confidence)
+    every = with_notes([metrics_table(report.frame, report.confidence, report.by)], *only_threshold(report.frame))
     show_tables(report.frame, report.findings if has_findings else list, tables, every, form, output)
 
 
@@ -136,7 +129,9 @@ def width() -> int:
 
 def as_lines(tables: Iterable[Table]) -> str:
     """Return tables in lines of the width of the terminal, with colored verdicts and severities."""
-    return COLOURED.sub(lambda word: click.style(word[0], fg=COLOURS[word[0]]), as_text(*tables, width=width()))
+    return COLOURED.sub(
+        lambda word: click.style(word[0], fg=COLOURS[word[0].split()[0]]), as_text(*tables, width=width())
+    )
 
 
 def write(frame: pl.DataFrame, tables: Iterable[Table], form: str, output: Path | None) -> None:

@@ -49,10 +49,9 @@ def slices_command(
     report = report_of(state, by, model=model, metrics=(metric,), threshold=threshold, confidence=confidence)
     slices = report.slices(metric, **{name: value for name, value in others.items() if value is not None})
     if slices.height:
-        table = slices_table(slices, slices.height if form == "markdown" else None)
+        table = slices_table(slices, confidence or CONFIDENCE, slices.height if form == "markdown" else None)
         notes = [
             *table.notes,
-            f"Intervals have a {100 * (confidence or CONFIDENCE):g}% confidence level. "
             f"On average, at most {100 * others['fdr']:g}% of the slices found are false findings (--fdr).",
             explained(metric),
         ]

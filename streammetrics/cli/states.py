@@ -148,7 +148,10 @@ def drift_command(
     if findings:
         write_findings(drift.findings(), form, output)
         return
-    tables, every = [drift_table(drift._judged, drift.metrics.note)], [measures_table(drift._judged)]
+    tables, every = (
+        [drift_table(drift._judged, confidence, drift.metrics.note)],
+        [measures_table(drift._judged, confidence)],
+    )
     show_tables(drift.frame, drift.findings, tables, every, form, output)
 
 

@@ -8,16 +8,14 @@ from pathlib import Path
 import click
 
 import streammetrics as sm
-from streammetrics.cli.output import FINDINGS, GITHUB, save_data, write, write_for_github
+from streammetrics.cli.output import FINDINGS, GITHUB, save_data, width, write, write_for_github
 from streammetrics.cli.root import done
 from streammetrics.show import (
-    counts,
-    every_verdict,
     findings_table,
     junit,
     outcomes,
     outcomes_of_findings,
-    verdicts_table,
+    verdict_tables,
     with_notes,
 )
 
@@ -42,8 +40,8 @@ def write_verdicts(
     frame = verdicts.frame
     begin = [findings_table(first, FINDINGS)] if first else []
     notes = verdicts.note.splitlines()
-    tables = [*begin, *with_notes([verdicts_table(frame, verdicts.by)], *notes, advice)]
-    every = [*begin, *with_notes([every_verdict(frame)], *counts(frame), *notes)]
+    tables = [*begin, *with_notes(verdict_tables(frame, verdicts.by, width()), *notes, advice)]
+    every = [*begin, *verdicts._every()]
     if form == GITHUB:
         others = [finding for finding in first if finding.metric is None]  # those of rules are verdicts
         write_for_github(tables, every, [*outcomes(frame), *outcomes_of_findings(others)], output)

@@ -60,7 +60,7 @@ class LiveReport:
         width, height = shutil.get_terminal_size()
         elapsed = time.monotonic() - self._start
         meter = self._meter(rows, self._total, elapsed, ncols=width - 1, unit=" rows", unit_scale=True)
-        text = as_text(*report_tables(report.frame, report.by, width), width=width)
+        text = as_text(*report_tables(report.frame, report.by, width, confidence=report.confidence), width=width)
         lines = [meter, "", *text.split("\n")]
         if self.is_terminal:
             self.close()

@@ -263,7 +263,7 @@ class Comparison:
         ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
         """
         names = self.names if names is None else names
-        verdicts = None if check is None else (check.frame, check._tables)
+        verdicts = None if check is None else (check.frame, check._every())
         write_file(path, show.comparison_page(self, names, title, interactive, verdicts).encode())
 
     def _repr_html_(self) -> str:

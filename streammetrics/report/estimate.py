@@ -14,6 +14,8 @@ from streammetrics.base import STATUS, VALUE, rounded
 from streammetrics.errors import ReportError
 from streammetrics.show import estimate_table
 
+UNPRINTED = (STATUS, "confidence")
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
@@ -21,7 +23,7 @@ class Estimate:
 
     ``value`` is None if the metric is undefined; ``lower == value == upper`` if it is exact. ``note`` is a string or
     None, which says in words what ``status`` is a code of (see `Report.frame`). ``ci_lower`` and ``ci_upper`` are the
-    endpoints of the confidence interval, if requested and valid.
+    endpoints of the interval at the level ``confidence``, if requested and valid.
 
     It is printed with two digits of its uncertainty. As a number, an estimate is its value: ``float(estimate)``,
     ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use the certified bounds instead, compare ``estimate.lower`` or
@@ -44,10 +46,11 @@ class Estimate:
     ci_lower: float | None = None
     ci_upper: float | None = None
     status: str | None = None
+    confidence: float | None = None
 
     def __repr__(self) -> str:
         row = rounded(vars(self))
-        parts = [f"{k}={v!r}" for k, v in row.items() if k in VALUE or (v is not None and k != STATUS)]
+        parts = [f"{k}={v!r}" for k, v in row.items() if k in VALUE or (v is not None and k not in UNPRINTED)]
         return f"Estimate({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -90,6 +93,7 @@ class Estimate:
         return order(float(self), float(other)) if isinstance(other, (Estimate, Real)) else NotImplemented
 
 
-def estimate_of(row: pl.DataFrame) -> Estimate:
-    """The estimate of the only row of a frame."""
-    return Estimate(**row.select(f.name for f in fields(Estimate) if f.name in row.columns).row(0, named=True))
+def estimate_of(row: pl.DataFrame, confidence: float | None) -> Estimate:
+    """The estimate of the only row of a frame, with an interval of this level."""
+    values = row.select(f.name for f in fields(Estimate) if f.name in row.columns).row(0, named=True)
+    return Estimate(**values, confidence=confidence)

@@ -69,7 +69,7 @@ def check_margins(
     for margin in required:
         gate = _Gate(at_level, changes, margin, least, keys)
         judgements = gate.verdicts if rate is None or level is None else gate.discovered(rate)
-        verdicts = verdict_rows(judgements, margin, comparison.b.by, passes)
+        verdicts = verdict_rows(judgements, margin, comparison.b.by, passes, confidence)
         parts.append(verdicts)
         if verdicts["reasons"].list.contains("no_interval").any():
             reason = reason_without_interval(gate.metric, at_level)

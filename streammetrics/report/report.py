@@ -167,7 +167,7 @@ class Report:
             MetricError: If the metric is unknown or not available.
             ReportError: If the keys do not select exactly one row.
         """
-        return estimate_of(self._row(metric, keys))
+        return estimate_of(self._row(metric, keys), self.confidence)
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """Return the rows of `frame` for one metric and the given groups and keys, or for one label with ``label=``.
@@ -900,7 +900,9 @@ class Report:
     def __str__(self) -> str:
         more = "Read all of them in the frame, or the worst with worst()."
         width = terminal_width()
-        return as_text(*report_tables(self.frame, self.by, width, with_defaults(self.metrics), more), width=width)
+        return as_text(
+            *report_tables(self.frame, self.by, width, with_defaults(self.metrics), more, self.confidence), width=width
+        )
 
     def __repr__(self) -> str:
         return str(self)

@@ -36,7 +36,17 @@ from streammetrics.base import (
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.metrics import MOST_ROWS, Requirement, rows_to_decide
 from streammetrics.reading import with_row_count
-from streammetrics.show import OPEN, Table, as_text, terminal_width, verdicts_table, with_note, with_notes
+from streammetrics.show import (
+    OPEN,
+    Table,
+    as_text,
+    counts,
+    every_verdict,
+    terminal_width,
+    verdict_tables,
+    with_note,
+    with_notes,
+)
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -53,7 +63,7 @@ SCHEMA = pl.Schema(
     | {"rows_needed": pl.Int64()}
     | dict.fromkeys(("effective_rows", "effective_rows_needed"), pl.Float64())
     | dict.fromkeys(("days_needed", "coverage", "limit"), pl.Float64())
-    | {"comparison": pl.String()}
+    | {"comparison": pl.String(), "confidence": pl.Float64(), "group": pl.String(), "key": pl.String()}
 )
 OF_RULES = (
     *("name", "severity", "windows", "reference", "since", "e_value", "description"),
@@ -72,7 +82,8 @@ class Verdicts:
     ``ci_upper`` (each endpoint at the confidence level, null without an interval), ``verdict``, ``reasons`` (codes that
     explain the verdict), ``passes``, ``note`` (why there is no value, or a remark on it), ``rows_needed`` (how many
     rows of this mix would decide an open verdict, if the value stays), ``effective_rows`` and ``effective_rows_needed``
-    (if there are too few), and ``limit`` and ``comparison``: the value must be, for example, ``>=`` the limit. Rules of
+    (if there are too few), ``limit`` and ``comparison``: the value must be, for example, ``>=`` the limit, the
+    ``confidence`` of each endpoint, and ``group`` and ``key``, such as the threshold, the parts of ``where``. Rules of
     a history add ``name``, ``severity``, ``windows`` (the first and the last), ``reference`` (the metric in the
     reference period if ``value`` is its change), ``since`` and ``e_value`` (of a rule with an alarm), ``description``,
     ``days_needed``: the number of days with about ``rows_needed`` rows, if they are like those checked, and
@@ -118,14 +129,18 @@ class Verdicts:
         raise SpecificationError("Verdicts are neither true nor false. Use .hold, which is whether the check passes.")
 
     def _repr_html_(self) -> str:
-        return show.in_notebook((), self._tables)
+        return show.in_notebook((), self._tables())
 
     def __str__(self) -> str:
-        return as_text(*self._tables, width=terminal_width())
+        width = terminal_width()
+        return as_text(*self._tables(width), width=width)
 
-    @property
-    def _tables(self) -> list[Table]:
-        return with_notes([verdicts_table(self.frame, self.by)], *self.note.splitlines())
+    def _tables(self, width: int | None = None) -> list[Table]:
+        return with_notes(verdict_tables(self.frame, self.by, width), *self.note.splitlines())
+
+    def _every(self) -> list[Table]:
+        """All verdicts, as pages show them."""
+        return with_notes([every_verdict(self.frame)], *counts(self.frame), *self.note.splitlines())
 
     def __repr__(self) -> str:
         return str(self)
@@ -222,16 +237,25 @@ def judged(
 
 
 def verdict_rows(
-    verdicts: pl.DataFrame, rule: object, by: Sequence[str], passes: pl.Expr, **of_rules: pl.Expr
+    verdicts: pl.DataFrame,
+    rule: object,
+    by: Sequence[str],
+    passes: pl.Expr,
+    confidence: float | None,
+    **of_rules: pl.Expr,
 ) -> pl.DataFrame:
     """Return the frame of `Verdicts` of judged estimates with notes. Rules of a history add the columns `OF_RULES`."""
+    keys = keys_of(verdicts)
     is_open = pl.col(VERDICT) == "open"
     applying = {code: pl.col(hidden(code)) for code in REASONS if hidden(code) in verdicts.columns}
     applying |= {code: condition & is_open for code, condition in applying.items() if code in WHY_OPEN}
     codes = [pl.when(condition).then(pl.lit(code)) for code, condition in applying.items()]
     is_few = pl.any_horizontal(pl.lit(False), *(applying[code] for code in FEW_EFFECTIVE if code in applying))
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | of_rules
-    columns |= {"rule": pl.lit(str(rule)), "where": where(verdicts.select(keys_of(verdicts)), by)}
+    columns |= {"rule": pl.lit(str(rule)), "where": where(verdicts.select(keys), by)}
+    columns |= {"group": where(verdicts.select(c for c in keys if c in by), by)}
+    columns |= {"key": where(verdicts.select(c for c in keys if c not in by), by)}
+    columns |= {"confidence": pl.lit(confidence, pl.Float64)}
     columns |= {"rows": pl.col(ROWS), "rows_needed": pl.col(NEEDED), "verdict": pl.col(VERDICT), "passes": passes}
     columns |= {"limit": pl.col(LIMIT), "comparison": pl.col(COMPARISON)}
     columns |= {"reasons": pl.concat_list(pl.lit(None, pl.String), *codes).list.drop_nulls()}
@@ -245,8 +269,8 @@ def check(
     report: Report, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
 ) -> Verdicts:
     """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
-    confidence, min_rows = levels(confidence, open, min_rows)
-    report, passes = report.with_confidence(confidence), pl.col(VERDICT).is_in(PASSING[open])
+    two_sided, min_rows = levels(confidence, open, min_rows)
+    report, passes = report.with_confidence(two_sided), pl.col(VERDICT).is_in(PASSING[open])
     parts = [pl.DataFrame(schema={name: kind for name, kind in SCHEMA.items() if name not in OF_RULES})]
     for required in map(Requirement.parse, requirements):
         metric = report.find(required.metric)
@@ -263,7 +287,7 @@ def check(
             undecided={"few_rows": few_effective(units=units)},
             needed=rows_to_decide(required.limit, metric.range, units=units),
         )
-        parts.append(verdict_rows(with_note(verdicts, [metric]), required, report.by, passes))
+        parts.append(verdict_rows(with_note(verdicts, [metric]), required, report.by, passes, confidence))
     return Verdicts(pl.concat(parts), tuple(report.by))
 
 

@@ -130,6 +130,17 @@ def test_demo(tmp_path):
     assert max(map(len, output.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("name", ["report.html", "clicks/2026-01-01.parquet"])
+def test_demo_replaces_no_file(tmp_path, name):
+    existing = tmp_path / name
+    existing.parent.mkdir(exist_ok=True)
+    existing.write_text("mine")
+    output = run("demo", tmp_path / "clicks", "--rows", 1_000, code=2)
+    assert output == f"Error: The demo replaces no files, but '{existing}' exists. Run it in an empty directory.\n"
+    assert existing.read_text() == "mine"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [existing]
+
+
 @pytest.mark.thorough
 def test_the_package_is_a_program(folder):
     command = [sys.executable, "-m", "streammetrics", "show", folder / "state", "--total"]

@@ -30,12 +30,13 @@ def gate(both, *options, models=("champion", "candidate"), code=0):
 
 def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
     shown = gate(both, *METRICS, "--better", "brier_score", "--total").splitlines()
-    assert shown[0].split() == ["rule", "value", "bound", "interval", "verdict"]
+    assert shown[0].split() == ["rule", "value", "90%", "interval", "verdict"]
     assert [line.split()[-1] for line in shown[2:5]] == ["holds"] * 3
     assert shown[3].startswith("log_loss not worse by 2%  ")
     assert shown[3].count("%") == 3  # the value and its interval too
-    assert shown[5:7] == ["All 3 hold.", "Values are candidate - champion."]
-    assert shown[7] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
+    assert shown[5:7] == ["All 3 hold.", "The same in all rows: bound exact."]
+    assert shown[8] == "Values are candidate - champion."
+    assert shown[9] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
     assert gate(both, *METRICS, "--by", "country").count("holds") == 4
     assert "\nAll 2 hold.\n" in gate(both, *METRICS, "--total", "--format", "markdown")
 

@@ -167,7 +167,7 @@ def test_no_line_says_that_one_more_row_follows():
     for shown in (str(report), str(sm.drift(acc, acc)), str(report.check("rows >= 2"))):
         assert "more" not in shown
     fifty = sm.predictions(y_pred="z", by="g").update({"z": [1] * 51, "g": [0, *range(50)]}).finalize()
-    assert str(fifty.check("rows >= 2")).endswith("\n… and 9 more that do not hold\nFailing: 49 of 50")
+    assert str(fifty.check("rows >= 2")).count("\n… and 9 more that do not hold\nFailing: 49 of 50\n") == 1
 
 
 @pytest.mark.parametrize("options", [TWO, {"unit": "u"}])

@@ -251,7 +251,7 @@ class Expectation:
         if rows.height != 1:
             keys_of_rows = ", ".join([*self.scores.by, "threshold"])
             raise ReportError(f"{metric} has {rows.height} values for these keys. Select one by: {keys_of_rows}.")
-        return estimate_of(rows)
+        return estimate_of(rows, self.confidence)
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.get(metric)
@@ -268,7 +268,7 @@ def expectation_tables(expectation: Expectation, width: int | None) -> list[Tabl
     """Return estimates as tables. Without intervals, the values of groups are followed by the bounds of the odds."""
     by, frame = expectation.scores.by, expectation.frame
     if not by or expectation.confidence is not None or expectation.odds == 1:
-        return with_notes(report_tables(frame, by, width), *assumptions(expectation))
+        return with_notes(report_tables(frame, by, width, confidence=expectation.confidence), *assumptions(expectation))
     tables = report_tables(frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
     return with_notes(tables, f"In brackets: bounds if odds differ by a factor of at most {expectation.odds:g}.")
 

@@ -115,7 +115,9 @@ def _verdicts(history: History, rule: Rule, until: date | str | None, labels: Hi
     if rule.alarm:
         columns |= {"since": pl.col(SINCE), "e_value": pl.col(E_VALUE)}
     passes = pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open])
-    return verdict_rows(verdicts, rule, rule.by, passes, **columns).with_columns(pl.lit(newest).alias(NEWEST))
+    return verdict_rows(verdicts, rule, rule.by, passes, rule.confidence, **columns).with_columns(
+        pl.lit(newest).alias(NEWEST)
+    )
 
 
 def now(verdicts: Verdicts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, str, pl.DataFrame]]:

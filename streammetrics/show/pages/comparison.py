@@ -119,7 +119,10 @@ def differences(comparison: Comparison, title: str, interactive: bool) -> Sectio
     unjudged = [name for name in undirected if name in frame["metric"]]
     judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
     sentences = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
-    table = filtered(differences_table(total._judged, total.names, caption=f"Differences of {b} from {a}"), "metrics")
+    table = filtered(
+        differences_table(total._judged, total.names, total.confidence, caption=f"Differences of {b} from {a}"),
+        "metrics",
+    )
     forests = [partial(charts.forest, comparison)]
     if comparison.primary is not None and comparison.b.by:
         forests.append(partial(charts.forest, comparison, comparison.primary))
@@ -137,6 +140,8 @@ def groups(comparison: Comparison) -> Section:
     frame = frame.sort(decided, pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     caption = f"Differences of {metric.name} in each group"
-    table = differences_table(frame.head(GROUPS), comparison.names, by, caption, of_one_metric=True)
+    table = differences_table(
+        frame.head(GROUPS), comparison.names, comparison.confidence, by, caption, of_one_metric=True
+    )
     sentence = f"{words(metric)} by group, significant differences first.{cut}"
     return Section("groups", "Groups", f"<p>{markup(sentence)}</p>{filtered(table, 'groups')}")

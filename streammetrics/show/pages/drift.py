@@ -56,7 +56,7 @@ def drift_page(
     verdict, found = stands_out(findings)
     sections = [
         found,
-        Section("drift", "Drift of distributions", _measures(total, every, by)),
+        Section("drift", "Drift of distributions", _measures(total, every, metrics.confidence, by)),
         *(_distributions(metrics, interactive) if total is not None else ()),
         groups(metrics),
     ]
@@ -71,16 +71,17 @@ def _distributions(metrics: Comparison, interactive: bool) -> Iterator[Section]:
     yield differences(metrics, "Changes of metrics", interactive)
 
 
-def _measures(total: pl.DataFrame | None, every: pl.DataFrame, by: Sequence[str]) -> str:
+def _measures(total: pl.DataFrame | None, every: pl.DataFrame, confidence: float | None, by: Sequence[str]) -> str:
     """The measures of drift of all rows together, if there are any, and of each group, the largest first."""
     first = every["measure"][0] if every.height else None
     names = [first] if total is None else [*MEASURES]
     content = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in names if name in MEASURES)}</p>"
     if total is not None:
         models = [c for c in by if c in total.columns]
-        content += scrolled(measures_table(total, models, "Drift of distributions"), "drift of all rows", sortable=True)
+        table = measures_table(total, confidence, models, "Drift of distributions")
+        content += scrolled(table, "drift of all rows", sortable=True)
         if total.height == every.height:
             return content
     largest = every.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
-    listed = filtered(measures_table(largest, by, "Drift of each group"), "drift")
+    listed = filtered(measures_table(largest, confidence, by, "Drift of each group"), "drift")
     return f'{content}<h3 class="over">Each group, {first}</h3>{listed}'

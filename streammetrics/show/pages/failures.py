@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics.base import markup
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.reading import CALIBRATION, MIN_ROWS, explained
+from streammetrics.reading import CALIBRATION, CONFIDENCE, MIN_ROWS, explained
 from streammetrics.show.pages.pictures import is_undropped
 from streammetrics.show.tables.html import scrolled
 from streammetrics.show.tables.slices import slices_table
@@ -43,23 +43,23 @@ def failures(report: Report, models: list[str]) -> str:
         if few and all(frame.is_empty() for _, frame in slices):
             return ""
         other = f"<p>Slices are ranked by {metric}, because slices cannot be ranked by the metrics shown.</p>"
-        return other * (metric not in names) + _section(metric, columns, slices)
+        return other * (metric not in names) + _section(report, metric, columns, slices)
     return ""
 
 
-def _section(metric: str, columns: list[str], slices: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
+def _section(report: Report, metric: str, columns: list[str], slices: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     tested = f"({metric}, at least {MIN_ROWS} rows, 5% false discovery rate)"
     if all(frame.is_empty() for _, frame in slices):
         return f"<p>{what}: none is significantly worse than the rest {tested}.</p>"
     omitted = " Slices explained by another slice are omitted." if len(columns) > 1 else ""
     caution = f"<p>{markup(f'{metric} {OTHERWISE[metric]}')}</p>" if metric in OTHERWISE else ""
-    tables = "".join(_slices(metric, key, columns, frame) for key, frame in slices)
+    tables = "".join(_slices(report, metric, key, columns, frame) for key, frame in slices)
     sentence = f"{what} that are significantly worse than the rest {tested}."
     return f"<p>{sentence}{omitted} {explained(metric)}</p>{caution}{tables}"
 
 
-def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:
+def _slices(report: Report, metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:
     of = "".join(f" of {value}" for value in key.values())
     heading = "".join(f'<h3 class="over">{markup(str(value))}</h3>' for value in key.values())
     if frame.is_empty():
@@ -67,5 +67,6 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     name = columns[0] if len(columns) == 1 else "slice"
     if len(columns) == 1:  # its name is the header
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
-    table = slices_table(frame, SHOWN, name, f"Slices{of} in which {metric} is worse")
+    caption = f"Slices{of} in which {metric} is worse"
+    table = slices_table(frame, report.confidence or CONFIDENCE, SHOWN, name, caption)
     return heading + scrolled(table, f"slices{of}", sortable=True)

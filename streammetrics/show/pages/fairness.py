@@ -48,10 +48,11 @@ def criteria(report: Report, over: str) -> str:
     named = [Column("criterion", "head"), *named, Column("note", optional=True)]
     sentences = (*_verdicts(report, over), *_few(report, over))
     verdicts = "".join(f"<p><strong>{markup(sentence)}</strong></p>" for sentence in sentences)
+    level = f"{100 * report.confidence:.6g}% " if report.confidence else ""
     lead = (
         f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
         "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
-        f"its confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
+        f"its {level}confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
     )
     return verdicts + lead + scrolled(Table(named, lines, f"Fairness criteria over {over}"), "fairness criteria")
 

@@ -51,7 +51,7 @@ def _numbers(report: Report) -> Table:
     frame = report.frame
     if not report.by:
         notes = _more(frame.height - LONGEST, "rows")
-        return with_notes([metrics_table(frame.head(LONGEST), (), "Evaluation")], *notes)[0]
+        return with_notes([metrics_table(frame.head(LONGEST), report.confidence, (), "Evaluation")], *notes)[0]
     frame = of_all_labels(frame)
     groups = frame.select(report.by).unique(maintain_order=True)
     first = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")

@@ -24,7 +24,7 @@ MANY = 50  # groups, above which a table of all metrics would be most of the pag
 def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes, folded."""
     meaning = {m.name: prose(m) for m in total.metrics}
-    table = metrics_table(total.frame.head(GROUPS), (), "Metrics of all rows", meaning)
+    table = metrics_table(total.frame.head(GROUPS), total.confidence, (), "Metrics of all rows", meaning)
     sampled = (
         f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {(total.confidence or 0) * 100:g}% "
         f"confidence level. Metrics without a valid method have none.{_one_sided(total)}"
@@ -92,7 +92,8 @@ def _below(report: Report) -> str:
     """The explanation of the text below each value of a table."""
     if report.confidence:
         return (
-            f"Small print: confidence interval, or certified bounds ({CERTIFIED}) if there is none.{_one_sided(report)}"
+            f"Small print: {100 * report.confidence:.6g}% confidence interval, or certified bounds ({CERTIFIED}) if "
+            f"there is none.{_one_sided(report)}"
         )
     return f"Small print: certified bounds ({CERTIFIED}). Values without it are exact."
 

@@ -144,6 +144,8 @@ def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
     of = f"of {b} from {a}"
     table = scrolled(
-        differences_table(frame, short.names, caption=f"Differences {of}"), f"differences {of}", sortable=True
+        differences_table(frame, short.names, comparison.confidence, caption=f"Differences {of}"),
+        f"differences {of}",
+        sortable=True,
     )
     return heading + findings + legend + drawn + note + table

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.base import AHEAD, LONGEST, STATUS, amount, compared, rows, shown_of, told_apart
 from streammetrics.data import MODEL
 from streammetrics.metrics import BEST
-from streammetrics.show.tables.estimates import ESTIMATE, estimate, only_threshold, with_notes
+from streammetrics.show.tables.estimates import estimate, estimate_columns, only_threshold, with_notes
 from streammetrics.show.tables.notes import FEW_EFFECTIVE, with_names
 from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
 
@@ -50,15 +50,17 @@ def _tables(comparison: Comparison, more: str, names: tuple[str, str]) -> list[T
         difference = f"{comparison.detectable:.2g} in {comparison.primary.name}"
         notes.append(f"These rows find a difference of {difference} with 80% power.")
     if frame.height <= LONGEST or len(metrics) <= METRICS_OF_A_GROUP or {*by} <= {MODEL}:
-        return with_notes([_table(frame, names, by)], *notes)
+        return with_notes([_table(frame, names, comparison.confidence, by)], *notes)
     first = next((m for m in metrics if m.better), metrics[0]).name
-    groups = _table(frame.filter(metric=first), names, by, f"Each group, {first}")
+    groups = _table(frame.filter(metric=first), names, comparison.confidence, by, f"Each group, {first}")
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
-    together = with_notes([_table(total, names, all_groups.b.by, "All groups together")], *notes)
+    together = with_notes([_table(total, names, comparison.confidence, all_groups.b.by, "All groups together")], *notes)
     return with_notes([*together, groups], others)
 
 
-def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], caption: str = "") -> Table:
+def _table(
+    frame: pl.DataFrame, names: tuple[str, str], confidence: float | None, by: Sequence[str], caption: str = ""
+) -> Table:
     """A table of all groups, or of those with a better side first if they are many."""
     notes = []
     if by:
@@ -67,13 +69,14 @@ def _table(frame: pl.DataFrame, names: tuple[str, str], by: Sequence[str], capti
         size = shown_of(groups.height)
         frame = frame.join(groups.head(size), on=by, how="semi", nulls_equal=True, maintain_order="left")
         notes = [f"… and {groups.height - size:,} more groups"] if groups.height > size else []
-    table = differences_table(frame, names, by, caption)
+    table = differences_table(frame, names, confidence, by, caption)
     return replace(table, notes=[*notes, *table.notes, *only_threshold(frame)])
 
 
 def differences_table(
     frame: pl.DataFrame,
     names: tuple[str, str],
+    confidence: float | None,
     by: Sequence[str] = (),
     caption: str = "",
     of_one_metric: bool = False,
@@ -87,6 +90,7 @@ def differences_table(
     frame = with_names(frame if judged.is_empty() else judged, names)
     metric, header = [] if of_one_metric else ["metric"], "{1} - {0}".format(*names)
     keys = [c for c in told_apart(frame) if c not in by]
+    number, *limits = estimate_columns(confidence)
     named = [
         *columns(*by[:1], kind="head" if of_one_metric else "text"),
         *columns(*by[1:]),
@@ -94,7 +98,7 @@ def differences_table(
         *columns(*keys),
         Column("better", optional=True),
         *columns(*names, kind="number"),
-        *(replace(ESTIMATE[0], name=header if len(header) <= LONG else "difference"), *ESTIMATE[1:]),
+        *(replace(number, name=header if len(header) <= LONG else "difference"), *limits),
         Column("note", optional=True),
     ]
     cells, notes = [], list[str]()

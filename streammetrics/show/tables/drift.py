@@ -9,15 +9,15 @@ import polars as pl
 
 from streammetrics.base import LIMITS, VERDICT, Row, rows, shown_of
 from streammetrics.show.tables.estimates import certified, estimate, listed, note
-from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+from streammetrics.show.tables.table import Cell, Column, Table, columns, interval_column, key_cell
 
 DECIMALS = {"psi": 3, "ks": 3, "js": 4}  # of measures without a unit, that matter
 
 
-def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
+def drift_table(frame: pl.DataFrame, confidence: float | None, note: str | None = None) -> Table:
     """Return a drift as a table: one row per group and distribution, one column per measure.
 
-    The frame is that of a `Drift`, with its verdicts.
+    The frame is that of a `Drift`, with its verdicts. ``confidence`` is the level of its intervals.
     """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
@@ -30,10 +30,13 @@ def drift_table(frame: pl.DataFrame, note: str | None = None) -> Table:
     cells = [[*map(key_cell, group.values()), *line] for group, *line in zip(groups, verdicts, *values, strict=True)]
     notes = [f"… and {every - len(cells):,} more rows"] if every > len(cells) else []
     named = [*columns(*keys), Column("verdict", optional=True), *columns(*measures, kind="number")]
-    return Table(named, cells, notes=[*notes, *([note] if note else [])]).without_empty
+    level = "" if confidence is None else f"In parentheses: {interval_column(confidence).name}s."
+    return Table(named, cells, notes=[*notes, *filter(None, (level, note))]).without_empty
 
 
-def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption: str = "") -> Table:
+def measures_table(
+    frame: pl.DataFrame, confidence: float | None, by: Sequence[str] | None = None, caption: str = ""
+) -> Table:
     """Return one row per group, distribution, and measure. Group columns are all those of the frame, if None."""
     by = frame.columns[: frame.columns.index("of")] if by is None else list(by)
     measure = ["measure"] if frame["measure"].n_unique() > 1 else []
@@ -48,7 +51,8 @@ def measures_table(frame: pl.DataFrame, by: Sequence[str] | None = None, caption
         for row in rows(frame)
     ]
     named = [replace(head, kind="head"), *others, Column("verdict", optional=True), Column("value", "number")]
-    return Table([*named, *columns("bound", "interval", "note", optional=True)], cells, caption)
+    named += [Column("bound", optional=True), interval_column(confidence), Column("note", optional=True)]
+    return Table(named, cells, caption)
 
 
 def _column(measure: str, estimates: Sequence[Row]) -> list[Cell]:

@@ -26,37 +26,44 @@ from streammetrics.base import (
     value_text,
     value_texts,
 )
-from streammetrics.show.tables.table import Cell, Column, Table, columns, key_cell
+from streammetrics.show.tables.table import Cell, Column, Table, columns, interval_column, key_cell
 from streammetrics.show.tables.terminal import PIPED
 
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
-ESTIMATE = (Column("value", "number"), Column("bound"), Column("interval", optional=True))
 BESIDE = 4  # groups that can be columns
 LEAST = 12  # characters of a key
 TWINS = {"pr_auc": "average_precision"}  # metrics with nearly the value of another one
 
 
 def report_tables(
-    frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = (), more: str = ""
+    frame: pl.DataFrame,
+    by: list[str],
+    width: int | None = None,
+    defaults: Sequence[str] = (),
+    more: str = "",
+    confidence: float | None = None,
 ) -> list[Table]:
     """Return a report's frame as tables: one metric per row, or one row per group, threshold, or label.
 
     If metrics do not fit the width, few groups become columns. Otherwise, metrics follow in further tables, or with
     groups are only named. Notes list ``defaults``, options that names of metrics omit, and say how to see ``more``.
+    ``confidence`` is the level of the intervals.
     """
     frame = of_labels_once(frame)
     keys = [c for c in told_apart(frame) if c not in by]
+    is_listed = bool(by or keys) and confidence is not None and frame["ci_lower"].count()
     if by:
         tables = _segment_tables(frame, by, keys, width, more)
     elif keys:  # metrics with one value, and those with one per threshold or label
         tables = []
         for has_keys, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
             by = list(itertools.compress(keys, has_keys))
-            tables += _segment_tables(part, by, [], width) if by else [metrics_table(part)]
+            tables += _segment_tables(part, by, [], width) if by else [metrics_table(part, confidence)]
     else:
-        tables = [metrics_table(frame)]
+        tables = [metrics_table(frame, confidence)]
+    level = f"In parentheses: {interval_column(confidence).name}s." if is_listed else ""
     options = [f"Default options: {', '.join(defaults)}."] if defaults else []
-    return with_notes(tables, *only_threshold(frame), *options)
+    return with_notes(tables, level, *only_threshold(frame), *options)
 
 
 def with_notes(tables: Sequence[Table], *notes: str) -> list[Table]:
@@ -71,8 +78,13 @@ def only_threshold(frame: pl.DataFrame) -> list[str]:
     return [f"Scores of at least {cutoff(t)} count as positive." for t in thresholds if len(thresholds) == 1]
 
 
+def estimate_columns(confidence: float | None) -> list[Column]:
+    """Return the columns of a value with its bounds and its interval, of this level."""
+    return [Column("value", "number"), Column("bound"), interval_column(confidence)]
+
+
 def estimate(row: Row, value: str = "") -> list[Cell]:
-    """Return a value with its bounds and its interval, for the columns `ESTIMATE`."""
+    """Return a value with its bounds and its interval, for `estimate_columns`."""
     value = value or value_text(row)
     certain = bound(row["value"], row["lower"], row["upper"], value)
     return [Cell(value, row["value"]), Cell(certain), Cell(interval(row.get("ci_lower"), row.get("ci_upper"), value))]
@@ -90,7 +102,8 @@ def note(row: Row) -> str:
 
 def estimate_table(row: Row) -> Table:
     """Return a single estimate as a table."""
-    return Table([*ESTIMATE, Column("note", optional=True)], [[*estimate(row), Cell(note(row))]])
+    named = [*estimate_columns(row["confidence"]), Column("note", optional=True)]
+    return Table(named, [[*estimate(row), Cell(note(row))]])
 
 
 def _segment_tables(
@@ -163,7 +176,11 @@ def listed(estimates: Sequence[Row], typical: int | None = None, bounded: bool =
 
 
 def metrics_table(
-    frame: pl.DataFrame, by: Sequence[str] = (), caption: str = "", meaning: Mapping[str, str] | None = None
+    frame: pl.DataFrame,
+    confidence: float | None,
+    by: Sequence[str] = (),
+    caption: str = "",
+    meaning: Mapping[str, str] | None = None,
 ) -> Table:
     """Return one row per group and metric, with its keys, bounds, and note, which is below its ``meaning``, if any."""
     frame = of_labels_once(frame)
@@ -181,7 +198,7 @@ def metrics_table(
                 Cell(meaning.get(row["metric"], ""), below=remark) if meaning else Cell(remark),
             ]
         )
-    headers = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *ESTIMATE]
+    headers = [*columns(*by), *columns("metric", kind="head"), *columns(*keys), *estimate_columns(confidence)]
     return Table([*headers, Column("what it is" if meaning else "note", optional=True)], lines, caption)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from streammetrics.base import interval, percentage, rows, shown_of, value_texts
-from streammetrics.show.tables.table import Cell, Column, Table, columns
+from streammetrics.show.tables.table import Cell, Column, Table, columns, interval_column
 
 NUMBERS = ("value", "rest", "difference")
 
 
-def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slice", caption: str = "") -> Table:
+def slices_table(
+    frame: pl.DataFrame, confidence: float, most: int | None = None, name: str = "slice", caption: str = ""
+) -> Table:
     """Return the frame of slices as a table: one row per slice. ``name`` is that of their column."""
     first = frame.head(shown_of(frame.height) if most is None else most)
     lines = list(rows(first))
@@ -27,5 +29,5 @@ def slices_table(frame: pl.DataFrame, most: int | None = None, name: str = "slic
     ]
     left_out = frame.height - first.height
     last = columns("rows", "share of rows", "excess loss", kind="number")
-    named = [Column(name, "head"), *columns(*NUMBERS, kind="number"), Column("interval"), *last]
+    named = [Column(name, "head"), *columns(*NUMBERS, kind="number"), interval_column(confidence), *last]
     return Table(named, cells, caption, [f"… and {left_out:,} more slices"] if left_out else [])

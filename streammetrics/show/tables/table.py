@@ -123,6 +123,15 @@ class Outcome:
         object.__setattr__(self, "sentence", cut(self.sentence, LONGEST_SENTENCE))
 
 
+def interval_column(confidence: float | None) -> Column:
+    """Return the column of confidence intervals, whose header is their level.
+
+    >>> interval_column(0.95).name
+    '95% interval'
+    """
+    return Column("interval" if confidence is None else f"{100 * confidence:.6g}% interval", optional=True)
+
+
 def columns(*names: str, kind: Kind = "text", optional: bool = False) -> list[Column]:
     """Return columns of the same kind."""
     return [Column(name, kind, optional) for name in names]

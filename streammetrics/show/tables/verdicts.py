@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from streammetrics.base import (
-    KEPT,
+    LIMITS,
+    LONGEST,
     bounds,
     in_units,
     interval,
@@ -18,10 +19,11 @@ from streammetrics.base import (
     value_text,
 )
 from streammetrics.reading import arrived
-from streammetrics.show.tables.estimates import ESTIMATE, estimate
-from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, columns
+from streammetrics.show.tables.board import MOST, OPEN, SYMBOLS, board, level
+from streammetrics.show.tables.estimates import estimate, estimate_columns, with_notes
+from streammetrics.show.tables.table import Cell, Column, Outcome, Table, columns
+from streammetrics.show.tables.terminal import PIPED
 
-OPEN = ("open", "too few rows")  # undecided verdicts
 EFFECTIVE = " (about {effective_rows:.0f} effective rows; {effective_rows_needed:.0f} decide)"
 WORDS = {  # of reasons
     "few_rows_of_class": "too few rows of a class",
@@ -44,46 +46,91 @@ REMARKS = {  # below verdicts, by the reason for one of them
 }
 
 
-def verdicts_table(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
-    """Return verdicts as a table with counts below; of many, only those that do not hold, failures first.
+def verdict_tables(frame: pl.DataFrame, by: Collection[str] = (), width: int | None = None) -> list[Table]:
+    """Return verdicts as tables: a board of rules by groups, if there are several of both, and verdicts with numbers.
 
-    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
+    The latter are all if there is no board and they fit, or else those that do not hold. Failures are first. The frame
+    is that of `streammetrics.check`, or the verdicts on the requirements of a report.
     """
-    failing, holding = frame, frame.clear()  # if all rows fit
-    if shown_of(frame.height) < frame.height:
-        failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
-        failing = failing.sort("passes", maintain_order=True)
-    parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
-    first = pl.concat(parts)
-    if first.is_empty():
-        return Table([], [], notes=[f"All {frame.height:,} hold."])
-    left_out = [every.height - part.height for every, part in zip((failing, holding), parts, strict=True)]
-    more = [f"… and {n:,} more that {what}" for n, what in zip(left_out, ("do not hold", "hold"), strict=True) if n]
-    reasons = {*frame["reasons"].explode()}
+    column, key = _only_column(frame["group"].to_list(), by), _only(filter(None, frame["key"]))
+    overview = board(frame.filter(pl.col("group") != ""), column, key, width or PIPED)
+    holds, most = pl.col("verdict") == "holds", LONGEST if overview is None else MOST
+    if overview is not None:
+        listed = frame.filter(~holds | (pl.col("group") == ""))
+    else:
+        listed = frame if shown_of(frame.height) == frame.height else frame.filter(~holds)
+    first = listed.sort("passes", holds, maintain_order=True).head(shown_of(listed.height, most))
+    more = f"… and {listed.height - first.height:,} more that do not hold" if first.height < listed.height else ""
+    reasons = {*first["reasons"].explode()}
     remarks = [remark for reason, remark in REMARKS.items() if reason in reasons]
-    return replace(every_verdict(first, by), notes=[*more, *remarks, *counts(frame)])
+    table = _without_constants(_table(first, column, key)) if first.height else overview or Table([], [])
+    periods = _periods(frame) if "windows" in frame.columns else []
+    at_key = [f"At {key}."] if key else []
+    explained = replace(table, notes=[*filter(None, [more]), *counts(frame), *table.notes, *at_key, *periods])
+    return with_notes([overview, explained] if overview and first.height else [explained], _level(first), *remarks)
 
 
-def every_verdict(frame: pl.DataFrame, by: Collection[str] = ()) -> Table:
-    """Return all verdicts as a table: one row per requirement and group.
-
-    If all rows have the same single group column of ``by``, its name is the header of their places.
-    """
-    column = _only_column(frame["where"].to_list(), by)
-    named = [
-        *columns("rule", kind="head"),
-        *columns("windows", column or "where", optional=True),
-        *(*ESTIMATE, Column("verdict")),
-    ]
+def every_verdict(frame: pl.DataFrame) -> Table:
+    """Return all verdicts as a table: one row per requirement and group."""
+    head, *numbers = [Column("rule", "head"), *estimate_columns(_two_sided(frame)), Column("verdict")]
     cells = [
-        [
-            *(Cell(rule(row)), Cell(row.get("windows") or "")),
-            Cell(row["where"].removeprefix(f"{column} ") if column else row["where"]),
-            *(*_numbers(row), Cell(verdict(row))),
-        ]
+        [Cell(rule(row)), Cell(row.get("windows") or ""), Cell(row["where"]), *_numbers(row), Cell(verdict(row))]
         for row in rows(frame)
     ]
-    return Table(named, cells)
+    return Table([head, *columns("windows", "where", optional=True), *numbers], cells)
+
+
+def _table(frame: pl.DataFrame, column: str | None, key: str) -> Table:
+    """Verdicts with symbols, without the key that all rules have, and the group column if it is the only one."""
+    head, *numbers = [Column("rule", "head"), *estimate_columns(_two_sided(frame)), Column("verdict")]
+    cells = []
+    for row in rows(frame):
+        place = row["group"].removeprefix(f"{column} ") if column else row["group"]
+        where = ", ".join(filter(None, (place, row["key"] if row["key"] != key else "")))
+        text = f"{SYMBOLS[level(row)]} {verdict(row)}"
+        cells.append([Cell(rule(row)), Cell(where), *_numbers(row), Cell(text, level=level(row))])
+    return Table([head, *columns(column or "where", optional=True), *numbers], cells).without_empty
+
+
+def _periods(frame: pl.DataFrame) -> Iterator[str]:
+    """The windows that rules check."""
+    rules = pl.coalesce("name", "rule").unique(maintain_order=True)
+    periods = frame.group_by("windows", maintain_order=True).agg(rules.alias("rules"))
+    for windows, names in periods.drop_nulls().iter_rows():
+        yield f"Windows {windows}" + (f": {'; '.join(names)}." if periods.height > 1 else ".")
+
+
+def _without_constants(table: Table) -> Table:
+    """The table with a note in place of rules or groups, and of bounds, that all rows share."""
+    heads = next(i for i, column in enumerate(table.columns) if column.kind == "number")
+    same = {i: _only(row[i].text for row in table.rows) for i in (*range(heads), heads + 1)}
+    dropped = [i for i, text in same.items() if text]
+    if len(table.rows) == 1 or not dropped or dropped[:heads] == [*range(heads)]:
+        return table
+    shared = ", ".join(f"{table.columns[i].name} {same[i]}" for i in dropped)
+    varying = table.select(i for i in range(len(table.columns)) if i not in dropped)
+    return with_notes([varying], f"The same in all rows: {shared}.")[0]
+
+
+def _only(texts: Iterable[str]) -> str:
+    """The text of all, or an empty one."""
+    different = {*texts}
+    return different.pop() if len(different) == 1 else ""
+
+
+def _two_sided(frame: pl.DataFrame) -> float | None:
+    """The level of the intervals of verdicts, if all have the same."""
+    levels = frame["confidence"].drop_nulls().unique()
+    return 2 * levels.item() - 1 if len(levels) == 1 else None
+
+
+def _level(frame: pl.DataFrame) -> str:
+    """Why the level of intervals is not that of the verdicts, which compare one end with a limit."""
+    level = _two_sided(frame.filter(pl.any_horizontal(pl.col(LIMITS).is_not_null())))
+    if level is None:
+        return ""
+    two_sided, one_sided = (f"{100 * confidence:.6g}%" for confidence in (level, (1 + level) / 2))
+    return f"A verdict at {one_sided} confidence compares one end of the {two_sided} interval with the limit."
 
 
 def counts(frame: pl.DataFrame) -> Iterator[str]:
@@ -101,19 +148,17 @@ def counts(frame: pl.DataFrame) -> Iterator[str]:
 def outcomes(frame: pl.DataFrame) -> Iterator[Outcome]:
     """Return the outcome of each verdict: an error if it fails the check, a notice if it is undecided."""
     for row in rows(frame):
-        level: Level | None = "notice" if row["verdict"] in OPEN else None if row["verdict"] == "holds" else "warning"
-        yield Outcome(rule(row), row["where"], level if row["passes"] else "error", row["verdict"], sentence(row))
+        yield Outcome(rule(row), row["where"], level(row), row["verdict"], sentence(row))
 
 
-def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
-    """The group column of all places, if they have the same one and no other key.
+def _only_column(groups: Sequence[str], by: Collection[str]) -> str | None:
+    """The group column of all groups, if they have the same one and no other.
 
-    >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, threshold 0.5"], ["day"])
+    >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, hour 5"], ["day", "hour"])
     ('day', None)
     """
-    others = tuple(f", {key} " for key in (*by, *KEPT))
-    alone = not any(other in place for place in places for other in others)
-    return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
+    alone = not any(f", {c} " in group for group in groups for c in by)
+    return next((c for c in by if alone and all(group.startswith(f"{c} ") for group in groups if group)), None)
 
 
 def _numbers(row: Mapping[str, Any]) -> list[Cell]:
