@@ -15,6 +15,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, show_tables, write, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
+from streammetrics.cli.trivial_models import warning
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.data import MODEL
 from streammetrics.metrics import Requirement, better
@@ -97,6 +98,9 @@ def check_command(
     otherwise open (inconclusive). The exit code is 1 if a requirement is breached or undefined. With --open fail, it is
     also 1 if a requirement is open or a group has too few rows. --format github prints annotations for GitHub Actions,
     --format junit a report for CI systems.
+
+    A note below the table says if a model without use would pass too: one with scores times 0.0001, the same score for
+    all rows, or shuffled scores.
     """
     if bounds_only and confidence is not None:
         raise click.UsageError("Pass either --confidence or --bounds-only, not both.")
@@ -109,7 +113,8 @@ def check_command(
             verdicts, frame=verdicts.frame.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))
         )
     is_by_group = verdicts.frame.height > 1 and not (read["by"] or read["total"]) and bool(set(report.by) - {MODEL})
-    advice = "To check all groups together, add --total." if is_by_group and not verdicts.hold else ""
+    advice = ["To check all groups together, add --total."] if is_by_group and not verdicts.hold else []
+    advice.append(warning(report, requirements, read["threshold"]))
     write_verdicts(verdicts, form, output, f"streammetrics check {state}", advice)
     if not verdicts.hold:
         ctx.exit(1)

@@ -28,7 +28,7 @@ def write_verdicts(
     form: str,
     output: Path | None,
     suite: str,
-    advice: str = "",
+    advice: Sequence[str] = (),
     first: Sequence[sm.Finding] = (),
 ) -> None:
     """Write the verdicts of a check in one of the formats, to a file if one is given.
@@ -40,7 +40,7 @@ def write_verdicts(
     frame = verdicts.frame
     begin = [findings_table(first, FINDINGS)] if first else []
     notes = verdicts.note.splitlines()
-    tables = [*begin, *with_notes(verdict_tables(frame, verdicts.by, width()), *notes, advice)]
+    tables = [*begin, *with_notes(verdict_tables(frame, verdicts.by, width()), *notes, *advice)]
     every = [*begin, *verdicts._every()]
     if form == GITHUB:
         others = [finding for finding in first if finding.metric is None]  # those of rules are verdicts
