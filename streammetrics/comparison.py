@@ -302,7 +302,7 @@ class Drift:
         >>> import streammetrics as sm
         >>> a, b = (sm.predictions(y_score="p").update({"p": [low, 0.5] * 500}) for low in (0.1, 0.4))
         >>> print(str(sm.drift(a, b).findings()[0]).partition(";")[0])
-        y_score shifted: the mean is 0.45, and was 0.3 (+50%, +44% to +56%)
+        Scores shifted: from 0.300 to 0.450 on average (+50%, +44% to +56%)
         """
         return self._findings(("reference", "current"))
 

@@ -20,7 +20,7 @@ PARTS = {
     "findings": (1200, []),
     "results": (1000, [".value b", ".sure", ".sure:nth-of-type(2)", ".value + .sure"]),
     "groups": (1000, ["figcaption h3", "figure .how", "tbody tr:nth-child(1) small"]),
-    "calibration": (1200, ["figure:nth-of-type(1) h3", "figure:nth-of-type(2) h3"]),
+    "curves": (1200, ["figure:nth-of-type(3) h3", "summary"]),
     "decision": (1200, ["output[for=threshold]", ".choices", ".drawn .readout", ".copies", ".candidates summary"]),
 }
 """Width of the picture of each section, and the selectors of its parts in the order of their numbers."""
@@ -42,6 +42,7 @@ def photograph(page: Page) -> None:
     """The top of the page as it is, and its sections with numbers."""
     page.screenshot(path=FOLDER / "page.png")
     page.add_style_tag(content=STYLE)
+    page.locator("details:has(#f-groups) > summary").click()
     for name, (width, selectors) in PARTS.items():
         page.set_viewport_size({"width": width, "height": 900})
         section = page.locator(SECTION.format(name))

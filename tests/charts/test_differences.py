@@ -7,10 +7,19 @@ import polars as pl
 import pytest
 import vl_convert
 from data import CANDIDATES, CLICKS, candidates, clicks
+from drawn import Drawn
 
 import streammetrics as sm
 
 MARGINS = {"not_worse": {"roc_auc": 0.01, "log_loss": "0.5%", "recall": 0.3}, "better": ["brier_score", "specificity"]}
+METRICS = {
+    "ROC AUC": "roc_auc",
+    "Average precision": "average_precision",
+    "Log loss skill": "log_loss_skill",
+    "Precision": "precision",
+    "Recall": "recall",
+    "Accuracy": "accuracy",
+}
 FARTHEST = 8  # half widths of an interval, at the ends of the axis
 MOST = 30  # names
 
@@ -28,23 +37,25 @@ def sides(drawn):
     )
 
 
-def test_the_better_side_is_that_of_the_dot_and_grey_intervals_contain_0():
+def test_each_metric_has_an_axis_of_its_own_whose_right_side_is_better():
     found = compared()
-    drawn, frame = found.plot.forest(), found.total.frame
-    dots, ends = drawn.rows("dot"), sides(drawn)
-    assert frame.filter(metric="log_loss")["better"].item() == "new"
-    assert dots.filter(y="Log loss")["series"].item() == "new better"
-    assert dots.filter(y="Log loss")["x"].item() > 1  # although a lower loss is better
-    assert dots.filter(y="Recall")["series"].item() == "old better"
-    assert dots.filter(y="Recall")["x"].item() < -1
-    around = ends.filter(pl.col("low") <= 0, pl.col("high") >= 0)
-    assert 0 < around.height < ends.height
-    assert set(around["y"]) == set(ends.filter(series=drawn.series[-1])["y"])
-    assert ((ends["high"] - ends["low"]) <= 2 + 1e-9).all()
-    assert "ks, ece" in drawn.caption
-    assert "Rows" not in drawn.names
-    assert len({*drawn.layers["dot"]["encoding"]["color"]["scale"]["range"]}) == 3
-    assert "yOffset" not in str(drawn.spec)
+    panels = {words: Drawn(part) for words, part in zip(METRICS, found.plot.forest().spec["vconcat"], strict=True)}
+    seen = set()
+    for words, drawn in panels.items():
+        [row] = found.total.frame.filter(metric=METRICS[words]).to_dicts()
+        [dot], [ends], (left, right) = drawn.rows("dot").to_dicts(), sides(drawn).to_dicts(), drawn.x["scale"]["domain"]
+        assert drawn.names[0].startswith(words)
+        assert left == -right < 0
+        assert dot["x"] == row["difference"]
+        assert ends["low"] <= row["ci_lower"] < row["ci_upper"] <= ends["high"] <= right
+        assert dot["series"] == {"old": "old better", "new": "new better"}.get(row["better"], "not significant")
+        assert (ends["low"] <= 0 <= ends["high"]) == (row["better"] is None)
+        seen.add(row["better"])
+    assert seen == {"old", "new", None}
+    acc = sm.binary(**CANDIDATES, metrics=["log_loss", "brier_score"]).update(candidates())
+    losses = sm.compare(acc, models=("old", "new")).plot.forest()
+    left, right = losses.x["scale"]["domain"]
+    assert right < losses.rows("dot")["x"][0] < 0 < left  # the new model is better, with a lower loss
 
 
 def test_groups_have_the_units_of_the_metric():
@@ -53,7 +64,7 @@ def test_groups_have_the_units_of_the_metric():
     rows = found.frame.filter(metric="roc_auc")
     assert sorted(drawn.rows("dot")["x"]) == pytest.approx(sorted(rows["difference"]))
     assert set(drawn.names) == {"DE", "FR"}
-    assert drawn.x["title"] == "roc_auc: new minus old"
+    assert drawn.x["title"] == "ROC AUC: new minus old"
     without = sm.compare(found.a, found.b, confidence=None).plot.forest()
     assert not without.rows("dot").height
 

@@ -73,9 +73,9 @@ def test_every_chart_has_its_axes_and_marks():
     for name, (draw, x, y, marks) in CHARTS.items():
         chart = draw()
         assert (scale(chart.x), scale(chart.y), chart.marks()) == (x, y, marks), name
-        assert (name == "calibration") == (chart.below is not None)
+        assert (name in ("calibration", "forest")) == (chart.below is not None)
         assert chart.title
-        assert len({chart.x["title"], chart.y["title"]}) == 2
+        assert len({chart.x["title"], chart.y["title"]}) == 2 or name == "forest"
 
 
 def _methods(plot):
@@ -185,6 +185,8 @@ def test_two_reports_are_laid_over_one_another():
     tasks = [sm.binary(by="country", **CLICKS).update(part) for part in (rows[:2_000], rows[2_000:])]
     plot = sm.compare(*(task.rollup() for task in tasks)).plot
     assert plot.roc().legend == ("", ["a", "b"])
-    assert plot.scores().legend[0] == "actual class"
+    assert plot.scores().legend == ("", ["a", "b"])
+    assert plot.scores(report="a").legend[0] == "actual class"
+    assert plot.roc().below.rows("line").height == 200
     assert set(plot.segments("roc_auc").names) == {"a", "b"}
     assert plot.calibration().below.series == ["a", "b"]

@@ -242,7 +242,7 @@ def test_a_fault_has_its_findings(fault):
     verdicts = [f for f in found[:1] if f.code in ("SM701", "SM711")]  # of two sides, which come first
     order = [("bad", "warn", "info").index(f.severity) for f in found[len(verdicts) :]]
     assert order == sorted(order)
-    assert all(re.fullmatch(r"[^\x00-\x1f]{10,220}[.?]", str(f)) for f in found)
+    assert all(re.fullmatch(r"[^\x00-\x1f]{10,260}[.?]", str(f)) for f in found)
     assert all(f.ci_lower is None or f.ci_lower <= f.value <= f.ci_upper for f in found)
     assert sentences(found) == written()[fault]
     assert all(f.title for f in found if f.severity != "info" and f.code != "SM704")

@@ -68,10 +68,13 @@ def _sentence(row: Row, names: tuple[str, str], metric: Metric) -> str:
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"), difference)
     ends = f" ({sampled})" if sampled else ""
     more = "higher" if row["difference"] > 0 else "lower"
-    change = f"{name}{of} is {difference.lstrip('-')} {more}{ends}, {other} against {one}"
+    change = f"{difference.lstrip('-')} {more}{ends}, {other} against {one}"
+    if better is None and sampled:
+        return f"No significant difference in {name}: {b} is {change}."
     if better is None:
-        return f"No significant difference: {change}." if sampled else f"Open, without a confidence interval: {change}."
-    return f"{b if better == names[1] else a} is better{'' if sampled else ' on these rows'}: {change}."
+        return f"Open, without a confidence interval: {name}{of} is {change}."
+    side = b if better == names[1] else a
+    return f"{side} is better{'' if sampled else ' on these rows'}: {name}{of} is {change}."
 
 
 def _groups(comparison: Comparison, metric: Metric, confidence: float) -> Iterator[Finding]:

@@ -146,8 +146,10 @@ def placed(rows: pl.DataFrame, report: Report) -> Iterator[Row]:
     times = [rows[k] for k in names if isinstance(rows.schema[k], pl.Date | pl.Datetime)]
     if any(map(beyond_python, times)):  # no key can name them
         return
-    texts = [readable(rows[k]).fill_null("null") if k in report.by else readable(rows[k]) for k in names]
-    place = pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
+    texts = {k: readable(rows[k]).fill_null("null") if k in report.by else readable(rows[k]) for k in names}
+    model = [texts.pop(MODEL)] if MODEL in texts else []
+    groups = [pl.concat_str([*texts.values()], separator=", ", ignore_nulls=True)] if texts else []
+    place = pl.concat_str([*groups, *model], separator=" of ") if groups or model else pl.lit("")
     for row in rows.with_columns(place.alias(PLACE)).iter_rows(named=True):
         keys = {k: row[k] for k in (*names, "threshold") if k in report.by or row.get(k) is not None}
         yield {**row, WHERE: keys, PLACE: escaped(row[PLACE])}

@@ -25,7 +25,8 @@ from streammetrics.statistics import GROUP
 if TYPE_CHECKING:
     from streammetrics.report import Comparison, Report
 
-QUANTILES = {"10% quantile": 0.1, "median": 0.5, "90% quantile": 0.9}
+MEDIAN = "median"
+QUANTILES = {"10% quantile": 0.1, MEDIAN: 0.5, "90% quantile": 0.9}
 MEAN, POSITIVES, RATE = "mean", "predicted_positive_rate", "prevalence"
 POSITIVE_RATE = "rate of predicted positives"
 QUANTITY, IS_SHARE, SCALE, SIZE, LEAST, MOST, OF_ALL_FOLDS = map(

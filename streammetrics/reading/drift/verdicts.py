@@ -9,12 +9,12 @@ import polars as pl
 
 from streammetrics.base import LIMITS, VERDICT, hidden, joined
 from streammetrics.reading.drift.measures import drift_measures
-from streammetrics.reading.drift.shifts import IS_SHARE, LEAST, MEAN, MOST, QUANTITY, SCALE, shifts
+from streammetrics.reading.drift.shifts import IS_SHARE, LEAST, MEAN, MEDIAN, MOST, QUANTITY, SCALE, shifts
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
 
-MEANS, PSI, STEADY, HAS_INTERVALS = map(hidden, ("mean ", "psi ", "steady", "decides"))
+MEANS, MEDIANS, PSI, STEADY, HAS_INTERVALS = map(hidden, ("mean ", "median ", "psi ", "steady", "decides"))
 NUMBERS = ("a", "b", "difference", *LIMITS, IS_SHARE, SCALE)
 LEVEL = 0.95  # of intervals, by default
 SMALL, LARGE = 0.1, 0.2  # sizes of a change, relative to the reference
@@ -35,19 +35,26 @@ def _verdicts(changes: pl.DataFrame, psi: pl.DataFrame) -> pl.DataFrame:
 
     A distribution ``"shifted"`` if the interval of a quantity contains only sizes above `LARGE`, and ``"moved"`` if
     it excludes no change, or if that of PSI is above 0.1. It is ``"stable"`` if all intervals contain only sizes below
-    `SMALL`, and PSI is below 0.1. Otherwise, it is ``"open"``. Both means and PSI with its interval are added.
+    `SMALL`, and PSI is below 0.1. Otherwise, it is ``"open"``. Means, medians, and PSI with its interval are added.
     """
     keys = changes.columns[: changes.columns.index(QUANTITY)]
     steady = (pl.col(MOST) < SMALL).fill_null(False).all().alias(STEADY)
     decides = pl.col(LEAST).is_not_null().any().alias(HAS_INTERVALS)
     ranked = changes.sort(pl.col(LEAST).fill_null(0), descending=True, maintain_order=True)  # else the mean is first
-    means = changes.filter(pl.col(QUANTITY) == MEAN).select(*keys, pl.col(NUMBERS).name.prefix(MEANS))
+    quantities = {MEANS: MEAN, MEDIANS: MEDIAN}
+    usual = [
+        pl.col(name).filter(pl.col(QUANTITY) == quantity).first().alias(prefix + name)
+        for prefix, quantity in quantities.items()
+        for name in NUMBERS
+    ]
     verdicts = (
-        changes.group_by(keys, maintain_order=True).agg(steady, decides) if keys else changes.select(steady, decides)
+        changes.group_by(keys, maintain_order=True).agg(steady, decides, *usual)
+        if keys
+        else changes.select(steady, decides, *usual)
     )
     worst = ranked.unique(keys, keep="first", maintain_order=True) if keys else ranked.head(1)
     psi = psi.select(*keys, pl.col("value", *LIMITS).name.prefix(PSI))
-    for frame in (worst, means, psi):
+    for frame in (worst, psi):
         verdicts = joined(verdicts, frame, keys)
     least, (psi_low, psi_high) = pl.col(LEAST).fill_null(0), (pl.col(PSI + limit) for limit in LIMITS)
     verdict = (

@@ -5,7 +5,7 @@
 
 from streammetrics.show.charts.error_curves import error_cdf, errors, rec
 from streammetrics.show.charts.forest import forest, limits
-from streammetrics.show.charts.groups import caterpillar, segments
+from streammetrics.show.charts.groups import MOST_GROUPS, caterpillar, segments
 from streammetrics.show.charts.marks import is_empty, values
 from streammetrics.show.charts.matrix import confusion, confusion_in_words
 from streammetrics.show.charts.ranking import det, gain, lift, pr, roc, scores

@@ -18,7 +18,9 @@ from streammetrics.show.charts.series import (
     BY_CHARTS,
     CLASS,
     SIDES,
+    WHICH,
     Reports,
+    Together,
     is_weighted,
     rows_or_weight,
     series_of,
@@ -43,6 +45,8 @@ def outlines(report: Reports, kind: str, keys: Mapping[str, Any], title: str, wh
     """
     require_free(report.by, ["count", CLASS], BY_CHARTS)
     curve = report.curve(kind)
+    if isinstance(report, Together) and WHICH not in keys and {*CLASSES} <= {*curve.columns}:  # which would be hidden
+        curve = curve.select(pl.exclude(CLASSES), count=pl.sum_horizontal(CLASSES))
     groups = series_of(report, curve, keys, most=MAX_SERIES // max(1, sum(c in curve.columns for c in CLASSES)))
     series = series_of(report, _classes(groups.frame.drop("series")), {})
     bins = series.frame

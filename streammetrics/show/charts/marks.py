@@ -84,9 +84,9 @@ def titled(chart: Spec, title: str, facts: Iterable[str], caption: Iterable[str]
     return safe
 
 
-def below(upper: Spec, lower: Spec) -> Spec:
-    """Return a panel with another one below it, along the same x."""
-    return {"vconcat": [upper, lower], "spacing": 14}
+def stacked(*panels: Spec) -> Spec:
+    """Return panels below each other."""
+    return {"vconcat": list(panels), "spacing": 14}
 
 
 def panel(

@@ -168,7 +168,7 @@ class ComparisonPlot(Plot):
         """Differences with their intervals, grey if they are not significant.
 
         Args:
-            metric: Metric to show in each group. Defaults to all metrics of all rows, in units of their intervals.
+            metric: Metric to show in each group. Defaults to six metrics of all rows, each on an axis of its own.
         """
         return as_altair(forest(self._comparison, metric))
 

@@ -21,11 +21,11 @@ from streammetrics.metrics import (
     prevalence,
     recall,
 )
-from streammetrics.show.charts.axes import Places, Spec, axis, inside, probit_axis
+from streammetrics.show.charts.axes import Places, Spec, axis, extent, inside, probit_axis
 from streammetrics.show.charts.histograms import outlines
-from streammetrics.show.charts.marks import Marks, panel, reference, titled
+from streammetrics.show.charts.marks import STRIP, Marks, panel, reference, stacked, titled
 from streammetrics.show.charts.paths import bounded_line, lines_of
-from streammetrics.show.charts.series import Reports, Series, rows_or_weight, series_of
+from streammetrics.show.charts.series import SIDES, Reports, Series, rows_or_weight, series_of
 
 BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
 """Relative positions of points between two distant thresholds: dense near the first, where precision bends most."""
@@ -34,6 +34,7 @@ FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fn
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
 LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # at a smaller share, too few rows
 LOW = 0.5  # highest precision of a chart whose axis ends before 1
+DIFFERENCES = 200  # points at which two curves are compared
 WIDE = 80  # number of characters that fit above a chart
 
 
@@ -43,8 +44,8 @@ def roc(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) 
     x, y = axis("False positive rate (share of negatives)"), axis("Recall (share of positives)")
     summary = _summary(report, series, "roc_auc", "AUC", keys)
     marks = _marks(report, "roc", series, x, y, FPR, RECALL, points)
-    diagonal = reference((0, 1), (0, 1))
-    return _chart("ROC curve", series, x, y, [diagonal, *marks], "Dotted: random ranking", summary)
+    diagonal, difference = reference((0, 1), (0, 1)), _difference(series, x, FPR, RECALL)
+    return _chart("ROC curve", series, x, y, [diagonal, *marks], "Dotted: random ranking", summary, difference)
 
 
 def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -60,8 +61,8 @@ def pr(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -
     random = [reference((0, 1), (level, level)) for level in levels.drop_nulls().unique(maintain_order=True)]
     summary = _summary(report, series, "average_precision", "average precision", keys)
     marks = [*random, *_marks(report, "pr", series, x, y, RECALL, PRECISION, points)]
-    caption = "Dotted: random ranking (prevalence)"
-    return _chart("Precision-recall curve", series, x, y, marks, caption, summary)
+    caption, difference = "Dotted: random ranking (prevalence)", _difference(series, x, RECALL, PRECISION)
+    return _chart("Precision-recall curve", series, x, y, marks, caption, summary, difference)
 
 
 def det(report: Reports, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Spec:
@@ -129,13 +130,42 @@ def _marks(
     return marks
 
 
-def _chart(title: str, series: Series, x: Spec, y: Spec, marks: list[Marks], caption: str, summary: str = "") -> Spec:
+def _difference(series: Series, x: Spec, across: Expr, up: Expr) -> Spec | None:
+    """A low panel with the second of two models or reports minus the first, at the same x."""
+    if len(series.names) != 2 or not {*series.keys} <= {*SIDES}:
+        return None
+    lines = lines_of(series.frame, partial(_path, across=across, up=up))
+    paths = [lines.filter(series=name).sort("x", maintain_order=True) for name in series.names]
+    if any(path.is_empty() for path in paths):
+        return None
+    places = np.linspace(max(path["x"][0] for path in paths), 1, DIFFERENCES)
+    one, other = (np.interp(places, path["x"], path["y"]) for path in paths)
+    line = pl.DataFrame({"series": "difference", "x": places, "y": other - one})
+    y = axis("Difference", *extent(line["y"], pl.Series([0.0])))
+    y["axis"] |= {"tickCount": 3}
+    unlabeled = x | {"title": None, "axis": x["axis"] | {"labels": False}}
+    zero = reference((0, 1), (0, 0))
+    return panel(unlabeled, y, [zero, ("line", line)], ["difference"], grey="difference") | {"height": STRIP}
+
+
+def _chart(
+    title: str,
+    series: Series,
+    x: Spec,
+    y: Spec,
+    marks: list[Marks],
+    caption: str,
+    summary: str = "",
+    difference: Spec | None = None,
+) -> Spec:
     points = [rows.filter(inside(x, rows["x"]) & inside(y, rows["y"])) for style, rows in marks if style == "dot"]
     texts = {text for rows in points for text in rows["text"]}
     dotted = f"dot: {min(texts)}" if len(texts) == 1 else "dots: thresholds" if texts else ""
     banded = "shaded band: certified bounds of the curve" if "band" in dict(marks) else ""
-    sentence = f"{'; '.join(filter(None, (caption, dotted, banded)))}."
+    compared = f"below: {series.names[1]} minus {series.names[0]}" if difference else ""
+    sentence = f"{'; '.join(filter(None, (caption, dotted, banded, compared)))}."
     chart = panel(x, y, marks, series.names, series.legend)
+    chart = stacked(chart, difference) if difference else chart
     return titled(chart, title, [summary, series.note], [sentence])
 
 

@@ -10,7 +10,7 @@ import polars.selectors as cs
 
 from streammetrics.metrics import wilson_interval
 from streammetrics.show.charts.axes import Places, Scale, Spec, axis, extent, place
-from streammetrics.show.charts.marks import STRIP, Marks, bars, below, panel, reference, titled
+from streammetrics.show.charts.marks import STRIP, Marks, bars, panel, reference, stacked, titled
 from streammetrics.show.charts.paths import lines_of
 from streammetrics.show.charts.series import Reports, Series, is_weighted, rows_or_weight, series_of, sized
 
@@ -34,7 +34,7 @@ def calibration(report: Reports, /, **keys: Any) -> Spec:
     outlines = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, high))
     lower = panel(x, y, bars(outlines, series.names), series.names, series.legend) | {"height": STRIP}
     caption = [DIAGONAL, explained, f"Lower chart: {counted} of each bin, on a square root axis."]
-    return titled(below(upper, lower), "Calibration in bins of equal width", [series.note], caption)
+    return titled(stacked(upper, lower), "Calibration in bins of equal width", [series.note], caption)
 
 
 def quantile_calibration(report: Reports, /, **keys: Any) -> Spec:

@@ -13,7 +13,7 @@ from streammetrics.show.charts.axes import Spec
 from streammetrics.show.charts.marks import resized
 
 WIDTH = 300  # of a plot that is one of three in a row of a page, without its labels
-FONT, SIZE = "Helvetica, Arial, sans-serif", 12  # as in the style sheet
+FONT, SIZE = "Helvetica, Arial, sans-serif", 14  # that reserve room for the text of the page, which can be wider
 QUIET, GRID = "var(--quiet)", "var(--grid)"
 CONFIG: Spec = {
     "font": FONT,

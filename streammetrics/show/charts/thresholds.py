@@ -13,7 +13,7 @@ from streammetrics.base import cutoff
 from streammetrics.errors import Argument, ReportError
 from streammetrics.metrics import CELLS, Metric, better, find_metric, words
 from streammetrics.show.charts.axes import Places, Spec, axis, extent, inside, numbers
-from streammetrics.show.charts.marks import MAX_SERIES, STRIP, Marks, below, panel, reference, titled
+from streammetrics.show.charts.marks import MAX_SERIES, STRIP, Marks, panel, reference, stacked, titled
 from streammetrics.show.charts.paths import bounded_line, lines_of, simplified
 from streammetrics.show.charts.ranking import operating_points, scores
 from streammetrics.show.charts.series import Reports, series_of
@@ -67,7 +67,7 @@ def thresholds(
             marks.append(("dot", rows.with_columns(text=text)))
         is_banded = is_banded or "band" in dict(marks)
         panels.append(panel(x, y, marks, names, series.legend))
-    chart = below(panels[0], panels[1] | {"height": 2 * STRIP}) if len(panels) > 1 else panels[0]
+    chart = stacked(panels[0], panels[1] | {"height": 2 * STRIP}) if len(panels) > 1 else panels[0]
     title = f"{'Metrics' if named else words(counted[0])} by threshold"
     caption = ["" if named else better(counted[0]), "Shaded band: certified bounds." if is_banded else ""]
     return titled(chart, title, [series.note], caption)

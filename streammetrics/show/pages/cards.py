@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from string import Formatter
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from streammetrics.base import (
     value_texts,
 )
 from streammetrics.metrics import Metric, better, unsaid, words
+from streammetrics.show.charts.importance import ranked_metrics
 from streammetrics.show.tables.estimates import note
 from streammetrics.show.tables.notes import with_note
 
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 
 CARDS = 6
 LINES = 4  # values of a model on a card
-VOLUME = ("rows", "dropped")
-FIRST = (
-    *("roc_auc", "roc_auc(average=macro)", "average_precision", "log_loss_skill", "calibration_ratio"),
-    *("precision", "recall", "accuracy", "f1(average=macro)", "f1(average=micro)", "subset_accuracy"),
-    *("kappa(weights=quadratic)", "f1", "mcc", "balanced_accuracy"),
-    *("r2", "rmse", "mae", "bias", "median_absolute_error", "absolute_error_quantile(q=0.99)"),
-)
-"""Metrics of which none repeats another. Other metrics of a report follow if there are fewer."""
 BESIDE = {
     "roc_auc": "random ranking: 0.5",
     "roc_auc(average=macro)": "random ranking: 0.5",
@@ -52,7 +44,6 @@ BESIDE = {
     "accuracy": "always the most frequent label: {majority_accuracy}",
 }
 """What to compare a metric with, by other metrics."""
-BASELINES = ("majority_accuracy", "prevalence")
 LOWEST = "recall"  # the metric of which the lowest of all labels is shown
 
 
@@ -98,15 +89,6 @@ def prose(metric: Metric) -> str:
     """
     summary, options = re.sub(r" See `\w+`\.", "", metric.summary), unsaid(metric)
     return summary.replace("`", "") + (f" Default: {options}." if options else "")
-
-
-def ranked_metrics(total: Report) -> Iterator[Metric]:
-    """Yield the metrics of a report, the most important first, with the calibration of those that measure it."""
-    metrics = {metric.name: metric for metric in total.metrics if metric.name not in VOLUME}
-    if "ece" in metrics:
-        metrics["calibration_ratio"] = total.find("calibration_ratio")
-    names = dict.fromkeys((*FIRST, *(name for name in metrics if name not in BASELINES), *BASELINES))
-    yield from (metrics[name] for name in names if name in metrics)
 
 
 def _lowest(estimates: pl.DataFrame, models: list[str]) -> pl.DataFrame:

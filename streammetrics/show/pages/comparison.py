@@ -20,7 +20,7 @@ from streammetrics.show.pages.findings import stands_out
 from streammetrics.show.tables.differences import LETTERS, LONG_NAME, differences_table
 from streammetrics.show.tables.estimates import only_threshold
 from streammetrics.show.tables.html import filtered
-from streammetrics.show.tables.page import Section, lead, page_of
+from streammetrics.show.tables.page import Section, folded, lead, page_of
 from streammetrics.show.tables.table import Table
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def comparison_page(
         *_requirements(verdicts, interactive),
         found,
         differences(comparison, "Differences", interactive),
-        groups(comparison),
         *_curves(comparison, interactive),
     ]
     scripts = charts.scripts() if interactive else ()
@@ -62,7 +61,7 @@ def _requirements(verdicts: tuple[pl.DataFrame, Sequence[Table]] | None, interac
     if verdicts is not None:
         frame, tables = verdicts
         content = "".join(f"<p>{markup(note)}</p>" for table in tables for note in table.notes)
-        content += pictures.figures("limits", [partial(charts.limits, frame)], interactive, narrow=True)
+        content += pictures.figures("limits", [partial(charts.limits, frame)], interactive)
         for table in tables:
             if table.rows:
                 rule, *others, verdict = range(len(table.columns))
@@ -104,13 +103,11 @@ def both_sides(comparison: Comparison) -> charts.Together | None:
 
 def _curves(comparison: Comparison, interactive: bool) -> Iterator[Section]:
     if (both := both_sides(comparison)) is not None:
-        yield Section("curves", "Curves", pictures.figures("curves", pictures.curves(both), interactive))
-        calibrated = pictures.figures("calibration", pictures.calibration(both), interactive)
-        yield Section("calibration", "Calibration", calibrated)
+        yield Section("curves", "Curves", pictures.row_of_figures("curve", pictures.curves(both), interactive))
 
 
 def differences(comparison: Comparison, title: str, interactive: bool) -> Section:
-    """Return the differences of all rows together, as a chart, in which those of groups follow, and as a table."""
+    """Return the differences of the most important metrics and of groups as charts, and all of them folded."""
     total = comparison.total
     frame, (a, b) = total.frame, total.names
     by_interval = f"significant at {(total.confidence or 0) * 100:g}%, bounds included"
@@ -119,22 +116,20 @@ def differences(comparison: Comparison, title: str, interactive: bool) -> Sectio
     unjudged = [name for name in undirected if name in frame["metric"]]
     judged = f"“Better” means {level}." + (f" {UNJUDGED}: {', '.join(unjudged)}." if unjudged else "")
     sentences = "".join(f"<p>{markup(sentence)}</p>" for sentence in (judged, *only_threshold(frame)))
-    table = filtered(
-        differences_table(total._judged, total.names, total.confidence, caption=f"Differences of {b} from {a}"),
-        "metrics",
-    )
+    table = differences_table(total._judged, total.names, total.confidence, caption=f"Differences of {b} from {a}")
     forests = [partial(charts.forest, comparison)]
     if comparison.primary is not None and comparison.b.by:
         forests.append(partial(charts.forest, comparison, comparison.primary))
-    drawn = pictures.figures("forest", forests, interactive)
-    return Section("differences", title, drawn + sentences + table)
+    drawn, listed = pictures.figures("forest", forests, interactive), sentences + filtered(table, "metrics")
+    content = drawn + folded("All differences", listed) if drawn else listed
+    return Section("differences", title, content + folded("Each group", groups(comparison)))
 
 
-def groups(comparison: Comparison) -> Section:
-    """Return the differences of the primary metric in each group, those with a better side first."""
+def groups(comparison: Comparison) -> str:
+    """Return the differences of the primary metric in each group, those with a better side first; empty without."""
     by, metric = tuple(comparison.b.by), comparison.primary
     if comparison.total.b.by == comparison.b.by or metric is None:
-        return Section("groups", "Groups", "")
+        return ""
     frame = comparison._judged.filter(metric=metric.name)
     decided = pl.col("better").is_in(LETTERS)
     frame = frame.sort(decided, pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True)
@@ -144,4 +139,4 @@ def groups(comparison: Comparison) -> Section:
         frame.head(GROUPS), comparison.names, comparison.confidence, by, caption, of_one_metric=True
     )
     sentence = f"{words(metric)} by group, significant differences first.{cut}"
-    return Section("groups", "Groups", f"<p>{markup(sentence)}</p>{filtered(table, 'groups')}")
+    return f"<p>{markup(sentence)}</p>{filtered(table, 'groups')}"

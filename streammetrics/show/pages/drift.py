@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,10 +19,10 @@ from streammetrics.show.pages.comparison import (
     with_names,
     with_short_names,
 )
-from streammetrics.show.pages.findings import stands_out
+from streammetrics.show.pages.findings import findings_list, headline, stands_out
 from streammetrics.show.tables.drift import measures_table
 from streammetrics.show.tables.html import filtered, scrolled
-from streammetrics.show.tables.page import Section, lead, page_of
+from streammetrics.show.tables.page import Section, folded, lead, page_of
 
 if TYPE_CHECKING:
     from streammetrics.report import Comparison
@@ -52,23 +52,28 @@ def drift_page(
     """
     by = metrics.b.by
     metrics, names = with_short_names(with_names(metrics, names), names)
-    sizes = (size(metrics.a) if total is not None else ROLLING, size(metrics.b))
-    verdict, found = stands_out(findings)
+    measures, scripts = _measures(total, every, metrics.confidence, by), charts.scripts() if interactive else ()
+    if total is None:
+        verdict, found = stands_out(findings)
+        sections = [
+            found,
+            Section("drift", "Drift of distributions", measures),
+            Section("groups", "Groups", groups(metrics)),
+        ]
+        return page_of(title, verdict, lead(zip(names, (ROLLING, size(metrics.b)), strict=True)), sections, scripts)
+    changes = f"<h2>What changed</h2>{findings_list(findings)}"
+    both = both_sides(metrics)
+    drawn = list(pictures.distributions(both)) if both is not None else []
+    picture = pictures.figures("first", drawn[:1], interactive, columns=2)
+    others = pictures.row_of_figures("distributions", drawn[1:], interactive)
     sections = [
-        found,
-        Section("drift", "Drift of distributions", _measures(total, every, metrics.confidence, by)),
-        *(_distributions(metrics, interactive) if total is not None else ()),
-        groups(metrics),
+        differences(metrics, "Changes of metrics", interactive),
+        Section("drift", "Drift of distributions", folded("Measures", measures) + folded("More charts", others)),
     ]
-    scripts = charts.scripts() if interactive else ()
-    return page_of(title, verdict, lead(zip(names, sizes, strict=True)), sections, scripts)
-
-
-def _distributions(metrics: Comparison, interactive: bool) -> Iterator[Section]:
-    if (both := both_sides(metrics)) is not None:
-        drawn = pictures.figures("distributions", pictures.distributions(both), interactive)
-        yield Section("distributions", "Distributions", drawn)
-    yield differences(metrics, "Changes of metrics", interactive)
+    facts = lead(zip(names, map(size, (metrics.a, metrics.b)), strict=True))
+    card = f'<section class="card" aria-label="What changed">{changes}</section>'
+    first = f'<div class="first" id="findings">{card}{picture}</div>'
+    return page_of(title, headline(findings), facts, sections, scripts, first)
 
 
 def _measures(total: pl.DataFrame | None, every: pl.DataFrame, confidence: float | None, by: Sequence[str]) -> str:

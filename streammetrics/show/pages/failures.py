@@ -11,6 +11,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.reading import CALIBRATION, CONFIDENCE, MIN_ROWS, explained
 from streammetrics.show.pages.pictures import is_undropped
 from streammetrics.show.tables.html import scrolled
+from streammetrics.show.tables.page import folded
 from streammetrics.show.tables.slices import slices_table
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def _section(report: Report, metric: str, columns: list[str], slices: list[tuple
     caution = f"<p>{markup(f'{metric} {OTHERWISE[metric]}')}</p>" if metric in OTHERWISE else ""
     tables = "".join(_slices(report, metric, key, columns, frame) for key, frame in slices)
     sentence = f"{what} that are significantly worse than the rest {tested}."
-    return f"<p>{sentence}{omitted} {explained(metric)}</p>{caution}{tables}"
+    details = folded("How to read them", f"<p>{explained(metric)}{omitted}</p>{caution}")
+    return f"<p>{sentence}</p>{tables}{details}"
 
 
 def _slices(report: Report, metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:

@@ -9,7 +9,8 @@ import polars as pl
 from streammetrics.base import of_all_labels
 from streammetrics.data import MODEL
 from streammetrics.show.charts.groups import has_order, worst_first
-from streammetrics.show.pages.cards import CARDS, prose, ranked_metrics
+from streammetrics.show.charts.importance import ranked_metrics
+from streammetrics.show.pages.cards import CARDS, prose
 from streammetrics.show.pages.evaluated import weight_of
 from streammetrics.show.tables.estimates import CERTIFIED, groups_table, metrics_table, only_threshold
 from streammetrics.show.tables.html import filtered

@@ -27,7 +27,7 @@ from streammetrics.show.pages.pictures import figures
 from streammetrics.show.pages.summary import is_too_small, summary, verdict
 from streammetrics.show.tables.differences import differences_table
 from streammetrics.show.tables.html import scrolled
-from streammetrics.show.tables.page import Section, beside, page_of
+from streammetrics.show.tables.page import Section, beside, folded, page_of
 from streammetrics.statistics import pairs_kept
 
 if TYPE_CHECKING:
@@ -56,18 +56,19 @@ def page(
     first, sections = "", [Section("all", "All numbers", numbers(total))]
     if not is_too_small(total):
         first = summary(report, total, findings, diagnosis, interactive)
-        sections = [*_sections(report, total, fairness, interactive)]
+        faulty = any(finding.severity != "info" for finding in findings)
+        sections = [*_sections(report, total, fairness, interactive, faulty)]
     scripts = charts.scripts() if interactive else ()
     sentence = verdict(total, findings, diagnosis)
     return page_of(title, sentence, evaluated(report, total, source), sections, scripts, first)
 
 
-def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
-    """Sections, from the most important to all numbers."""
+def _sections(report: Report, total: Report, over: str | None, interactive: bool, faulty: bool) -> Iterator[Section]:
+    """Sections, from the most important to all numbers. Without a fault, curves and decisions are folded."""
     draw = partial(pictures.figures, interactive=interactive)
     drawn = timed = ""
     if (metric := pictures.main_metric(total)) is not None:
-        drawn = draw("segment", pictures.segments(report, metric), narrow=True)
+        drawn = draw("segment", pictures.segments(report, metric))
         timed = draw("time", pictures.over_time(report, metric)) + pictures.each_over_time(report, metric, interactive)
     by_model = {*report.by} - {*charts.window_of(report)} == {MODEL}
     yield Section("models", "Models compared", compared_models(total, interactive) + (drawn if by_model else ""))
@@ -78,14 +79,16 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
         yield Section("fairness", "Fairness", fair)
     listed = "" if report.by == total.by or report.frame.is_empty() else groups(report)
+    if drawn and total.state.keys.height * charts.MOST_GROUPS >= report.state.keys.height:
+        listed = folded("Metrics of each group", listed)
     yield Section("groups", "Groups", ("" if by_model else drawn) + listed)
     yield Section("time", "Over time", timed)
-    yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
-    if calibrated := draw("calibration", pictures.calibration(total)):
-        calibrated = cumulative_error(total) + calibrated
-    yield Section("calibration", "Calibration", calibrated)
+    curves = pictures.row_of_figures("curve", pictures.curves(total), interactive, cumulative_error(total))
+    several = [Section("curves", "Curves", curves)]
     if not is_argmax(total):
-        yield thresholds_section(total) or Section("decision", "Decisions", _decisions(total, draw))
+        several.append(thresholds_section(total) or Section("decision", "Decisions", _decisions(total, draw)))
+    for section in several:
+        yield section if faulty else section._replace(content=folded(section.title, section.content))
     yield Section("all", "All numbers", numbers(total))
 
 
@@ -139,13 +142,10 @@ def _pair(comparison: Comparison, identity: str, interactive: bool) -> str:
     findings = findings_list(comparison.findings())
     short, names = with_short_names(comparison, (a, b))
     legend = "" if short.names == (a, b) else f"<p>{markup(', '.join(names))}</p>"
-    drawn = figures(identity, [partial(charts.forest, short)], interactive)
+    drawn = figures(identity, [partial(charts.forest, short)], interactive, columns=2)
     omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]
     note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
     of = f"of {b} from {a}"
-    table = scrolled(
-        differences_table(frame, short.names, comparison.confidence, caption=f"Differences {of}"),
-        f"differences {of}",
-        sortable=True,
-    )
-    return heading + findings + legend + drawn + note + table
+    table = differences_table(frame, short.names, comparison.confidence, caption=f"Differences {of}")
+    listed = folded("All differences", note + scrolled(table, f"differences {of}", sortable=True))
+    return f'{heading}<div class="first"><div>{findings}{legend}</div>{drawn}</div>{listed}'

@@ -16,10 +16,10 @@ from streammetrics.metrics import Metric, words
 from streammetrics.show import charts
 from streammetrics.show.charts import as_svg, description_of, is_empty, page_spec, values
 from streammetrics.show.charts.axes import Spec
+from streammetrics.show.charts.importance import COUNTS
 from streammetrics.show.charts.series import WHICH, Reports
 from streammetrics.show.charts.svg import WIDTH
-from streammetrics.show.pages.cards import VOLUME
-from streammetrics.show.tables.page import embedded
+from streammetrics.show.tables.page import embedded, folded
 
 if TYPE_CHECKING:
     from streammetrics.report import Report
@@ -35,18 +35,13 @@ DROPPED = "dropped_rate"
 CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
 
 
-def figures(
-    name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None, narrow: bool = False
-) -> str:
+def figures(name: str, makers: Iterable[Maker], interactive: bool, columns: int | None = None) -> str:
     """Return charts side by side, with numbered identities, by default in rows that they fill; empty without charts.
 
-    Charts of statistics that the report does not have are left out. Charts can also be drawn for ``narrow`` windows.
+    Charts of statistics that the report does not have are left out. Those wider than the window of a phone are also
+    drawn for it.
     """
-    drawable = list[Spec]()
-    for make in makers:
-        with suppress(MetricError, ReportError):
-            drawable.append(make())
-    drawable = [chart for chart in drawable if not is_empty(chart)]
+    drawable = _drawable(makers)
     columns = columns or (2 if len(drawable) == 4 else min(len(drawable), COLUMNS))
     parts = []
     for i, chart in enumerate(drawable):
@@ -54,13 +49,29 @@ def figures(
         heading = f"<h3>{markup(title['text'])}</h3>"
         heading += f'<p class="sub">{markup(title["subtitle"])}</p>' if "subtitle" in title else ""
         drawn = _drawn(chart, f"{name}{i}", interactive, WIDTHS[columns - 1])
-        if narrow and not interactive:  # the style sheet shows one of both
+        if columns < COLUMNS and not interactive:  # the style sheet shows one of both
             small = as_svg(chart, f"{name}{i}n", NARROW)
             drawn = f'<div class="in-wide">{drawn}</div><div class="in-narrow">{small}</div>'
         caption = f'<p class="how">{markup(how)}</p>' if how else ""
         parts.append(f"<figure><figcaption>{heading}</figcaption>{drawn}{caption}</figure>")
     content = "\n".join(parts)
     return f'<div class="charts of{columns}">{content}</div>' if parts else ""
+
+
+def row_of_figures(name: str, makers: Iterable[Maker], interactive: bool, more: str = "") -> str:
+    """Return the first charts in a row, and others folded, after ``more`` about them; empty without charts."""
+    drawable: list[Maker] = [partial(dict, chart) for chart in _drawable(makers)]
+    first = figures(name, drawable[:COLUMNS], interactive)
+    others = figures(f"{name}more", drawable[COLUMNS:], interactive)
+    return first and first + folded("More", more + others)
+
+
+def _drawable(makers: Iterable[Maker]) -> list[Spec]:
+    drawable = list[Spec]()
+    for make in makers:
+        with suppress(MetricError, ReportError):
+            drawable.append(make())
+    return [chart for chart in drawable if not is_empty(chart)]
 
 
 def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH) -> str:
@@ -73,41 +84,38 @@ def _drawn(chart: Spec, identity: str, interactive: bool, width: int = WIDTH) ->
 
 
 def curves(total: Reports) -> Iterator[Maker]:
-    """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
+    """Return charts of ranking, errors, and calibration, and of the distributions of each model, report, and label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.rec))
+    calibration = _calibration(total)
+    yield from calibration[:1]
     yield from distributions(total)
+    yield from calibration[1:]
 
 
 def distributions(total: Reports) -> Iterator[Maker]:
-    """Return charts of scores and errors, per model and per label.
-
-    Several reports have a chart each if scores have two classes, whose histograms would hide each other in one chart.
-    """
+    """Return charts of scores and errors, per model and per label; of several reports, first in the same chart."""
     models = total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
     reports: list[dict[str, Any]] = [{}]
     labels: list[dict[str, Any]] = [{}]
     if isinstance(total, charts.Together):
         with suppress(MetricError):
             if "negatives" in total.curve("scores").columns:
-                reports = [{WHICH: name} for name in total.reports]
+                reports += [{WHICH: name} for name in total.reports]
     if "label" in total.frame:
         several = total.frame.select("label").unique(maintain_order=True).drop_nulls().to_dicts()
         labels = several if 0 < len(several) <= MATRICES else labels  # one chart for all if there are many
-    sides = [model | report for model in models for report in reports]
+    sides = [model | report for report in reports for model in models]
     yield from (partial(charts.scores, total, **side, **label) for side in sides for label in labels)
     yield from (partial(charts.errors, total, **model) for model in models)
 
 
-def calibration(total: Reports) -> Iterator[Maker]:
-    """Return the charts of calibration; only that in bins of equal size if others have a single bin for each series."""
-    drawn = list[Spec]()
-    for chart in (charts.calibration, charts.quantile_calibration):
-        with suppress(MetricError, ReportError):
-            drawn.append(chart(total))
+def _calibration(total: Reports) -> list[Maker]:
+    """The charts of calibration: first in bins of equal size, then others unless each series has a single one."""
+    drawn = _drawable(partial(chart, total) for chart in (charts.quantile_calibration, charts.calibration))
     bins = [values(chart, "dot") for chart in drawn]
-    if len(drawn) == 2 and len(bins[0]) == len({row["series"] for row in bins[0]}) < len(bins[1]):
-        drawn.pop(0)
-    yield from (partial(dict, chart) for chart in drawn)
+    if len(drawn) == 2 and len(bins[1]) == len({row["series"] for row in bins[1]}) < len(bins[0]):
+        drawn.pop()
+    return [partial(dict, chart) for chart in drawn]
 
 
 def matrices(total: Report) -> Iterator[Maker]:
@@ -182,7 +190,7 @@ def main_metric(total: Report) -> Metric | None:
     models = pl.struct(total.by).n_unique() if total.by else 1
     sizes = total.frame.drop_nulls("value").group_by("metric").agg(is_single=pl.len() == models)
     single = set(sizes.filter("is_single")["metric"])
-    metrics = [m for m in total.metrics if m.name in single - {*VOLUME} and not is_undropped(total, m)]
+    metrics = [m for m in total.metrics if m.name in single - {*COUNTS} and not is_undropped(total, m)]
     return next((metric for metric in metrics if metric.better is not None), metrics[0] if metrics else None)
 
 

@@ -130,7 +130,7 @@ def _facts(total: Report, findings: Sequence[Finding]) -> Iterator[tuple[str, st
 def picture(report: Report, total: Report, findings: Sequence[Finding], interactive: bool) -> str:
     """Return a chart of the first finding that has one, or what shows most about a model without findings."""
     for maker in _pictures(report, total, findings):
-        if drawn := figures("first", [maker], interactive, columns=2, narrow=True):
+        if drawn := figures("first", [maker], interactive, columns=2):
             return drawn
     return ""
 

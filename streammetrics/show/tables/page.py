@@ -60,6 +60,11 @@ def beside(charts: str, text: str) -> str:
     return f'<div class="beside">{charts}<div>{text}</div></div>' if charts and text else charts + text
 
 
+def folded(summary: str, content: str) -> str:
+    """Return content that a click shows, and paper; empty without content."""
+    return f"<details><summary>{summary}</summary>{content}</details>" if content else ""
+
+
 def lead(facts: Iterable[tuple[str, str]]) -> str:
     """Return facts as HTML by their names, followed by the time of the page."""
     created = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
