@@ -152,7 +152,13 @@ def test_labels_have_their_metrics_and_confusions():
 
 
 def test_fairness_names_the_groups_of_the_highest_and_lowest_values():
-    table = Page(page("two classes")).tables["Fairness criteria over country"]
+    made = Page(page("two classes"))
+    table = made.tables["Fairness criteria over country"]
+    numbers = [row[-2].number for row in table.rows]
+    assert numbers == sorted(numbers, reverse=True)
+    names = [row[table.columns.index("metric")].text for row in table.rows]
+    titles = [f"### {name} by country" for name in dict.fromkeys(names)]
+    assert [line for line in made.lines[made.lines.index("## Fairness") :] if line in titles][:4] == titles
     for row in table.rows:
         cells = dict(zip((name.removesuffix(">") for name in table.columns), row, strict=True))  # names come twice
         metric = cells["metric"].text.lower().replace("false positive rate", "fpr").replace(" ", "_")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.base import LIMITS, VALUE, capitalized, cell, markup, rows, value_texts
+from streammetrics.base import LIMITS, VALUE, capitalized, cell, markup, percentage, rows
 from streammetrics.errors import escaped
 from streammetrics.metrics import FEWEST, better, in_a_sentence, words
 from streammetrics.reading import listed as listed_of
@@ -29,16 +29,16 @@ METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
 def criteria(report: Report, over: str) -> str:
-    """Return a table of the fairness criteria: the highest and the lowest value, and their difference."""
+    """Return the fairness criteria in sentences and a table: the highest and the lowest value, largest gap first."""
     report = report.rollup(*(c for c in report.by if c in (over, "model")))
-    frame = report.fairness(over=over)
+    frame = report.fairness(over=over).sort("difference", descending=True, nulls_last=True, maintain_order=True)
     keys = [c for c in frame.columns[: frame.columns.index("criterion")] if frame[c].count()]
     lines = [
         [
             Cell(row["criterion"].replace("_", " ")),
             *map(key_cell, (row[k] for k in keys)),
             Cell(words(report.find(row["metric"])) if row["metric"] else ""),
-            *(Cell("") if row[value] is None else key_cell(row[end]) for end, value in ENDS.items()),
+            *(_end(row[end], row[value]) for end, value in ENDS.items()),
             *(_measure(row, measure) for measure in ("difference", "ratio")),
             Cell(row["note"] or ""),
         ]
@@ -50,27 +50,37 @@ def criteria(report: Report, over: str) -> str:
     verdicts = "".join(f"<p><strong>{markup(sentence)}</strong></p>" for sentence in sentences)
     level = f"{100 * report.confidence:.6g}% " if report.confidence else ""
     lead = (
-        f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
-        "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
-        f"its {level}confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
+        f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric, the largest "
+        "difference first. Difference: highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 "
+        f"if they are equal. Below each: its {level}confidence interval, or its certified bounds ({CERTIFIED}) if it "
+        "has none.</p>"
     )
     return verdicts + lead + scrolled(Table(named, lines, f"Fairness criteria over {over}"), "fairness criteria")
 
 
 def metrics_of(report: Report, over: str) -> Iterator[Maker]:
-    """Return the metrics of the criteria, for each value, in the order of the first of them."""
-    metrics = [metric for metric in METRICS if report.readable(metric)]
+    """Return the metrics of the criteria, the largest gap first, with the highest value of the first at the top."""
+    frame = report.rollup(*(c for c in report.by if c in (over, "model"))).fairness(over=over)
+    frame = frame.sort("difference", descending=True, nulls_last=True, maintain_order=True)
+    metrics = frame["metric"].drop_nulls().unique(maintain_order=True).to_list()
     return (partial(_chart, report, over, metrics[0], metric) for metric in metrics)
 
 
 def _chart(report: Report, over: str, first: str, metric: str) -> Spec:
     chart = charts.segments(report, metric, over)
-    if metric == first:
-        return chart
-    names, order = (spec["encoding"]["y"]["scale"] for spec in (chart, charts.segments(report, first, over)))
-    names["domain"].sort(key=lambda name: order["domain"].index(name) if name in order["domain"] else math.inf)
-    caption = f"{better(report.find(metric))} In the order of {in_a_sentence(report.find(first))}.".strip()
+    dots = charts.values(charts.segments(report, first, over), "dot")
+    order = [row["y"] for row in sorted(dots, key=lambda row: -row["x"])]
+    encoding = chart["encoding"]
+    encoding["y"]["scale"]["domain"].sort(key=lambda name: order.index(name) if name in order else math.inf)
+    encoding["x"]["axis"]["format"] = "~%"
+    encoding["x"]["axis"].pop("labelExpr", None)
+    caption = f"{better(report.find(metric))} Highest {in_a_sentence(report.find(first))} first.".strip()
     return chart | {"description": caption}
+
+
+def _end(value: Any, share: float | None) -> Cell:
+    """A value of the column, and its metric."""
+    return Cell("") if share is None else Cell(key_cell(value).text, share, percentage(share))
 
 
 def _verdicts(report: Report, over: str) -> Iterator[str]:
@@ -86,11 +96,11 @@ def _verdicts(report: Report, over: str) -> Iterator[str]:
         return
     low = pl.col("difference_ci_lower") - (pl.col("difference") - pl.col("difference_lower"))
     decided = frame.filter(low.is_not_null()).unique("metric", maintain_order=True, keep="first")
-    differing = frame.filter(low > 0).unique("metric", maintain_order=True)
+    differing = frame.filter(low > 0).sort("difference", descending=True).unique("metric", maintain_order=True)
     for row in rows(differing):
         metric, ends = in_a_sentence(report.find(row["metric"])), [row[name] for name in ENDS]
         highest, lowest = ("null" if end is None else escaped(str(end)) for end in ends)
-        most, least = value_texts([{"value": row[end], "lower": None, "upper": None} for end in ENDS.values()])
+        most, least = (percentage(row[end]) for end in ENDS.values())
         yield f"{capitalized(metric)} differs: {most} for {highest}, {least} for {lowest}."
     alone = [metric for metric in decided["metric"] if metric not in set(differing["metric"])]
     if alone:
