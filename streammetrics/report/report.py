@@ -735,11 +735,14 @@ class Report:
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.check(["recall >= 0.1", "recall >= 0.4"])
-        rule           where          value  bound  interval      verdict
-        ─────────────  ─────────────  ─────  ─────  ────────────  ────────────────────────────────
-        recall >= 0.1  threshold 0.5   0.50  exact  0.12 to 0.88  holds
-        recall >= 0.4  threshold 0.5   0.50  exact  0.12 to 0.88  open: about 72 rows would decide
+        rule           value  90% interval  verdict
+        ─────────────  ─────  ────────────  ──────────────────────────────────
+        recall >= 0.4   0.50  0.12 to 0.88  ? open: about 72 rows would decide
+        recall >= 0.1   0.50  0.12 to 0.88  ✓ holds
         Undecided, allowed: 1 of 2
+        The same in all rows: bound exact.
+        At threshold 0.5.
+        A verdict at 95% confidence compares one end of the 90% interval with the limit.
         >>> report.check("recall >= 0.8", confidence=None).hold
         False
         """

@@ -36,7 +36,7 @@ def test_the_picture_of_rows_shows_the_numbers_of_its_page(monkeypatch):
     made = runpy.run_path(str(DOCS / "pictures" / "decisions.py"))
     assert (DOCS / "pictures" / "rows.svg").read_text(encoding="utf-8") == made["rows"]()
     printed = re.search(
-        r"log_loss better +BR +(\S+) +exact +\S+ to (\S+) +open: about (\S+) rows would decide",
+        r"log_loss better +BR +(\S+) +exact +\S+ to (\S+) +✗ open: about (\S+) rows would decide",
         (DOCS / "compare.md").read_text(encoding="utf-8"),
     )
     assert [float(n.replace(",", "")) for n in printed.groups()] == [made[n] for n in ("VALUE", "UPPER", "NEEDED")]
@@ -53,7 +53,7 @@ def test_their_numbers_are_those_of_the_page():
     assert tuple(shown(r"\ncertified bounds ([\d.]+) to ([\d.]+)\n")) == DRAWN["BOUNDS"]
     assert tuple(shown(r"\nconfidence interval ([\d.]+) to ([\d.]+)\n")) == DRAWN["INTERVAL"]
     for limit, verdict in DRAWN["LIMITS"].items():
-        found = shown(rf"\nroc_auc >= {limit:g} .* ([\d.]+) to ([\d.]+) +{verdict}\b")
+        found = shown(rf"\nroc_auc >= {limit:g} .* ([\d.]+) to ([\d.]+) +\S {verdict}\b")
         assert tuple(found) == DRAWN["SIDE"]
 
 

@@ -275,13 +275,13 @@ def test_verdicts_print_with_names_warnings_and_rows_that_would_decide(eighty, s
     warned = sm.Rule("accuracy >= 0.99", name="quality", severity="warn", description="Ask the team.")
     found = sm.check(eighty, [warned, sm.Rule("accuracy >= 0.78"), sm.Rule("rows >= 101")])
     assert found.frame.select("name", "description").row(0) == ("quality", "Ask the team.")
-    _, _, quality, undecided, _, count, *_ = str(found).splitlines()
-    assert re.fullmatch(r"quality: accuracy >= 0.99 .* breached \(.*warn\)", quality)
-    assert re.fullmatch(f"accuracy >= 0.78 .* open: about {found.frame['rows_needed'][1]:,} rows .*", undecided)
+    _, _, _, quality, undecided, count, *_ = str(found).splitlines()
+    assert re.fullmatch(r"quality: accuracy >= 0.99 .* ! breached \(severity warn\)", quality)
+    assert re.fullmatch(f"accuracy >= 0.78 .* [?] open: about {found.frame['rows_needed'][1]:,} rows .*", undecided)
     assert "1 of 3" in count
     by = sm.Rule("rows >= 1", by="country")
     for rules, place in (([by], "DE"), ([by, sm.Rule("rows >= 1")], "country DE")):
-        assert f"  {place}  " in str(sm.check(shared, rules)).splitlines()[2]
+        assert str(sm.check(shared, rules)).splitlines()[2].startswith(f"{place}  ")
 
 
 def test_rows_that_would_decide_are_said_in_windows_of_the_history(tmp_path):

@@ -63,11 +63,13 @@ def check(
     ...     store = sm.MetricStore(directory)
     ...     added = store.append(sm.predictions(y_score="p", by="day").update(days), batch_id="January")
     ...     sm.check(store, [sm.Rule("rows >= 1"), sm.Rule("mean <= 0.1", against="7d")])
-    rule                                     windows     value  bound  verdict
-    ───────────────────────────────────────  ──────────  ─────  ─────  ────────────────────────────────────────
-    rows >= 1                                2026-01-02      1  exact  holds
-    change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
+    rule                                     value  verdict
+    ───────────────────────────────────────  ─────  ──────────────────────────────────────────
+    change of mean <= 0.1 against 7d before    0.3  ✗ breached: from 0.4 to 0.7, on these rows
+    rows >= 1                                    1  ✓ holds
     Failing: 1 of 2
+    The same in all rows: bound exact.
+    Windows 2026-01-02.
     """
     rules = rules_of(rules, scores)
     labels = require_store(store)._open()
