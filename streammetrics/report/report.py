@@ -740,7 +740,7 @@ class Report:
         recall >= 0.4   0.50  0.12 to 0.88  ? open: about 72 rows would decide
         recall >= 0.1   0.50  0.12 to 0.88  ✓ holds
         Undecided, allowed: 1 of 2
-        The same in all rows: bound exact.
+        In every line: bound exact.
         At threshold 0.5.
         A verdict at 95% confidence compares one end of the 90% interval with the limit.
         >>> report.check("recall >= 0.8", confidence=None).hold

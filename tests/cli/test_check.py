@@ -21,7 +21,7 @@ def test_check_decides_in_every_group(folder):
     assert [line.endswith("  ✗ breached") for line in failing] == [True] * 6
     assert (count, advice) == ("Failing: 6 of 6", "To check all groups together, add --total.")
     assert failing[0].startswith("BR        0.")
-    assert rule == "The same in all rows: rule roc_auc >= 0.99."
+    assert rule == "In every line: rule roc_auc >= 0.99."
     both = ["--require", "roc_auc>=0.99", "--require", "ece<=0"]
     assert "\nFailing: 12 of 12\n" in run(*check, *both, "--by", "country", code=1)
     with_threshold = run(*check, "--require", "roc_auc>=0.3", "--require", "recall>=0").splitlines()

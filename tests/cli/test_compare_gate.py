@@ -34,7 +34,7 @@ def test_a_gate_passes_if_every_requirement_holds_in_every_group(both):
     assert [line.split()[-1] for line in shown[2:5]] == ["holds"] * 3
     assert shown[3].startswith("log_loss not worse by 2%  ")
     assert shown[3].count("%") == 3  # the value and its interval too
-    assert shown[5:7] == ["All 3 hold.", "The same in all rows: bound exact."]
+    assert shown[5:7] == ["All 3 hold.", "In every line: bound exact."]
     assert shown[8] == "Values are candidate - champion."
     assert shown[9] == "If one of these 3 requirements is not met, the gate passes in at most 5% of samples."
     assert gate(both, *METRICS, "--by", "country").count("holds") == 4

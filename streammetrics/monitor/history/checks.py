@@ -68,7 +68,7 @@ def check(
     change of mean <= 0.1 against 7d before    0.3  ✗ breached: from 0.4 to 0.7, on these rows
     rows >= 1                                    1  ✓ holds
     Failing: 1 of 2
-    The same in all rows: bound exact.
+    In every line: bound exact.
     Windows 2026-01-02.
     """
     rules = rules_of(rules, scores)

@@ -83,10 +83,10 @@ def every_verdict(frame: pl.DataFrame) -> Table:
 def _table(frame: pl.DataFrame, column: str | None, key: str) -> Table:
     """Verdicts with symbols, without the key that all rules have, and the group column if it is the only one."""
     head, *numbers = [Column("rule", "head"), *estimate_columns(_two_sided(frame)), Column("verdict")]
-    cells = []
+    cells, total = [], "all rows" if any(frame["group"]) else ""
     for row in rows(frame):
         place = row["group"].removeprefix(f"{column} ") if column else row["group"]
-        where = ", ".join(filter(None, (place, row["key"] if row["key"] != key else "")))
+        where = ", ".join(filter(None, (place or total, row["key"] if row["key"] != key else "")))
         text = f"{SYMBOLS[level(row)]} {verdict(row)}"
         cells.append([Cell(rule(row)), Cell(where), *_numbers(row), Cell(text, level=level(row))])
     return Table([head, *columns(column or "where", optional=True), *numbers], cells).without_empty
@@ -109,7 +109,7 @@ def _without_constants(table: Table) -> Table:
         return table
     shared = ", ".join(f"{table.columns[i].name} {same[i]}" for i in dropped)
     varying = table.select(i for i in range(len(table.columns)) if i not in dropped)
-    return with_notes([varying], f"The same in all rows: {shared}.")[0]
+    return with_notes([varying], f"In every line: {shared}.")[0]
 
 
 def _only(texts: Iterable[str]) -> str:
