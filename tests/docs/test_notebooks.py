@@ -32,5 +32,5 @@ def test_the_decision_about_digits_is_that_of_the_outputs(executed):
     assert "log_loss forest 0.59 0.41" in told
     assert "roc_auc 0.963" in told
     assert "predicted_positive_rate 0.823" in told
-    verdicts = re.findall(r"threshold 0\.5 (\S+) exact \S+ to \S+ (\w+)", told)
+    verdicts = re.findall(r"(0\.\d+) \S+ to \S+ ✗ (\w+)", told)
     assert verdicts == [("0.27", "open"), ("0.9946", "open")]
