@@ -44,13 +44,13 @@ def verdicts(by, tmp_path):
         sm.Rule("accuracy >= 0.45", alarm="1 per year", **common),
         sm.Rule("accuracy >= 0.45", always=1000, **common),
     ]
-    return sm.check(store, rules).frame.drop("where")
+    return sm.check(store, rules).frame.drop("where", "group")
 
 
 FRAMES = {
     "at every look": lambda by, _: interval(by, always=1000).frame,
     "units": lambda by, _: evaluated(by, unit="unit").finalize(confidence=0.9).frame,
-    "requirements": lambda by, _: interval(by).check("roc_auc >= 0.9").frame.drop("where"),
+    "requirements": lambda by, _: interval(by).check("roc_auc >= 0.9").frame.drop("where", "group"),
     "worst": lambda by, _: interval(by).worst("accuracy"),
     "gaps": lambda by, _: interval(by).gaps("accuracy", over=by[0]),
     "gaps from a reference": lambda by, _: interval(by).gaps("accuracy", over=by[0], reference=0),

@@ -30,8 +30,8 @@ def test_the_monitor_finds_the_drift_on_its_day_and_ends_with_a_failing_check(fo
     lines = capsys.readouterr().out.splitlines()
     assert [line[:10] for line in lines[:4]] == ["2026-01-20", "2026-01-21", "2026-01-23", ""]  # each once
     assert all("is breached for source app" in line for line in lines[:3])
-    assert [("  source app  " in line or "  app  " in line) for line in lines if "  breached" in line] == [True] * 3
+    assert [" app " in f" {line}" for line in lines if "✗ breached" in line] == [True] * 4
     assert sum(": evidence since 2026-01-20, e-value " in line for line in lines) == 2
-    assert sum(line.endswith("holds") for line in lines) == 7
-    assert len(lines) < 50
+    assert sum(line.count("✓ holds") for line in lines) == 7
+    assert len(lines) < 60
     assert {path.name for path in folder.iterdir()} >= {"scores", "scores.toml", "quality", "quality.toml"}

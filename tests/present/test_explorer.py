@@ -112,7 +112,10 @@ def opened(browser, tmp_path):
 
         def open_text(text, width=1280, **options):
             path.write_text(text, encoding="utf-8")
-            return open_page(width, **options)
+            window = open_page(width, **options)
+            for folded in window.locator("summary", has_text="Decisions").all():
+                folded.click()
+            return window
 
         yield open_text
 

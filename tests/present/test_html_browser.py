@@ -76,7 +76,7 @@ def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report, tmp_
     drawn = window.locator(".vega svg.marks").count()
     assert drawn == window.locator("figure:not(.explorer *)").count() >= 8
     assert window.locator(".explorer figure > svg").count() == 2  # which has an interaction of its own
-    calibration = window.locator("figure", has=window.get_by_text("Calibration in bins of equal width"))
+    calibration = window.locator("figure", has=window.get_by_text("Calibration in bins of equal size"))
     point = calibration.locator("path[aria-label]")
     point.last.scroll_into_view_if_needed()
     box = point.last.bounding_box()

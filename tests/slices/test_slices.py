@@ -266,8 +266,10 @@ def saved(tmp_path_factory):
 def test_the_command_equals_the_library(saved, tmp_path):
     report, show = sm.Accumulator.load(saved).finalize(), ("slices", saved, "log_loss", "--model", "one")
     assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", run(*show), re.MULTILINE)
-    for options, shares in (([], ["95%", "5%"]), (["--confidence", 0.9, "--fdr", 0.01], ["90%", "1%"])):
-        assert re.findall(r"\d+%", " ".join(run(*show, *options).split()))[-2:] == shares
+    for options, level, rate in (([], "95%", "5%"), (["--confidence", 0.9, "--fdr", 0.01], "90%", "1%")):
+        shown = " ".join(run(*show, *options).split())
+        assert f" {level} interval " in shown
+        assert re.findall(r"\d+%", shown)[-1] == rate
     for metric, threshold in (("accuracy", 0.2), ("recall", 0.61)):
         options = ["--model", "two", "--threshold", threshold, "--format", "parquet", "-o", tmp_path / "found"]
         run("slices", saved, metric, *options)
