@@ -34,7 +34,7 @@ INFINITE = float("inf")
 SEGMENT, CUT, PLACE, RUN = hidden("segment"), hidden("cut"), hidden("place"), hidden("run")
 OF_PSI = "By convention, 0.1 and 0.25 are limits of small and large drift. Without drift, values are near the line."
 
-UNITS = {1 / 24: "hours", 1: "days", 7: "weeks"}  # names of windows, by their usual distance in days
+UNITS: dict[float, str] = {1 / 24: "hours", 1: "days", 7: "weeks"}  # names of windows, by their usual distance in days
 
 Period: TypeAlias = str | tuple[Any, Any]
 Cut: TypeAlias = tuple[str, ...]  # group columns that define segments
