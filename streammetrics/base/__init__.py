@@ -68,9 +68,9 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
         is_hidden,
         object_path,
         read_file,
-        require_each_once,
     )
     from streammetrics.base.public import publish
+    from streammetrics.base.repeated_files import require_each_once
     from streammetrics.base.rounding import ROUNDING, SUM_ROUNDING, above, at_least, at_most, below
     from streammetrics.base.text import (
         FEW,
