@@ -12,7 +12,7 @@ import polars as pl
 import streammetrics as sm
 from streammetrics.base import few
 from streammetrics.cli import options
-from streammetrics.cli.output import show, show_tables, write, write_findings
+from streammetrics.cli.output import GITHUB, show, show_tables, write, write_findings
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.trivial_models import warning
@@ -114,7 +114,8 @@ def check_command(
         )
     is_by_group = verdicts.frame.height > 1 and not (read["by"] or read["total"]) and bool(set(report.by) - {MODEL})
     advice = ["To check all groups together, add --total."] if is_by_group and not verdicts.hold else []
-    advice.append(warning(report, requirements, read["threshold"]))
+    if form in ("table", GITHUB):  # which show it
+        advice.append(warning(report, requirements, read["threshold"]))
     write_verdicts(verdicts, form, output, f"streammetrics check {state}", advice)
     if not verdicts.hold:
         ctx.exit(1)
@@ -153,10 +154,8 @@ def drift_command(
     if findings:
         write_findings(drift.findings(), form, output)
         return
-    tables, every = (
-        [drift_table(drift._judged, confidence, drift.metrics.note)],
-        [measures_table(drift._judged, confidence)],
-    )
+    tables = [drift_table(drift._judged, confidence, drift.metrics.note)]
+    every = [measures_table(drift._judged, confidence)]
     show_tables(drift.frame, drift.findings, tables, every, form, output)
 
 

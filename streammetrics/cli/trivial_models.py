@@ -57,7 +57,7 @@ def _is_of_rows(requirement: str) -> bool:
 
 def _bins(report: sm.Report) -> pl.DataFrame | None:
     """Rows, positives, and a score of each bin, if the state has probabilities of a binary task."""
-    histogram = next((s for s in report.state.statistics if type(s) is ScoreHistogram), None)
+    histogram = report.state.find(ScoreHistogram)
     if histogram is None or histogram.domain != "probability":
         return None
     table = report.state.tables[histogram.name]
