@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -28,10 +28,18 @@ ERROR = 0.05  # probability that equal values are said to differ
 METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
-def criteria(report: Report, over: str) -> str:
-    """Return the fairness criteria in sentences and a table: the highest and the lowest value, largest gap first."""
-    report = report.rollup(*(c for c in report.by if c in (over, "model")))
-    frame = report.fairness(over=over).sort("difference", descending=True, nulls_last=True, maintain_order=True)
+def criteria_and_charts(report: Report, over: str, draw: Callable[[str, Iterable[Maker]], str]) -> str:
+    """Return the fairness criteria in sentences, a table, and charts, the largest gap first."""
+    rolled_up = report.rollup(*(c for c in report.by if c in (over, "model")))
+    frame = rolled_up.fairness(over=over).sort("difference", descending=True, nulls_last=True, maintain_order=True)
+    metrics = frame["metric"].drop_nulls().unique(maintain_order=True).to_list()
+    order = cache(lambda: _order(report, over, metrics[0]))
+    makers = (partial(_chart, report, over, metrics[0], order, metric) for metric in metrics)
+    return _criteria(rolled_up, over, frame) + draw("fair", makers)
+
+
+def _criteria(report: Report, over: str, frame: pl.DataFrame) -> str:
+    """Sentences and a table with the highest and the lowest value of each criterion."""
     keys = [c for c in frame.columns[: frame.columns.index("criterion")] if frame[c].count()]
     lines = [
         [
@@ -58,20 +66,17 @@ def criteria(report: Report, over: str) -> str:
     return verdicts + lead + scrolled(Table(named, lines, f"Fairness criteria over {over}"), "fairness criteria")
 
 
-def metrics_of(report: Report, over: str) -> Iterator[Maker]:
-    """Return the metrics of the criteria, the largest gap first, with the highest value of the first at the top."""
-    frame = report.rollup(*(c for c in report.by if c in (over, "model"))).fairness(over=over)
-    frame = frame.sort("difference", descending=True, nulls_last=True, maintain_order=True)
-    metrics = frame["metric"].drop_nulls().unique(maintain_order=True).to_list()
-    return (partial(_chart, report, over, metrics[0], metric) for metric in metrics)
+def _order(report: Report, over: str, metric: str) -> list[str]:
+    """The names of groups in a chart of a metric, the highest first."""
+    dots = charts.values(charts.segments(report, metric, over), "dot")
+    return [row["y"] for row in sorted(dots, key=lambda row: -row["x"])]
 
 
-def _chart(report: Report, over: str, first: str, metric: str) -> Spec:
-    chart = charts.segments(report, metric, over)
-    dots = charts.values(charts.segments(report, first, over), "dot")
-    order = [row["y"] for row in sorted(dots, key=lambda row: -row["x"])]
+def _chart(report: Report, over: str, first: str, order: Callable[[], list[str]], metric: str) -> Spec:
+    """A metric of each group, in the order of the first metric, as percentages."""
+    chart, names = charts.segments(report, metric, over), order()
     encoding = chart["encoding"]
-    encoding["y"]["scale"]["domain"].sort(key=lambda name: order.index(name) if name in order else math.inf)
+    encoding["y"]["scale"]["domain"].sort(key=lambda name: names.index(name) if name in names else math.inf)
     encoding["x"]["axis"]["format"] = "~%"
     encoding["x"]["axis"].pop("labelExpr", None)
     caption = f"{better(report.find(metric))} Highest {in_a_sentence(report.find(first))} first.".strip()

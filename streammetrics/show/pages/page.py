@@ -20,7 +20,7 @@ from streammetrics.show.pages.decision import is_argmax, most_confused, threshol
 from streammetrics.show.pages.evaluated import evaluated
 from streammetrics.show.pages.explorer import thresholds_section
 from streammetrics.show.pages.failures import failures
-from streammetrics.show.pages.fairness import criteria, metrics_of
+from streammetrics.show.pages.fairness import criteria_and_charts
 from streammetrics.show.pages.findings import findings_list
 from streammetrics.show.pages.numbers import groups, labels, numbers
 from streammetrics.show.pages.pictures import figures
@@ -76,8 +76,7 @@ def _sections(report: Report, total: Report, over: str | None, interactive: bool
     yield Section("labels", "Labels", _labels(total, draw) if is_argmax(total) else labels(total))
     yield Section("failures", "Where it fails", failures(report, total.by))
     if over is not None:
-        fair = criteria(report, over) + draw("fair", metrics_of(report, over))
-        yield Section("fairness", "Fairness", fair)
+        yield Section("fairness", "Fairness", criteria_and_charts(report, over, draw))
     listed = "" if report.by == total.by or report.frame.is_empty() else groups(report)
     if drawn and total.state.keys.height * charts.MOST_GROUPS >= report.state.keys.height:
         listed = folded("Metrics of each group", listed)
