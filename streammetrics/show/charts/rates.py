@@ -46,10 +46,10 @@ def rates(report: Reports, /, by: str, **keys: Any) -> Spec:
     for side, metric in SIDES.items():
         frame = joined(frame, report.rows(metric, **keys).select(by, pl.col("value").alias(side)), [by])
     frame = frame.drop_nulls([*SIDES]).sort("distance", descending=True, maintain_order=True)
-    names = [*map(_difference, rows(frame.head(MOST_GROUPS)))]
+    differences = [*map(_difference, rows(frame.head(MOST_GROUPS)))]
     x = axis("Share of positives", 0.0, reach((0.0, 1.0), *frame.head(MOST_GROUPS).select([*SIDES]))[1], percent=True)
     caption = f"Largest difference first, by the {level * 100:g}% confidence interval of the ratio."
-    return _pairs(frame, by, [*SIDES], names, x, f"Predicted and observed rate by {by}", caption)
+    return _pairs(frame, by, [*SIDES], differences, x, f"Predicted and observed rate by {by}", caption)
 
 
 def stated(report: Report, /, **keys: Any) -> Spec:
@@ -71,17 +71,12 @@ def stated(report: Report, /, **keys: Any) -> Spec:
         low, high = map(pl.Series, wilson_interval(frame[right] * frame["weight"], frame["weight"], level))
     distance = pl.max_horizontal(low - frame[score], frame[score] - high, pl.lit(0.0))
     frame = frame.with_columns(distance=distance).sort("distance", descending=True, maintain_order=True)
-    differing = [[whole_percentage(row[side]) for side in STATED] for row in rows(frame) if row["distance"]]
-    names = [
-        f"{BETWEEN}{stated_share} {score}, {right_share} {right}"
-        for stated_share, right_share in differing[:MOST_GROUPS]
-    ]
-    names += [""] * (min(frame.height, MOST_GROUPS) - len(names))
+    differences = [_shares(row) if row["distance"] else "" for row in rows(frame.head(MOST_GROUPS))]
     x = axis("Share of these rows", *reach((0.0, 1.0), *frame.head(MOST_GROUPS).select(STATED)), percent=True)
     caption = "Rows with a probability above 50%, by predicted label. Largest difference first" + (
         f", by the {level * 100:g}% confidence interval of the share that is right." if low is not high else "."
     )
-    return _pairs(frame, LABEL, STATED, names, x, "Stated confidence, and how often it is right", caption)
+    return _pairs(frame, LABEL, STATED, differences, x, "Stated confidence, and how often it is right", caption)
 
 
 def _pairs(
@@ -99,6 +94,10 @@ def _pairs(
     cut = f"{shown.height} of {frame.height:,} {what}" if shown.height < frame.height else ""
     y = names_axis(by, names, grid=True, two_lines=True)
     return titled(panel(x, y, marks, sides), title, [cut], [caption])
+
+
+def _shares(row: dict[str, Any]) -> str:
+    return BETWEEN + ", ".join(f"{whole_percentage(row[side])} {side}" for side in STATED)
 
 
 def _difference(row: dict[str, Any]) -> str:

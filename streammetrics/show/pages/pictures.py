@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,18 @@ def figures(name: str, makers: Iterable[Maker], interactive: bool, columns: int 
     Charts of statistics that the report does not have are left out. Those wider than the window of a phone are also
     drawn for it.
     """
+    return _side_by_side(name, _drawable(makers), interactive, columns)
+
+
+def row_of_figures(name: str, makers: Iterable[Maker], interactive: bool, more: str = "") -> str:
+    """Return the first charts in a row, and others folded, after ``more`` about them; empty without charts."""
     drawable = _drawable(makers)
+    first = _side_by_side(name, drawable[:COLUMNS], interactive)
+    others = _side_by_side(f"{name}more", drawable[COLUMNS:], interactive)
+    return first and first + folded("More", more + others)
+
+
+def _side_by_side(name: str, drawable: Sequence[Spec], interactive: bool, columns: int | None = None) -> str:
     columns = columns or (2 if len(drawable) == 4 else min(len(drawable), COLUMNS))
     parts = []
     for i, chart in enumerate(drawable):
@@ -56,14 +67,6 @@ def figures(name: str, makers: Iterable[Maker], interactive: bool, columns: int 
         parts.append(f"<figure><figcaption>{heading}</figcaption>{drawn}{caption}</figure>")
     content = "\n".join(parts)
     return f'<div class="charts of{columns}">{content}</div>' if parts else ""
-
-
-def row_of_figures(name: str, makers: Iterable[Maker], interactive: bool, more: str = "") -> str:
-    """Return the first charts in a row, and others folded, after ``more`` about them; empty without charts."""
-    drawable: list[Maker] = [partial(dict, chart) for chart in _drawable(makers)]
-    first = figures(name, drawable[:COLUMNS], interactive)
-    others = figures(f"{name}more", drawable[COLUMNS:], interactive)
-    return first and first + folded("More", more + others)
 
 
 def _drawable(makers: Iterable[Maker]) -> list[Spec]:
