@@ -40,7 +40,6 @@ from streammetrics.show import (
     OPEN,
     Table,
     as_text,
-    counts,
     every_verdict,
     terminal_width,
     verdict_tables,
@@ -140,7 +139,7 @@ class Verdicts:
 
     def _every(self) -> list[Table]:
         """All verdicts, as pages show them."""
-        return with_notes([every_verdict(self.frame)], *counts(self.frame), *self.note.splitlines())
+        return with_notes([every_verdict(self.frame)], *self.note.splitlines())
 
     def __repr__(self) -> str:
         return str(self)

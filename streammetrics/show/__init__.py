@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # what other wings use, imported at first use
     )
     from streammetrics.show.tables.page import Section, lead, page_of
     from streammetrics.show.tables.slices import slices_table
-    from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, of_frame
+    from streammetrics.show.tables.table import Cell, Column, Level, Outcome, Table, badness, of_frame
     from streammetrics.show.tables.terminal import PIPED, as_text, terminal_width
     from streammetrics.show.tables.thresholds import thresholds_table
-    from streammetrics.show.tables.verdicts import OPEN, counts, every_verdict, outcomes, verdict_tables
+    from streammetrics.show.tables.verdicts import OPEN, every_verdict, outcomes, verdict_tables
 else:
     __getattr__ = late_names(__name__, __file__)

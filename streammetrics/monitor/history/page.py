@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from streammetrics.show import (
     Level,
     Section,
     Table,
+    badness,
     figures,
     filtered,
     lead,
@@ -30,7 +31,6 @@ from streammetrics.show import (
 
 LEVELS: dict[str, Level] = {"breached": "error", "undefined": "error", "open": "notice", "too few rows": "notice"}
 WARNINGS: dict[str, Level] = LEVELS | {"breached": "warning", "undefined": "warning"}  # of severity warn
-SYMBOLS: dict[Level | None, str] = {"error": "✗", "warning": "!", "notice": "?", None: "✓"}
 MOST = 5  # segments with a chart per metric, besides all rows
 FIRST = 5  # charts that are not folded
 BREACHED = 3  # of these, charts of rules
@@ -87,11 +87,11 @@ def _board(rules: Sequence[CheckedRule], windows: pl.Series) -> str:
         newest, levels = list(rows(checked.newest)), WARNINGS if checked.rule.severity == "warn" else LEVELS
         for row, value in zip(newest, value_texts(newest), strict=True):
             level = levels.get(row["verdict"])
-            text = f"{SYMBOLS[level]} {row['verdict']}" + (f" {value}" if row["value"] is not None else "")
-            states.setdefault(row["segment"], {})[i] = Cell(text, row["value"], row["duration"] or "", level)
+            text = row["verdict"] + (f" {value}" if row["value"] is not None else "")
+            states.setdefault(row["segment"], {})[i] = Cell.judged(text, level, row["value"], row["duration"] or "")
     cells = [
         [Cell(segment), *(by_rule.get(i, Cell("")) for i in range(len(rules)))]
-        for segment, by_rule in sorted(states.items(), key=lambda state: _badness(state[1].values()))
+        for segment, by_rule in sorted(states.items(), key=lambda state: badness(state[1].values()))
     ]
     if not cells:
         return ""
@@ -99,11 +99,6 @@ def _board(rules: Sequence[CheckedRule], windows: pl.Series) -> str:
     board = filtered(Table(header, cells, "Verdicts at the newest window"), "rules")
     at = markup(readable(windows.tail(1)).item())
     return f'<section aria-labelledby="rules"><h2 id="rules">Rules at {at}</h2>{board}</section>'
-
-
-def _badness(cells: Iterable[Cell]) -> list[int]:
-    levels = [cell.level for cell in cells]
-    return [-levels.count(level) for level in ("error", "warning", "notice")]
 
 
 def _breaches(content: Content) -> str:

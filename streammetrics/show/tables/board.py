@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import polars as pl
 
 from streammetrics.base import in_units, rows, value_text
-from streammetrics.show.tables.table import Cell, Column, Level, Table, columns
+from streammetrics.show.tables.table import Cell, Column, Level, Table, badness, columns
 
 MOST: Final = 20  # groups in the rows of a board
-SYMBOLS: Final[dict[Level | None, str]] = {"error": "✗", "warning": "!", "notice": "?", None: "✓"}
-LEVELS: Final = list(SYMBOLS)  # the worst first
 OPEN: Final = ("open", "too few rows")  # undecided verdicts
 
 
@@ -26,24 +24,34 @@ def board(frame: pl.DataFrame, column: str | None, key: str, width: int) -> Tabl
     """
     cells = dict[str, dict[str, Cell]]()  # by group and rule
     for row in rows(frame):
-        group = row["group"].removeprefix(f"{column} ") if column else row["group"]
-        rule = ", ".join(filter(None, (row.get("name") or row["rule"], row["key"] if row["key"] != key else "")))
-        cells.setdefault(group, {})[rule] = _cell(row)
+        rule = with_key(row.get("name") or row["rule"], row, key)
+        cells.setdefault(group_of(row, column), {})[rule] = _cell(row)
     rules = list(dict.fromkeys(itertools.chain(*cells.values())))
     if len(cells) < 2 or len(rules) < 2:
         return None
-    groups = sorted(cells, key=lambda group: _rank(cells[group].values()))
+    groups = sorted(cells, key=lambda group: badness(cells[group].values()))
     lines = [[Cell(group), *(cells[group].get(rule, Cell("")) for rule in rules)] for group in groups]
     table = Table([Column(column or "group", "head"), *columns(*rules)], lines[:MOST])
     size = len(table.rows)
     if table.fitting(width, in_lines=False) < len(table.columns):
         across = zip(rules, zip(*(line[1:] for line in lines), strict=True), strict=True)
-        turned = [[Cell(rule), *line] for rule, line in sorted(across, key=lambda pair: _rank(pair[1]))]
+        turned = [[Cell(rule), *line] for rule, line in sorted(across, key=lambda pair: badness(pair[1]))]
         every = Table([Column("rule", "head"), *columns(*groups)], turned)
         size = max(1, every.with_short_keys(1, width // 3).fitting(width, in_lines=False) - 1)  # rules are broken
         table = every.select(range(size + 1))
     others = [any(cell.level for cell in cells[group].values()) for group in groups[size:]]
     return table if not others else Table(table.columns, table.rows, notes=[_count(len(others), sum(others))])
+
+
+def group_of(row: Mapping[str, Any], column: str | None) -> str:
+    """Return the group of a verdict, without the name of the only group column."""
+    group: str = row["group"]
+    return group.removeprefix(f"{column} ") if column else group
+
+
+def with_key(text: str, row: Mapping[str, Any], key: str) -> str:
+    """Return a text and the key of a verdict, such as its threshold, unless it is that of all verdicts."""
+    return ", ".join(filter(None, (text, row["key"] if row["key"] != key else "")))
 
 
 def level(row: Mapping[str, Any]) -> Level | None:
@@ -55,15 +63,9 @@ def level(row: Mapping[str, Any]) -> Level | None:
 
 def _cell(row: Mapping[str, Any]) -> Cell:
     """The symbol and the verdict, above the value."""
-    bad, (scaled, unit) = level(row), in_units(row)
+    scaled, unit = in_units(row)
     value = "" if row["value"] is None else f"{value_text(scaled)}{unit}"
-    return Cell(f"{SYMBOLS[bad]} {row['verdict']}", below=value, level=bad)
-
-
-def _rank(cells: Iterable[Cell]) -> list[int]:
-    """The numbers of cells of each level, the worst first, to sort by."""
-    levels = [cell.level for cell in cells]
-    return [-levels.count(bad) for bad in LEVELS[:-1]]
+    return Cell.judged(row["verdict"], level(row), below=value)
 
 
 def _count(groups: int, undecided: int) -> str:

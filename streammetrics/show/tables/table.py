@@ -14,6 +14,7 @@ from streammetrics.errors import LONGEST_SENTENCE, cut, escaped
 
 Kind: TypeAlias = Literal["head", "text", "number"]
 Level: TypeAlias = Literal["error", "warning", "notice"]
+SYMBOLS: dict[Level | None, str] = {"error": "✗", "warning": "!", "notice": "?", None: "✓"}  # the worst first
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Cell:
     number: float | None = None
     below: str = ""
     level: Level | None = None
+
+    @classmethod
+    def judged(cls, verdict: str, level: Level | None, number: float | None = None, below: str = "") -> Cell:
+        """A verdict after the symbol of how bad it is."""
+        return cls(f"{SYMBOLS[level]} {verdict}", number, below, level)
 
     @property
     def line(self) -> str:
@@ -96,6 +102,12 @@ class Table:
         heads = shortened([column.name for column in self.columns[:by]], most)
         named = [replace(column, name=name) for column, name in zip(self.columns, heads, strict=False)]
         return replace(self, columns=[*named, *self.columns[by:]], rows=_short_cells(self.rows, by, most))
+
+
+def badness(cells: Iterable[Cell]) -> list[int]:
+    """Return a key to sort by, which is least for most cells of the worst level."""
+    levels = [cell.level for cell in cells]
+    return [-levels.count(level) for level in SYMBOLS if level is not None]
 
 
 def _short_cells(rows: Sequence[Sequence[Cell]], by: int, most: int) -> list[list[Cell]]:

@@ -19,7 +19,7 @@ from streammetrics.base import (
     value_text,
 )
 from streammetrics.reading import arrived
-from streammetrics.show.tables.board import MOST, OPEN, SYMBOLS, board, level
+from streammetrics.show.tables.board import MOST, OPEN, board, group_of, level, with_key
 from streammetrics.show.tables.estimates import estimate, estimate_columns, with_notes
 from streammetrics.show.tables.table import Cell, Column, Outcome, Table, columns
 from streammetrics.show.tables.terminal import PIPED
@@ -66,18 +66,18 @@ def verdict_tables(frame: pl.DataFrame, by: Collection[str] = (), width: int | N
     table = _without_constants(_table(first, column, key)) if first.height else overview or Table([], [])
     periods = _periods(frame) if "windows" in frame.columns else []
     at_key = [f"At {key}."] if key else []
-    explained = replace(table, notes=[*filter(None, [more]), *counts(frame), *table.notes, *at_key, *periods])
+    explained = replace(table, notes=[*filter(None, [more]), *_counts(frame), *table.notes, *at_key, *periods])
     return with_notes([overview, explained] if overview and first.height else [explained], _level(first), *remarks)
 
 
 def every_verdict(frame: pl.DataFrame) -> Table:
-    """Return all verdicts as a table: one row per requirement and group."""
+    """Return all verdicts as a table: one row per requirement and group, with counts below."""
     head, *numbers = [Column("rule", "head"), *estimate_columns(_two_sided(frame)), Column("verdict")]
     cells = [
         [Cell(rule(row)), Cell(row.get("windows") or ""), Cell(row["where"]), *_numbers(row), Cell(verdict(row))]
         for row in rows(frame)
     ]
-    return Table([head, *columns("windows", "where", optional=True), *numbers], cells)
+    return Table([head, *columns("windows", "where", optional=True), *numbers], cells, notes=[*_counts(frame)])
 
 
 def _table(frame: pl.DataFrame, column: str | None, key: str) -> Table:
@@ -85,10 +85,8 @@ def _table(frame: pl.DataFrame, column: str | None, key: str) -> Table:
     head, *numbers = [Column("rule", "head"), *estimate_columns(_two_sided(frame)), Column("verdict")]
     cells, total = [], "all rows" if any(frame["group"]) else ""
     for row in rows(frame):
-        place = row["group"].removeprefix(f"{column} ") if column else row["group"]
-        where = ", ".join(filter(None, (place or total, row["key"] if row["key"] != key else "")))
-        text = f"{SYMBOLS[level(row)]} {verdict(row)}"
-        cells.append([Cell(rule(row)), Cell(where), *_numbers(row), Cell(text, level=level(row))])
+        where = with_key(group_of(row, column) or total, row, key)
+        cells.append([Cell(rule(row)), Cell(where), *_numbers(row), Cell.judged(verdict(row), level(row))])
     return Table([head, *columns(column or "where", optional=True), *numbers], cells).without_empty
 
 
@@ -133,7 +131,7 @@ def _level(frame: pl.DataFrame) -> str:
     return f"A verdict at {one_sided} confidence compares one end of the {two_sided} interval with the limit."
 
 
-def counts(frame: pl.DataFrame) -> Iterator[str]:
+def _counts(frame: pl.DataFrame) -> Iterator[str]:
     """Return how many verdicts fail, and how many pass although they do not hold, or that all hold."""
     failing, holding = ~frame["passes"], frame["verdict"] == "holds"
     undecided = (failing & frame["verdict"].is_in(OPEN)).sum()
